@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -57,13 +57,18 @@ __all__ = [
     "RolledBackError",
     "RotatedError",
     "SecondBudgetError",
+    "SecondBudgetWarning",
     "TamperedLedgerError",
     "of_extra",
+    "printable",
 ]
 
 
 class HoldoutError(Exception):
-    """Root of the errors of this library."""
+    """Root of the errors of this library; what it quotes is printed without control and invisible characters."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class PlanError(HoldoutError):
@@ -131,10 +136,20 @@ class MissingExtraError(InputError, ImportError):
 
 
 class ModelError(HoldoutError):
-    """The analyst's model or metric raised on the holdout, or was trained on rows of it; which of these is not told.
+    """The analyst's model or metric raised on the holdout, or was trained on rows of it: which, and why, is not told.
 
-    Its message is withheld, for it may quote the holdout.
+    Attributes
+    ----------
+    answers : list
+        Of several that were asked about together, in their order; None where one failed.
     """
+
+    def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.answers = list(answers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.answers)
 
 
 class BudgetError(HoldoutError):
@@ -159,6 +174,10 @@ class LedgerMismatchError(LedgerError):
 
 class NoWitnessWarning(UserWarning):
     """A ledger on disk has no witness: an older copy of it could be restored, and its budget spent again."""
+
+
+class SecondBudgetWarning(UserWarning):
+    """These rows had a budget that was forgotten; what was told of them then counts."""
 
 
 class SecondBudgetError(LedgerError):
@@ -197,19 +216,29 @@ class Halted(BaseException):
     ----------
     reason : {"charges", "queries", "final"}
         What ran out: deviations that can be charged, or declared questions; or that a final was given.
-    history : pandas.DataFrame
-        Everything that was released, in order.
     answers : list
-        Answers of the interrupted batch that were released before the halt, in order; empty for a single question.
+        Answers of the interrupted batch that were released before the halt, in order; None where one failed.
     """
 
     def __init__(
-        self, message: str, *, reason: str, history: pd.DataFrame, answers: Sequence[Any] = ()
+        self,
+        message: str,
+        *,
+        reason: str,
+        history: pd.DataFrame | Callable[[], pd.DataFrame],
+        answers: Sequence[Any] = (),
     ) -> None:
         super().__init__(message)
         self.reason = reason
-        self.history = history
+        self._history = history
         self.answers = list(answers)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Everything that was released before the halt, in order; a long ledger is read when this is."""
+        if callable(self._history):
+            self._history = self._history()
+        return self._history
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_halted, (self.args[0], self.reason, self.history, self.answers)
@@ -255,3 +284,12 @@ def of_extra(extra: str, what: str) -> Iterator[None]:
 
 def _rebuild_halted(message: str, reason: str, history: pd.DataFrame, answers: list[Any]) -> Halted:
     return Halted(message, reason=reason, history=history, answers=answers)
+
+
+def printable(text: str) -> str:
+    """Return a name that others chose as one plain line, without terminal sequences and characters nobody sees."""
+    if text.isascii() and text.isprintable():
+        return text
+    from reusable_holdout.names import stripped  # noqa: PLC0415 - most names are plain
+
+    return stripped(text)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from html import escape
+import html
 from typing import TYPE_CHECKING
+
+from reusable_holdout.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["facts_table"]
+__all__ = ["escape", "facts_table"]
+
+
+def escape(text: str) -> str:
+    """Return a line of text as HTML, without control and invisible characters."""
+    return html.escape(printable(text))
 
 
 def facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.errors import Halted, InputError, printable
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import Answer, Choice
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
+    from reusable_holdout.queries.containers import Kind
 
 __all__ = ["RemoteHoldout", "history_frame"]
 
@@ -68,6 +69,9 @@ class RemoteHoldout:
     plan: Plan
     metric: Metric
     policy: str
+
+    private_labels: Kind | None = None
+    """Kind of the labels, "text" or "numbers", if the set of them is private."""
 
     has_features: ClassVar[bool] = False
     """No model can be asked about: its predictions can."""
@@ -132,8 +136,13 @@ class RemoteHoldout:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """Sorted classes; None for metrics of real values."""
+        """Sorted classes, if the set of them is public; None if it is private, and for metrics of real values."""
         raise NotImplementedError
+
+    @property
+    def class_set(self) -> NDArray[Any] | str | None:
+        """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as the guard does its own."""
+        return self.classes if self.private_labels is None else "private"
 
     @property
     def takes_priors(self) -> bool:
@@ -205,7 +214,7 @@ class RemoteHoldout:
         """What was asked and is left: public numbers."""
         raise NotImplementedError
 
-    def _halt(self, message: str, reason: str, answers: Sequence[Answer]) -> Halted:
+    def _halt(self, message: str, reason: str, answers: Sequence[Answer | None]) -> Halted:
         return Halted(message, reason=reason, history=self.history(), answers=answers)
 
 
@@ -214,6 +223,8 @@ def history_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
 
     frame = pd.DataFrame(rows, columns=_COLUMNS)
+    for column in ("metric", "name", "series") if len(frame) else ():
+        frame[column] = frame[column].map(printable)
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], utc=True, format="ISO8601")
     return frame
 

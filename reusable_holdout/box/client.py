@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from reusable_holdout.box.connection import Connection, HaltedThere
-from reusable_holdout.errors import HoldoutError, InputError
+from reusable_holdout.errors import HoldoutError, InputError, ModelError
 from reusable_holdout.guard import Answer, Choice
 from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.plan import Plan
@@ -89,6 +89,7 @@ class BoxHoldout(RemoteHoldout, schemes=("unix",)):
         self.plan = Plan.kept(about["plan"])
         self.digest = str(about["digest"])
         self.allow, self.verdict_only = tuple(about["allow"]), bool(about["verdict_only"])
+        self.private_labels = about.get("private_labels")
         self._about = about
         _warn_of_no_wall(self._connection.server_uid)
 
@@ -223,7 +224,7 @@ class BoxHoldout(RemoteHoldout, schemes=("unix",)):
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """Sorted classes, which are public; None for metrics of real values."""
+        """Sorted classes, if the set of them is public; None if it is private, and for metrics of real values."""
         known = self._about["classes"]
         return None if known is None else np.array(known)
 
@@ -290,14 +291,16 @@ class BoxHoldout(RemoteHoldout, schemes=("unix",)):
     def _reply(
         self, way: str, arrays: Sequence[NDArray[Any]], stated: Mapping[str, Any], before: Sequence[Answer]
     ) -> Mapping[str, Any]:
-        """Reply to a question; a halt has the answers before it."""
+        """Reply to a question; a halt and a failure have the answers of this message, and of those before it."""
         head = {"ask": way, "codes": self._form.has_codes}
         head |= {name: one for name, one in stated.items() if one is not None}
         try:
             return self._connection.ask(head, arrays).head
-        except HaltedThere as halt:
-            answers = [*before, *map(_answer, halt.answers)]
-            problem = self._halt(str(halt), halt.reason, answers)
+        except (HaltedThere, ModelError) as error:
+            answers = [*before, *(None if one is None else _answer(one) for one in error.answers)]
+            problem: BaseException = ModelError(str(error), answers)
+            if isinstance(error, HaltedThere):
+                problem = self._halt(str(error), error.reason, answers)
         raise problem
 
     def _parts(self, forms: Sequence[NDArray[Any]]) -> Iterator[slice]:
@@ -326,7 +329,8 @@ class _Form:
         if about["classes"] is not None:
             text = isinstance(about["classes"][0], str)
             coder = ClassCoder(np.array(about["classes"]), "text" if text else "numbers")
-        self._form = Predictions(metric.response, rows=remote.rows, coder=coder)
+        answers = remote.private_labels
+        self._form = Predictions(metric.response, rows=remote.rows, coder=coder, answers=answers)
 
     def prepared(self, predictions: Any) -> NDArray[Any]:
         """One question's array."""

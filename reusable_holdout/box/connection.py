@@ -29,7 +29,6 @@ _PIECE = 1 << 18
 _KINDS: dict[str, type[HoldoutError]] = {
     "bad_input": InputError,
     "budget": BudgetError,
-    "model": ModelError,
     "unavailable": LedgerError,
 }
 
@@ -164,7 +163,7 @@ class Connection:
 class HaltedThere(BaseException):
     """A halt as it travels; whoever asked makes a halt of it, which needs the history."""
 
-    def __init__(self, message: str, reason: str, answers: list[dict[str, Any]]) -> None:
+    def __init__(self, message: str, reason: str, answers: list[dict[str, Any] | None]) -> None:
         super().__init__(message)
         self.reason, self.answers = reason, answers
 
@@ -174,4 +173,6 @@ def _raised(error: Mapping[str, Any]) -> BaseException:
     code, message, details = error["code"], error["message"], error["details"]
     if code == "halted":
         return HaltedThere(message, details["reason"], details["answers"])
+    if code == "model":
+        return ModelError(message, details.get("answers", ()))  # as they travel; a box of 0.2.0 sends none
     return _KINDS.get(code, HoldoutError)(message)

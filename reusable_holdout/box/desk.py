@@ -33,7 +33,6 @@ _FORMULA = "=+-@"  # what a spreadsheet takes for the beginning of one
 _TOLD = ("value", "low", "high", "threshold", "nats")
 _CODES: list[tuple[type[HoldoutError], str]] = [
     (BudgetError, "budget"),
-    (ModelError, "model"),
     (InputError, "bad_input"),
 ]
 
@@ -77,8 +76,11 @@ class Desk:
         try:
             return self._answer(message)
         except Halted as halted:
-            told = [self._shown(one) for one in halted.answers]
-            return refusal("halted", str(halted), reason=halted.reason, answers=told)
+            return refusal(
+                "halted", str(halted), reason=halted.reason, answers=self._each_shown(halted.answers)
+            )
+        except ModelError as error:
+            return refusal("model", str(error), answers=self._each_shown(error.answers))
         except LedgerError as error:  # its words are for the owner: they name paths
             self._tell_owner(f"the ledger cannot be used: {error}")
             return refusal(
@@ -170,11 +172,19 @@ class Desk:
         return found
 
     def _labels(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Labels of codes: places of classes, or of a private set of labels what each is compared as."""
         classes = self._guard.classes
+        private = self._guard.private_labels
+        if private is not None and codes.dtype == np.int64:
+            return codes.view("V8") if private == "text" else codes
         if classes is None or codes.dtype.kind != "u" or int(codes.max()) >= len(classes):
             raise InputError("codes must be places of classes, from 0; got others; nothing was asked")
         labels: NDArray[Any] = classes[codes]
         return labels
+
+    def _each_shown(self, answers: Sequence[Answer | None]) -> list[dict[str, Any] | None]:
+        """Answers as they travel; None of what failed."""
+        return [None if answer is None else self._shown(answer) for answer in answers]
 
     def _shown(self, answer: Answer) -> dict[str, Any]:
         """An answer as it travels; of verdicts nothing but whether it was charged."""
@@ -197,6 +207,7 @@ class Desk:
             "policy": guard.policy,
             "plan": guard.plan.record(),
             "classes": None if classes is None else classes.tolist(),
+            "private_labels": guard.private_labels,
             "rows": guard.rows,
             "ids": None if ids is None else len(ids),
             "digest": guard.digest,

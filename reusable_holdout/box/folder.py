@@ -132,7 +132,7 @@ def make_box(
     folder : Path
         Made if there is none.
     labels : Path, optional
-        CSV or Parquet with one column, and one of ids; or else `ids`.
+        CSV, Parquet or JSON with one column, and one of ids; or else `ids`.
     ids : Path, optional
         The same with a column of ids alone, for judged scores.
     id_column : str, optional

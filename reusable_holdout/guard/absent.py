@@ -90,9 +90,15 @@ class FrozenGuard(AbsentGuard):
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """Sorted classes, which are public; None for metrics of real values."""
+        """Sorted classes, if the set of them is public; None if it is private, and for metrics of real values."""
+        known = self.class_set
+        return None if isinstance(known, str) else known
+
+    @property
+    def class_set(self) -> NDArray[Any] | str | None:
+        """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as the guard does its own."""
         classes = self.certificate().classes
-        return None if classes is None else np.array(classes)
+        return np.array(classes) if isinstance(classes, tuple) else classes
 
 
 def check_is_guard(guard: object) -> None:

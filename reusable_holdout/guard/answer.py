@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.kinds import APART, NOT_CERTIFIED
+from reusable_holdout.guard.kinds import NOT_CERTIFIED
 
 if TYPE_CHECKING:
     from reusable_holdout import markup
@@ -43,8 +43,7 @@ class Answer(NamedTuple):
     ----------
     value : float
         The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
-        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some, and
-        with an exam moved into the interval where it lies outside.
+        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some.
     charged : bool
         Whether the prior deviated and a charge was paid.
     low, high : float
@@ -95,15 +94,9 @@ class Answer(NamedTuple):
         """Whether two models were compared: then value, prior and interval are differences."""
         return self.kind.endswith("compare")
 
-    @property
-    def apart(self) -> bool:
-        """Whether this is a final whose exam contradicts the other rows: then the interval is all between both."""
-        return self.told.endswith(APART)
-
     def __str__(self) -> str:
         how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
         how = NOT_CERTIFIED if self.told == NOT_CERTIFIED else how
-        how += ", its exam contradicts it" if self.apart else ""
         again = ", replayed" if self.replayed else ""
         again += ", of rows with another budget" if self.another_budget else ""
         return (
@@ -130,8 +123,8 @@ class Choice:
     answer : Answer
         Its value, with its interval.
     others : float
-        With the guard's confidence, the population value of no other candidate is better than this; of one that failed
-        on the holdout nothing is said, nor which it was.
+        With the guard's confidence, the population value of no other candidate is better than this. It is the best
+        value there is where one failed on the holdout: the answer's `told` says that one did, and not which.
     """
 
     index: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from itertools import accumulate, islice, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import BudgetError, ModelError, printable
 from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.configuration import released_by
 from reusable_holdout.guard.kinds import AGREED, Allowance, Outcome, State, Terms, failed
 from reusable_holdout.ledger import Row
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from reusable_holdout.errors import Halted
+    from reusable_holdout.guard import halting, releases
     from reusable_holdout.guard.kinds import Floats, Kind
     from reusable_holdout.guard.kinds.check import Batch, Check
     from reusable_holdout.ledger import Ledger, Tail, Transaction
     from reusable_holdout.plan import Plan
+else:  # at the end, and for who looks back
+    halting, releases = modules_on_first_use(__package__, "halting", "releases")
 
-__all__ = ["Answered", "Query", "first_occurrences", "row_of", "rows_of_batch"]
+__all__ = ["Answered", "Query", "all_answered", "first_occurrences", "row_of", "rows_of_batch"]
 
-_HALTED = {
-    "queries": "all {queries} declared queries are asked",
-    "final": "a final was given, and ends what can be asked of these rows",
-}
-_SHOWN = 20  # of the queries that were charged
 _FEW = 16  # questions of a batch
 
 
@@ -46,22 +45,27 @@ class Query(NamedTuple):
 class Answered:
     """The released answers of one guard, in its ledger; all of them say whether the rows have another budget."""
 
-    def __init__(self, ledger: Ledger, plan: Plan, *, another_budget: bool) -> None:
+    def __init__(self, ledger: Ledger, plan: Plan, *, another_budget: bool, has_exam: bool = False) -> None:
         self._ledger, self._queries, self._another_budget = ledger, plan.queries, another_budget
         self._allowance = Allowance.of(plan.record())
+        self._has_exam = has_exam  # then nothing new is answered: see kinds/exam.py
 
     @property
     def state(self) -> State:
         """What has been asked and told."""
-        return _at(self._ledger.tail())
+        return self._at(self._ledger.tail())
+
+    def _at(self, tail: Tail) -> State:
+        state = State.after(tail, tail.last_charge, tail.last_charged)
+        return state._replace(closed=state.closed or self._has_exam)
 
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
         return self._allowance.left(charges)
 
-    def length_of(self, kind: Kind, query: int) -> float:
-        """Description length of an answered question."""
-        row = self._ledger.rows(after=query - 1)[0]
+    def length_of(self, kind: Kind, question: bytes) -> float:
+        """Return the description length of a question that was answered."""
+        row = cast("Row", self._ledger.find(question))
         before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
         return kind.length(before)
 
@@ -76,11 +80,6 @@ class Answered:
         if refuse is not None:
             refuse(state)
         return True
-
-    def has_failed(self, question: bytes) -> bool:
-        """Whether a question was asked before, and the model or metric failed."""
-        row = self._ledger.find(question)
-        return row is not None and failed(row)
 
     def needs_rows_of_batch(
         self, kind: Check, questions: Sequence[bytes], priors: Floats, tolerances: Floats | None
@@ -103,34 +102,20 @@ class Answered:
             kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
         return bool(new)
 
-    def halt(self, reason: str, answers: Sequence[Answer]) -> Halted:
+    def halt(self, reason: str, answers: Sequence[Answer | None]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
-        history = self.history()
-        unanswered = (
-            "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
-        )
-        todo = (
-            "Guard fresh rows to go on (Plan says how many, rotate keeps the ledger)."
-            if reason == "final"
-            else "guard.final(model) still certifies the end of the project, once; to go on, guard fresh rows (Plan "
-            "says how many, rotate keeps the ledger)."
-        )
-        return Halted(
-            f"the guard has halted: {_why(reason, history, self._queries)}; {unanswered}. What was released stays "
-            f"valid: see .history; questions already asked replay free. {todo}",
-            reason=reason,
-            history=history,
-            answers=answers,
+        return halting.halted(
+            self._ledger, self.state, self._queries, reason, answers, has_exam=self._has_exam
         )
 
     def history(self) -> pd.DataFrame:
         """Everything released, in order."""
-        return released_by(self._ledger, self._ledger.epoch).history
+        return releases.released_by(self._ledger, self._ledger.epoch).history
 
     def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         """State before a question of a kind, as a transaction finds it."""
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return _at(transaction.tail)._replace(value=value)
+        return self._at(transaction.tail)._replace(value=value)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left, by a BudgetError."""
@@ -145,12 +130,13 @@ class Answered:
         """Answer of a row, to whom so many charges are left."""
         if failed(row):
             remain = f"{left} charge is left" if left == 1 else f"{left} charges are left"
+            took, best = _taken_by(row)
             raise ModelError(
                 "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
                 "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
-                f"fact about the holdout and took {_taken(row)} (query {row.query}, after which "
+                f"fact about the holdout and took {took} (query {row.query}, after which "
                 f"{self._queries - row.asked:,} of {self._queries:,} queries were left), {remain}; "
-                "try the model on training rows with the same columns, and see whence X_train came"
+                f"try the model on training rows with the same columns, and see whence X_train came{best}"
             )
         return Answer(
             row.value,
@@ -162,7 +148,7 @@ class Answered:
             left,
             replayed,
             row.threshold,
-            row.name,
+            printable(row.name),
             row.kind,
             row.nats,
             row.told,
@@ -170,29 +156,19 @@ class Answered:
         )
 
 
-def _taken(row: Row) -> str:
-    """What a failure took: of the budget, and, of a choice, of the declared queries."""
+def _taken_by(row: Row) -> tuple[str, str]:
+    """Return what a failure took, and, of a choice, the best of the other candidates; in words."""
     from reusable_holdout.guard.kinds.choose import Winner  # noqa: PLC0415 - not loaded unless something fails
 
     took = "one charge" if row.charged else f"{row.nats:.1f} nats"
     choice = Winner.parse(row.told)
     if choice is None:
-        return took
-    return f"{took} and {choice.candidates:,} {'query' if choice.candidates == 1 else 'queries'}"
-
-
-def _why(reason: str, history: pd.DataFrame, queries: int) -> str:
-    """Why it has halted, and what was paid for what."""
-    paid = history.loc[history["charged"], "query"].tolist()
-    numbers = ", ".join(map(str, paid[:_SHOWN])) + ", ..." * (len(paid) > _SHOWN)
-    on = f"on {'query' if len(paid) == 1 else 'queries'} {numbers}"
-    if reason == "charges":
-        return f"{'the only charge is' if len(paid) == 1 else f'all {len(paid)} charges are'} spent ({on})"
-    return _HALTED[reason].format(queries=queries) + (f" (charges were paid {on})" if paid else "")
-
-
-def _at(tail: Tail) -> State:
-    return State.after(tail, tail.last_charge, tail.last_charged)
+        return took, ""
+    queries = f"{choice.candidates:,} {'query' if choice.candidates == 1 else 'queries'}"
+    best = (
+        f"; the best of the candidates that did not fail, if there is one, is number {choice.candidate + 1}"
+    )
+    return f"{took} and {queries}", best
 
 
 # ---- answers become rows
@@ -231,7 +207,7 @@ def row_of(
         view=kind.certificate.view,
         kind=kind.name,
         told=outcome.told,
-        name=question.name,
+        name=printable(question.name),
         series=question.series,
     )
 
@@ -303,3 +279,16 @@ def first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> li
         if question not in known:
             new.setdefault(question, place)
     return list(new.values())
+
+
+def all_answered(answers: Sequence[Answer | None]) -> list[Answer]:
+    """Return the answers of a batch; a ModelError with them if an entry of it failed on the holdout."""
+    given = [answer for answer in answers if answer is not None]
+    if len(given) < len(answers):
+        raise ModelError(
+            f"the metric failed on the holdout for {len(answers) - len(given)} of {len(answers)} entries; its words "
+            "are withheld, for they may quote the holdout; each failure is a fact about the holdout and took a charge, "
+            "once; all others were answered: see `answers` of this error, None for what failed, and history()",
+            answers,
+        )
+    return given

@@ -10,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.boundary import attempt, sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import check_model
 from reusable_holdout.slips import checked_call
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples
+    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples, scores
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.claims import Claims
-    from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.guard.kinds.scores import Scores
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.known_rows import TrainedOn
     from reusable_holdout.guard.training_estimate import PriorMethod
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
-else:  # for priors that are not stated, and for policies whose rows decide
+else:  # for priors that are not stated, for policies whose rows decide, and for batches
     (estimating,) = modules_on_first_use(__package__, "training_estimate")
-    (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
+    samples, scores = modules_on_first_use("reusable_holdout.guard.kinds", "samples", "scores")
 
 __all__ = ["Asking", "found_by", "has_most_rows"]
 
@@ -76,7 +77,7 @@ class Asking:
                 "of the score, such as a cross-validated one; nothing was asked"
             )
         return estimating.training_estimate(
-            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
+            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.class_set
         )
 
     def _check_models(self, models: Sequence[Any]) -> None:
@@ -100,7 +101,8 @@ class Asking:
         free, by what is public, is refused before either is known.
         """
         self._holdout.try_out(models, X_train)
-        return None if self._trained_on.holds(X_train) else self._holdout.predicted_by(models)
+        held = X_train is not None and self._trained_on.holds(X_train)
+        return None if held else self._holdout.predicted_by(models)
 
     def _scored(
         self, kind: Check, prepared: NDArray[Any] | None, priors: Floats, tolerances: Floats | None
@@ -116,21 +118,22 @@ class Asking:
         found = self._scored(kind, prepared, np.array([prior]), tolerances)
         return None if found is None else found[0]
 
+    def _scored_each(
+        self, kind: Check, prepared: NDArray[Any], priors: Floats, tolerances: Floats | None
+    ) -> Scores:
+        """The same of a batch, each question by itself if the metric is the user's own: it may fail on one of them."""
+        if self._holdout.bound.metric.kernel is not None:  # then all of them fail, or none
+            found = self._scored(kind, prepared, priors, tolerances)
+            failed = np.full(len(prepared), found is None)
+            return scores.Scores(np.zeros(len(prepared), np.int64) if found is None else found, failed)
+        limits = [None] * len(prepared) if tolerances is None else tolerances.tolist()
+        each = zip(prepared, priors.tolist(), limits, strict=True)
+        return scores.Scores.of([self._measured(kind, one[None], prior, limit) for one, prior, limit in each])
+
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
         """Score of one model or prediction, or the sample that a kind needs; None if it failed."""
         measure: Callable[..., Sample | int] = samples.sample_of if kind.by_sample else _score
         return found_by(measure, self._holdout.bound, prepared)
-
-    def _sampled_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | Sample | int | None:
-        """What a final needs: with an exam of all rows and of the exam's; None if one failed."""
-        rows, final = self._holdout.rows, self._ways.final
-        if not self.plan.exam_rows:
-            return self._sampled(final, prepared)
-        measure: Callable[..., Measured | Sample] = samples.sample_of if final.by_sample else _measured
-        every = found_by(measure, rows.every, prepared)
-        own = rows.exam_of_the_same(by_sample=final.by_sample)
-        exam = None if own is None else found_by(measure, own, prepared)
-        return None if every is None else samples.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
@@ -184,25 +187,12 @@ class Asking:
         decide = partial(kind.answer, prior, query.tolerance, query.digest)
         return self._told(self._answer(kind, query, refuse, measure, decide))
 
-    def _claim_each(
-        self, kind: Check, prepared: NDArray[Any], priors: Floats, queries: Sequence[Query]
-    ) -> list[Answer]:
-        """Ask one after the other, for what is told of one decides what the next can cost."""
-        answers: list[Answer] = []
-        for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
-            try:
-                measure = partial(self._measured, kind, one[None], prior)
-                answers.append(self._compared(kind, query, prior, measure))
-            except Halted as halt:
-                raise self._transcript.halt(halt.reason, answers) from None
-        return answers
-
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of an answer, if it is new."""
         self._tell([answer])
         return answer
 
-    def _told_batch(self, ask: Callable[[], list[Answer]]) -> list[Answer]:
+    def _told_batch(self, ask: Callable[[], list[Answer | None]]) -> list[Answer | None]:
         """Tell the listeners of a batch's new answers, of those before a halt, too."""
         try:
             answers = ask()
@@ -264,8 +254,8 @@ class Asking:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
-    def _tell(self, answers: Sequence[Answer]) -> None:
-        new = [answer for answer in answers if not answer.replayed]
+    def _tell(self, answers: Sequence[Answer | None]) -> None:
+        new = [answer for answer in answers if answer is not None and not answer.replayed]
         for listener in list(self._listeners) if new else []:
             try:
                 listener(new)
@@ -291,15 +281,15 @@ def found_by(
     measure: Callable[..., _R], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
 ) -> _R | None:
     """What is measured of predictions; None if there are none, or a metric of the user's own fails on the rows."""
+    if prepared is None:
+        return None
+    if bound.metric.kernel is None:  # it may raise anything, and warn of what it sees
+        return attempt(lambda: measure(bound, prepared, *stated))
     try:
-        return None if prepared is None else measure(bound, prepared, *stated)
+        return measure(bound, prepared, *stated)
     except ModelError:
         return None
 
 
 def _score(bound: BoundMetric, prepared: NDArray[Any]) -> int:
     return int(bound.score(prepared[None])[0])
-
-
-def _measured(bound: BoundMetric, prepared: NDArray[Any]) -> Measured:
-    return samples.Measured.of(_score(bound, prepared), bound)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,9 +14,13 @@ from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import found_by
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import check_data
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.asking import Asking
     from reusable_holdout.guard.kinds import Floats, Integers
@@ -27,9 +33,11 @@ __all__ = [
     "MeasuredModel",
     "about",
     "ask_all",
+    "ask_once",
     "batch_priors",
     "checked_kind",
     "checked_models",
+    "claim_each",
     "concealed",
     "count_of",
     "measured_of",
@@ -121,6 +129,22 @@ def batch_priors(policy: Check, priors: Any, count: int, metric: str) -> list[fl
     return [math.nan] * count
 
 
+def ask_once(guard: Asking, measured: MeasuredModel, prior: float, name: str) -> Answer:
+    """Ask about a model, unless it was asked about before: with this prior by itself, or once with any."""
+    (model,) = checked_models([measured])
+    guard._check_models([model.model])
+    policy, (label,) = guard._ways.policy, checked_names([name], 1)
+    asked = policy.asked(prior, None, guard.metric.name)
+    question = guard._content.model_question(model.content, asked.unit + policy.series_unit(""))
+    if guard._ledger.find(question) is None:
+        question = guard._content.model_question(model.content, 0, b"once")
+
+    def measure() -> Integers | None:
+        return guard._measured(policy, guard._predicted([model.model], None), asked.prior, asked.tolerance)
+
+    return guard._compared(policy, Query(question, label, "", asked.tolerance), asked.prior, measure)
+
+
 # ---- what is measured
 
 
@@ -199,14 +223,26 @@ def _found(
     ]
     needing = [one for one, needs in zip(models, needed, strict=True) if needs]
     found = iter(measured_of(guard, needing, "evaluate", X_train))
-    return [
-        next(found)
-        if needs
-        else None
-        if guard._transcript.has_failed(_digest(guard, one.content, prior))
-        else "needless"
-        for one, prior, needs in zip(models, priors, needed, strict=True)
-    ]
+    return [next(found) if needs else "needless" for needs in needed]
+
+
+# ---- batches of predictions
+
+
+def claim_each(
+    guard: Asking, kind: Check, prepared: NDArray[Any], priors: Floats, queries: Sequence[Query]
+) -> list[Answer | None]:
+    """Ask one after the other, for what is told of one decides what the next can cost; None of one that failed."""
+    answers: list[Answer | None] = []
+    for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
+        try:
+            measure = partial(guard._measured, kind, one[None], prior)
+            answers.append(guard._compared(kind, query, prior, measure))
+        except ModelError:
+            answers.append(None)
+        except Halted as halt:
+            raise guard._transcript.halt(halt.reason, answers) from None
+    return answers
 
 
 # ---- what is asked
@@ -219,43 +255,27 @@ def ask_all(
     names: Sequence[str],
     X_train: Any,
 ) -> Asked:
-    """Ask about models, in their order: together up to one that failed, which is asked about alone."""
+    """Ask about models, in their order: together where there is room for all, else one by one up to the halt."""
     found = _found(guard, models, priors, X_train)
     batch = [_Measured(*one) for one in zip(models, found, priors, names, strict=True)]
     answers: list[Answer | None] = []
     try:
-        while len(answers) < len(batch):
-            start = len(answers)
-            stop = next((i for i in range(start, len(found)) if found[i] is None), len(found))
-            _ask_part(guard, batch[start : max(stop, start + 1)], answers)
-    except Halted as halted:  # of a part of them, or of one
-        answered = [answer for answer in answers if answer is not None]
-        return Asked(answers, guard._transcript.halt(halted.reason, answered))
+        if batch and not guard._ways.policy.on_board:
+            with contextlib.suppress(BudgetError):  # fewer queries are left
+                return Asked(_ask_together(guard, batch), None)
+        for one in batch:
+            try:
+                answers.append(_ask_one(guard, one))
+            except ModelError:
+                answers.append(None)
+    except Halted as halted:  # of all together, or of one
+        answers += halted.answers
+        return Asked(answers, guard._transcript.halt(halted.reason, answers))
     return Asked(answers, None)
 
 
-def _ask_part(guard: Asking, part: Sequence[_Measured], answers: list[Answer | None]) -> None:
-    """Ask about models that all predicted, or about one that failed; add what was answered."""
-    policy = guard._ways.policy
-    if part[0].found is not None and not policy.on_board and not policy.hides_failures:
-        try:
-            answers += _ask_together(guard, part)
-        except BudgetError:  # fewer queries are left: ask one by one, up to the halt
-            pass
-        except Halted as halted:
-            answers += halted.answers
-            raise
-        else:
-            return
-    for one in part:
-        try:
-            answers.append(_ask_one(guard, one))
-        except ModelError:
-            answers.append(None)
-
-
 @sealed
-def _ask_together(guard: Asking, part: Sequence[_Measured]) -> list[Answer]:
+def _ask_together(guard: Asking, part: Sequence[_Measured]) -> list[Answer | None]:
     policy, names = guard._ways.policy, [one.name for one in part]
     stated = None if "ladder" in policy.name else np.array([one.prior for one in part])
     checked, _, units = policy.asked_many(stated, None, len(part), guard.metric.name)
@@ -269,17 +289,18 @@ def _ask_together(guard: Asking, part: Sequence[_Measured]) -> list[Answer]:
 def _ask_one(guard: Asking, one: _Measured) -> Answer:
     policy, asked = guard._ways.policy, _stated(guard, one.prior)
     every = _weighed([one.found], np.array([asked.prior]), policy, guard._holdout.bound)
-    measured = None if every is None else every[0]
+    measured = None if every is None or every.failed[0] else every.values[0]
     query = Query(guard._content.model_question(one.model.content, asked.unit), one.name)
     return guard._compared(policy, query, asked.prior, lambda: measured)
 
 
-def _weighed(found: Sequence[Found], priors: Floats, policy: Check, bound: BoundMetric) -> Integers | None:
-    """What the policy decides on, for each query: a number, or a row of them; None if nothing was measured."""
+def _weighed(found: Sequence[Found], priors: Floats, policy: Check, bound: BoundMetric) -> Scores | None:
+    """What the policy decides on, for each query: a number, or a row of them; None if the rows were not needed."""
     known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
     if not known:
-        return None
+        return Scores.of([None] * len(found)) if None in found else None
     blank = np.zeros_like(next(iter(known.values())))
     measured = np.stack([known.get(place, blank) for place in range(len(found))])
     rows = measured if policy.measures_rows else measured[:, 0]
-    return policy.weighed(bound, rows, priors, None)
+    failed = np.array([one is None for one in found])
+    return Scores(policy.weighed(bound, rows, priors, None), failed)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import io
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -20,16 +21,17 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, HoldoutError
-from reusable_holdout.slips import misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from reusable_holdout import misfits
     from reusable_holdout.guard import pools
-else:  # of a guard that has halted
+else:  # of a guard that has halted, and of calls that do not fit
+    (misfits,) = modules_on_first_use("reusable_holdout", "misfits")
     (pools,) = modules_on_first_use(__package__, "pools")
 
-__all__ = ["attempt", "quiet", "sealed"]
+__all__ = ["attempt", "interrupts", "quiet", "quiet_but_for_names", "sealed"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -58,7 +60,7 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
         except MemoryError:
             failure = MemoryError(f"{method.__name__} ran out of memory; nothing was answered")
         except TypeError:
-            failure = misfit(method, args, kwargs) or _withheld(method)
+            failure = misfits.misfit(method, args, kwargs) or _withheld(method)
         except BaseException:  # its words and its type may depend on the holdout
             failure = _withheld(method)
         del args, kwargs  # they are the holdout, when a guard is made
@@ -79,20 +81,38 @@ def _withheld(method: Callable[..., Any]) -> HoldoutError:
 
 def attempt(call: Callable[[], _R]) -> _R | None:
     """Run the analyst's code on the holdout; None if it fails, whatever it raises, for that may quote the holdout."""
+    with interrupts() as came:
+        try:
+            with quiet():
+                return call()
+        except BaseException:  # even an exit or a forged halt would be a message
+            if came:
+                raise KeyboardInterrupt from None
+            return None
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """Note the user's interrupts while the analyst's code runs: one that this code raises is a failure like others."""
+    came: list[int] = []
+    handler: Any = signal.getsignal(signal.SIGINT)
+
+    def noted(number: int, frame: Any) -> None:
+        came.append(number)
+        handler(number, frame)
+
+    arrives = callable(handler) and threading.current_thread() is threading.main_thread()
+    if arrives:
+        signal.signal(signal.SIGINT, noted)
     try:
-        with quiet():
-            return call()
-    except KeyboardInterrupt:  # the user's, not the model's
-        raise
-    except BaseException:  # even an exit or a forged halt would be a message
-        return None
+        yield came
+    finally:
+        if arrives:
+            signal.signal(signal.SIGINT, handler)
 
 
 class _Silence:
-    """The process's one set of streams and filters: the first thread that needs silence makes it, the last ends it.
-
-    Threads do not wait for one another: one that waits would hold a worker that the other's rows are read on.
-    """
+    """The process's one set of streams and filters: the first thread that needs silence makes it, the last ends it."""
 
     def __init__(self) -> None:
         self._process: int | None = None
@@ -115,6 +135,8 @@ class _Silence:
                 self._restore.enter_context(contextlib.redirect_stderr(sink))
                 self._restore.callback(logging.disable, logging.root.manager.disable)
                 warnings.simplefilter("ignore")
+                warnings.filterwarnings("always", _OF_NAMES, UserWarning)
+                warnings.showwarning = lambda message, *_: getattr(_HEARD, "words", []).append(str(message))
                 logging.disable(sys.maxsize)
             self._threads += 1
 
@@ -126,6 +148,19 @@ class _Silence:
 
 
 _SILENCE = _Silence()
+_OF_NAMES = r"X (has|does not have valid) feature names, but \w+ was fitted with(out)? feature names$"  # scikit-learn's
+_HEARD = threading.local()
+
+
+@contextlib.contextmanager
+def quiet_but_for_names(words: list[str]) -> Iterator[None]:
+    """Swallow all but scikit-learn's warnings of feature names, which are added to `words`; for public rows alone."""
+    _HEARD.words = words
+    try:
+        with quiet():
+            yield
+    finally:
+        del _HEARD.words
 
 
 def quiet() -> _Silence:

@@ -1,62 +1,63 @@
-"""What a ledger says to anyone, epoch by epoch: whose it is, and what was released.
-
-It is resumed and verified by that, and cannot be changed.
-"""
+"""What a ledger says to anyone, epoch by epoch: whose it is. It is resumed and verified by that, and stays as it is."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
+from reusable_holdout.errors import (
+    HoldoutError,
+    InputError,
+    LedgerError,
+    LedgerMismatchError,
+    RotatedError,
+)
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, genesis, key_commitment
 from reusable_holdout.plan import same_wish
 from reusable_holdout.queries import described_metric
-from reusable_holdout.slips import checked_call
+from reusable_holdout.queries.predictions import PRIVATE
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from reusable_holdout import witness as witnesses
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.guard.kinds import exam as exams
     from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import Metric
+    from reusable_holdout.queries import BoundMetric, Metric
     from reusable_holdout.witness import Head
 else:  # of a ledger that has one
+    (exams,) = modules_on_first_use("reusable_holdout.guard.kinds", "exam")
     (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
 __all__ = [
     "Configuration",
     "Epoch",
     "KeptRows",
-    "Released",
-    "history_frame",
     "metric_of",
     "read_epochs",
-    "released",
-    "released_by",
 ]
 
+_DIGEST = re.compile("[0-9a-f]{64}")
 _MISMATCH = "nothing was asked and nothing was charged"
-_RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
-_COLUMNS = [
-    *("query", "view", "metric", "name", "series", "prior", "value", "charged", "low", "high", "threshold"),
-    *("kind", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
-]
+_RESUMED_WITH = {"classes": "classes", "counts": "prevalence"}
+
+
+def _listed(bound: BoundMetric) -> list[Any] | str | None:
+    if bound.private_labels is not None:
+        return PRIVATE
+    return None if bound.classes is None else bound.classes.tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +71,10 @@ class Configuration(Facts):
     metric: dict[str, Any]  # BoundMetric.describe()
     holdout: str  # keyed digest of the data
     key: str  # commitment to the noise key
-    classes: list[Any] | None  # all that may occur, in order: what labels are coded by
+    classes: list[Any] | str | None  # all that may occur, in order: what labels are coded by; or "private"
     epoch: int = 1  # number of this holdout in its ledger
     previous: str = ""  # last seal of the epoch before, hex: it makes one chain of all epochs
-    exam: int = 0  # rows, or groups, that are kept for the final
+    exam: int = 0  # rows, or groups, that version 0.2.0 kept for the final; see kinds/exam.py
     another_budget: bool = False  # whether the rows had one when this one was made
     witness: str = ""  # place of the ledger's, if it has one
     overlap: str = "refuse"  # or "allow": its owner insists on rows that may be trained on, or released
@@ -82,16 +83,15 @@ class Configuration(Facts):
     @classmethod
     def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None) -> Self:
         """Facts of a guard that is made."""
-        every = holdout.rows.every
+        bound = holdout.bound
         return cls(
             plan=plan.record(),
-            rules=Rules.of(plan, greater_is_better=every.metric.greater_is_better).record(),
-            metric=every.describe(),
+            rules=Rules.of(plan, greater_is_better=bound.metric.greater_is_better).record(),
+            metric=bound.describe(),
             holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
-            classes=None if every.classes is None else every.classes.tolist(),
+            classes=_listed(bound),
             counts=counts,
-            exam=holdout.rows.exam_units,
         )
 
     @classmethod
@@ -103,6 +103,23 @@ class Configuration(Facts):
         except (TypeError, KeyError):
             raise cls.unknown() from None
         return found
+
+    @property
+    def mistake(self) -> str:
+        """Say what was wrong with the certificate of such a ledger; empty if nothing is known to be."""
+        return exams.MISTAKE if self.exam else ""
+
+    def unfounded(self, text: str) -> Iterator[str]:
+        """Name the facts that do not follow from others, or that no guard writes in such a text."""
+        yield from self.view.underived()
+        for name, check in _FORMS.items():
+            try:
+                sound = check(self)
+            except (TypeError, ValueError, LookupError, AttributeError):
+                sound = False
+            yield from () if sound else (name,)
+        if self.text() != text:
+            yield "its spelling"
 
     @property
     def view(self) -> View:
@@ -149,6 +166,24 @@ class Configuration(Facts):
         _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))
 
 
+_FORMS: dict[str, Callable[[Configuration], bool]] = {
+    "holdout": lambda one: _DIGEST.fullmatch(one.holdout) is not None,
+    "key": lambda one: _DIGEST.fullmatch(one.key) is not None,
+    "overlap": lambda one: one.overlap in {"refuse", "allow"},
+    "witness": lambda one: type(one.witness) is str,
+    "another_budget": lambda one: type(one.another_budget) is bool,
+    "known_rows": lambda one: type(one.known_rows) is dict,
+    "classes": lambda one: one.classes in (None, PRIVATE) or one.classes == np.unique(one.classes).tolist(),
+    "counts": lambda one: one.counts is None or len(one.counts.prevalence) in {0, len(one.classes or [])},
+    "exam": lambda one: type(one.exam) is int and one.exam >= 0 and _fits_exam(one),
+}
+
+
+def _fits_exam(configuration: Configuration) -> bool:
+    """Whether there is an exam where the plan has one; rows without a weight are none of a plan's."""
+    return "weights" in configuration.metric or (configuration.exam > 0) == bool(configuration.plan["exam"])
+
+
 class KeptRows(NamedTuple):
     """What a ledger keeps of an epoch's rows, to know them again."""
 
@@ -157,8 +192,8 @@ class KeptRows(NamedTuple):
 
     def parts(self) -> dict[str, bytes] | None:
         """Each part by its name; None if they are not those that were sealed."""
-        if not self.digests:
-            return None if self.text else {}
+        if not self.digests or not isinstance(self.digests, dict):
+            return None if self.text or self.digests else {}
         size, rest = divmod(len(self.text), len(self.digests))
         parts = {
             part: self.text[place * size : (place + 1) * size] for place, part in enumerate(self.digests)
@@ -190,76 +225,7 @@ def metric_of(description: dict[str, Any]) -> Metric:
         ) from None
 
 
-# ---- what was released
-
-
-class Released(NamedTuple):
-    """History of a ledger, with what is needed to draw it.
-
-    Attributes
-    ----------
-    history : pandas.DataFrame
-        As :meth:`ReusableHoldout.history`.
-    charges : int
-        The whole budget.
-    metric : str
-        Name of the metric.
-    """
-
-    history: pd.DataFrame
-    charges: int
-    metric: str
-
-
-@checked_call
-def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
-    """Read a ledger without the holdout and its key.
-
-    Parameters
-    ----------
-    ledger : str or Path
-        SQLite file or URL.
-    epoch : int, optional
-        Of its holdouts, from 1; the last by default.
-
-    Raises
-    ------
-    LedgerError
-        If there is no such ledger, or it holds no guard.
-    InputError
-        If there is no such epoch.
-    """
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
-    with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
-        if store.configuration() is None:
-            raise LedgerError(f"{store!r} holds no guard yet")
-        return released_by(store, store.epoch if epoch is None else epoch)
-
-
-def released_by(ledger: Ledger, epoch: int) -> Released:
-    """Read one epoch of a ledger; an InputError if there is no such."""
-    configurations = ledger.configurations()
-    if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
-        raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
-    configuration = Configuration.parse(configurations[epoch - 1])
-    metric = configuration.metric["name"]
-    history = history_frame(ledger.rows(epoch=epoch), Allowance.of(configuration.plan), metric)
-    return Released(history, configuration.plan["charges"], metric)
-
-
-def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
-    """Frame of released answers, in order, with the name of the guard's own metric; others were opened with theirs."""
-    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
-
-    frame = pd.DataFrame(rows, columns=list(Row._fields))
-    names = [metric, *(row.name for row in rows if row.kind == VIEW)]
-    frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]
-    frame["charged"] = frame["charged"].astype(bool)
-    frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
-    frame["charges_left"] = np.array(allowance.left_after(rows), dtype=np.int64)
-    frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
-    return frame[_COLUMNS]
+# ---- its epochs, for verification
 
 
 class Epoch(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
@@ -20,10 +18,9 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names, listed
 from reusable_holdout.guard.models import fitted
 from reusable_holdout.guard.overview import Overview
-from reusable_holdout.guard.pricing import plan_numbers, priced
-from reusable_holdout.guard.standing import Standing, begin_epoch, check_may_stand, looked_through
-from reusable_holdout.guard.stores import budgeted
-from reusable_holdout.plan import renewed
+from reusable_holdout.guard.pricing import Wanted, guessed
+from reusable_holdout.guard.standing import Standing, check_may_stand, looked_through
+from reusable_holdout.guard.stores import budgeted, told_of
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -31,12 +28,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import class_counts, epochs
     from reusable_holdout.guard import overlap as overlapping
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.known_rows import Overlap
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.plan import Plan, renewal
 else:  # of rows that come later
-    (overlapping,) = modules_on_first_use(__package__, "overlap")
+    (renewal,) = modules_on_first_use("reusable_holdout.plan", "renewal")
+    class_counts, epochs, overlapping = modules_on_first_use(__package__, "class_counts", "epochs", "overlap")
 
 __all__ = ["Finals", "Rotating", "Rotation"]
 
@@ -163,37 +163,23 @@ class Finals(Asking):
         ended = self._ways.final.halt_reason(self._transcript.state) is not None
         for guard in {} if ended else dict.fromkeys(guards):
             guard._holdout.try_out(models)
-        scores = [None if ended else guard._sampled_at_last(predicted()) for guard, predicted, _ in asked]
+        scores = [
+            None if ended else guard._sampled(guard._ways.final, predicted()) for guard, predicted, _ in asked
+        ]
         answers = self._transcript.final([guard._ways.final for guard in guards], scores, questions)
         given = [answer for answer in answers if answer is not None]
         for guard in dict.fromkeys(guards):
             guard._tell(
                 [answer for one, answer in zip(guards, answers, strict=True) if one is guard and answer]
             )
-        _warn_of_exams(given)
         if len(given) < len(answers):
             raise ModelError(
                 f"{len(answers) - len(given)} of {len(answers)} models or metrics failed on the holdout; their words "
                 "are withheld, for they may quote the holdout; the final was given, and tells that; what it tells of "
-                "the others is in history(), or replay them alone"
+                "the others is in `answers` of this error, and in history()",
+                answers,
             )
         return given
-
-
-def _warn_of_exams(answers: Sequence[Answer]) -> None:
-    apart = [answer.name or answer.query for answer in answers if answer.apart]
-    if not apart:
-        return
-    with contextlib.suppress(
-        RuntimeWarning
-    ):  # where it is an error: the answer, which says so too, comes first
-        warnings.warn(
-            f"the exam's rows contradict the others about {', '.join(map(repr, apart))}: their intervals do not meet, "
-            "and the answer is all that lies between their ends; of independent rows that is less likely than any miss "
-            "of the guard's; see whether the rows are independent, and none of them was used for training",
-            RuntimeWarning,
-            stacklevel=5,
-        )
 
 
 # ---- the next holdout
@@ -243,7 +229,7 @@ def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes
                 "was released; pass fresh rows"
             )
     with ledger.transaction() as transaction:
-        begin_epoch(ledger, transaction, configuration, known_rows)
+        epochs.begin_epoch(ledger, transaction, configuration, known_rows)
 
 
 class Rotating(Standing, Overview):
@@ -319,9 +305,15 @@ class Rotating(Standing, Overview):
             If rows of it were used before or trained on: by ids one of them, by features more than chance explains;
             nothing was released.
         PlanError
-            If the new rows cannot keep the promise, or it is vacuous; nothing was released.
+            If as many new rows, of the class shares that are expected, cannot keep the promise, or it is vacuous;
+            nothing was released.
         RotatedError
             If another process has rotated already.
+
+        Warns
+        -----
+        KeptLessWarning
+            If the new rows' class counts, once they were told, keep less than that: it was rotated all the same.
 
         Notes
         -----
@@ -330,30 +322,30 @@ class Rotating(Standing, Overview):
         """
         _check_may_rotate(self, early=early, grouped=groups is not None)
         holdout = self._like_these(X, y, classes, sample_weight, groups, largest_group)
-        guessed = None if self._view.counts is None else self._view.counts.guessed
-        by_ratio = self.plan.family == "ratio"
-        counts = priced(holdout.bound, guessed if prevalence is None else prevalence, by_ratio=by_ratio)
-        numbers = plan_numbers(
-            holdout.rows,
-            counts=counts,
+        before, by_ratio = self._view.counts, self.plan.family == "ratio"
+        expected = before.guessed if prevalence is None and before is not None else prevalence
+        guess = guessed(holdout.bound, expected, by_ratio=by_ratio)
+        stated = {"queries": queries, "tolerance": tolerance, "charges": charges, "estimate": estimate}
+
+        def planned(numbers: dict[str, Any], told_before: float, **less: Any) -> Plan:
+            return renewal.renewed(self.plan, numbers, told_before=told_before, **(stated | less))
+
+        wanted = Wanted(
+            holdout.bound,
+            guess,
+            planned,
+            charges=charges,
             estimate=self.plan.estimate if estimate is None else estimate,
             spread=None if by_ratio else self.plan.stated_spread,
         )
-        plan = renewed(
-            self.plan,
-            numbers,
-            told_before=0.0 if counts is None else counts.nats,
-            queries=queries,
-            tolerance=tolerance,
-            charges=charges,
-            estimate=estimate,
-        )
-        check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
+        check_may_stand(holdout, wanted.guess, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
         kept = overlapping.kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
+            counts = class_counts.told(holdout.bound, guess)
+            found = wanted.kept(counts, told_of(holdout, counts))
             configuration = replace(
-                Configuration.of(plan, holdout, self._key[0], counts),
+                Configuration.of(found.plan, holdout, self._key[0], counts),
                 another_budget=another,
                 overlap=overlap,
                 witness=Configuration.parse(self._ledger.configuration() or "").witness,
@@ -361,7 +353,8 @@ class Rotating(Standing, Overview):
             )
             _begin_epoch(self._ledger, configuration, kept.text)
         guard = type(self).__new__(type(self))
-        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key, another_budget=another)
+        guard._begin(holdout, found.plan, counts, self._ledger.latest(), self._key, another_budget=another)
+        found.warn(found.plan.shared.told_before, vacuous=vacuous, stacklevel=3)  # rotate, sealed, user
         return Rotation(guard, self._holdout.X, self._holdout.y)
 
     def _like_these(
@@ -373,9 +366,8 @@ class Rotating(Standing, Overview):
             X,
             y,
             self.metric,
-            classes=holdout.bound.classes if classes is None else classes,
+            classes=holdout.bound.class_set if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
             largest_group=holdout.largest_group if largest_group is None else largest_group,
-            exam=holdout.rows.exam_share,
         )

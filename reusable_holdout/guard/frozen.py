@@ -66,8 +66,8 @@ class FrozenCertificate:
         What was asked about, as it stands in the ledger.
     view : int
         Its number among the metrics of the rows.
-    classes : tuple or None
-        All classes that may occur; they are public.
+    classes : tuple, "private" or None
+        All classes that may occur, if the set of them is public.
     holdout : str
         Keyed digest of the holdout, hex.
     epoch : int
@@ -88,7 +88,7 @@ class FrozenCertificate:
     answers: tuple[FrozenAnswer, ...]
     metric: dict[str, Any]
     view: int
-    classes: tuple[Any, ...] | None
+    classes: tuple[Any, ...] | str | None
     holdout: str
     epoch: int
     confidence: float
@@ -145,8 +145,7 @@ class FrozenCertificate:
         try:
             parts = json.loads(text)
             answers = tuple(FrozenAnswer(**one) for one in parts.pop("answers"))
-            classes = parts.pop("classes")
-            found = cls(**parts, answers=answers, classes=None if classes is None else tuple(classes))
+            found = cls(**parts | {"answers": answers, "classes": _fixed(parts["classes"])})
             queries = [answer.query for answer in answers]
             sound = (
                 all(type(number) is int for number in (found.epoch, found.view, *queries))
@@ -255,13 +254,17 @@ def _facts(configuration: Configuration, view: View) -> dict[str, Any]:
     return {
         "metric": view.metric,
         "view": view.number,
-        "classes": None if configuration.classes is None else tuple(configuration.classes),
+        "classes": _fixed(configuration.classes),
         "holdout": configuration.holdout,
         "epoch": configuration.epoch,
         "confidence": configuration.plan["confidence"],
         "theory": view.kept.scores.theory.edition,
         "another_budget": configuration.another_budget,
     }
+
+
+def _fixed(classes: list[Any] | str | None) -> tuple[Any, ...] | str | None:
+    return tuple(classes) if isinstance(classes, list) else classes
 
 
 def _is_answer(row: Row) -> bool:

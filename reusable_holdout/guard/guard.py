@@ -11,10 +11,10 @@ from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.endings import Finals, Rotating
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.measuring import Measuring
-from reusable_holdout.guard.pricing import decided_as_ratio, priced, saying_what_counts
+from reusable_holdout.guard.pricing import Wanted, decided_as_ratio, guessed
 from reusable_holdout.guard.questions import Questions
-from reusable_holdout.guard.standing import check_may_stand, looked_through, planned_anew
-from reusable_holdout.guard.stores import budgeted, find_key, new_or_kept, sql_ledger, watched
+from reusable_holdout.guard.standing import check_may_stand, looked_through
+from reusable_holdout.guard.stores import declared_classes, find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard import handle
+    from reusable_holdout.guard import class_counts, handle, whereabouts
     from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.known_rows import Overlap
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
-else:  # of a guard that is pickled alone
-    (handle,) = modules_on_first_use(__package__, "handle")
+else:  # of a guard that is opened, or pickled, alone
+    class_counts, handle, whereabouts = modules_on_first_use(
+        __package__, "class_counts", "handle", "whereabouts"
+    )
 
 __all__ = ["ReusableHoldout"]
 
@@ -71,9 +73,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, final_noise, delta, mechanism
         As for :class:`Plan`. `estimate`, the score that is expected, buys the most; `prior_error`, how far honest
         priors are off, keeps an honest search going to its last question.
-    exam : float or int, optional
-        Share of the rows, at most half, or number of them, that only :meth:`final` reads: what it says of them no
-        number of charges can widen.
     spread : float, optional
         For metrics that are means of graded losses: a guess of their standard deviation over the rows, in the metric's
         unit. The budget follows from it; no interval rests on it.
@@ -81,14 +80,16 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         Of :meth:`compare`, if it is not `tolerance`.
     ledger : str, Path or None
         SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
-        process alone.
+        process alone, until it exits.
     key : bytes or Path, optional
         Noise key of 32 bytes, or the file it lies in; by default ``<ledger>.key``, made with mode 0600. Whoever has the
         key can undo the noise.
     seed : int, optional
         Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
     classes : array-like, optional
-        All classes that may occur; by default those in `y`.
+        All classes that may occur, which makes them public; or "private". By default those in `y` are public if there
+        is at most one for 50 rows. Others are private: accuracy compares answers in a normal form (NFKC, without case
+        and extra spaces), and no other metric is measured.
     sample_weight : array-like of shape (rows,), optional
         Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
         about this group, and only its rows count.
@@ -99,11 +100,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         With `groups`: each row counts, of a group that is larger as many as this, a fixed choice. The population's mean
         over rows, of larger groups so many each, is what answers are about then. Name it before you look at the sizes:
         the plan's rows are as many groups of this size as the rows would fill, a number that is told, rounded, and
-        priced. Not with an exam.
+        priced.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
-        priced, where a metric's interval rests on them: the nearer, the cheaper.
+        priced, where a metric's interval rests on them: the nearer, the cheaper. What is refused follows from the
+        guess, for refusals would tell the counts.
     training : array-like, optional
         What models were trained on, to be looked through for rows of the holdout: a table with its columns, or, where
         the guard has ids, ids. Nothing of it is kept.
@@ -139,28 +141,35 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     Raises
     ------
     PlanError
-        If no plan keeps the wish, or the plan is vacuous.
+        If no plan keeps the wish, or the plan is vacuous, at the class shares that are expected.
     InputError
         If data and metric do not fit.
     OverlapError
         If rows were trained on: by ids one of them, by features more than chance explains; nothing was made.
     SecondBudgetError
-        If the rows, or some of them, have a budget in another ledger; nothing was made.
+        If the rows, or some of them, have a budget in another ledger, or in the memory of this process; nothing was
+        made.
     LedgerMismatchError, LedgerKeyError, LedgerError
         If the ledger belongs to something else, its key is missing, or it cannot be used.
 
     Warns
     -----
     CopiedRowsWarning
-        If rows with features are exact copies of others, and chance does not explain it; see `groups`.
+        If rows have exactly the features of others, and chance does not explain it; see `groups`.
+    SecondBudgetWarning
+        If the rows had a budget that was forgotten: says in which ledger, when and why.
+    KeptLessWarning
+        If the class counts or group sizes, once they were told, keep less than was wished: the guard was made, and its
+        plan says what is kept.
     UserWarning
         If the metric counts one of two classes that are text as positive: which one it is.
 
     Notes
     -----
     Making a guard on a ledger that has one resumes it: the same holdout and settings continue the same budget, others
-    are refused. The set of classes is public. The guard protects against conclusions, not against code that runs in its
-    process and looks at its memory.
+    are refused. In memory each process keeps one budget for a set of rows, until it exits, in the same way; the
+    environment variable ``REUSABLE_HOLDOUT_REGISTRY=off`` is for simulations. A private set of classes is never told.
+    The guard protects against conclusions, not against code that runs in its process and looks at its memory.
 
     References
     ----------
@@ -197,7 +206,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
         final_noise: float | None = None,
-        exam: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -227,7 +235,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             sample_weight=sample_weight,
             groups=groups,
             largest_group=largest_group,
-            exam=exam,
+            declared=lambda: declared_classes(ledger),
         )
         rule: dict[str, Any] = {
             "policy": policy,
@@ -236,33 +244,34 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             "noise_scale": noise_scale,
             "final_noise": final_noise,
         }
-        counts = priced(data.bound, prevalence, by_ratio=decided_as_ratio(data.bound, **rule))
-        with saying_what_counts(data.rows, counts=counts, estimate=estimate, spread=spread) as numbers:
-            plan = Plan(
-                **numbers,
-                **rule,
-                queries=queries,
-                tolerance=tolerance,
-                charges=charges,
-                confidence=confidence,
-                estimate=estimate,
-                prior_error=prior_error,
-                reveals=reveals,
-                choices=choices,
-                delta=delta,
-                comparison_tolerance=comparison_tolerance,
-                shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
-            )
-            check_may_stand(data, plan, ledger, vacuous=vacuous)
+        counts = guessed(data.bound, prevalence, by_ratio=decided_as_ratio(data.bound, **rule))
+        stated = rule | {
+            "queries": queries,
+            "tolerance": tolerance,
+            "charges": charges,
+            "confidence": confidence,
+            "estimate": estimate,
+            "prior_error": prior_error,
+            "reveals": reveals,
+            "choices": choices,
+            "delta": delta,
+            "comparison_tolerance": comparison_tolerance,
+        }
+
+        def planned(numbers: dict[str, Any], told_before: float, **less: Any) -> Plan:
+            return Plan(**numbers, **(stated | less), shared=SharedBudget(told_before=told_before))
+
+        wanted = Wanted(data.bound, counts, planned, charges=charges, estimate=estimate, spread=spread)
+        check_may_stand(data, wanted.guess, ledger, vacuous=vacuous)
         rows = looked_through(data, ids, training, overlap)
-        with new_or_kept(ledger) as store, budgeted(data, store, another_budget=another_budget) as another:
+        with new_or_kept(data, ledger, another_budget=another_budget) as (store, another):
             found = find_key(store, key=key, seed=seed)
             seen = watched(store, witness, found[0])
-            stands = store
-            if replan:
-                wanted = Configuration.of(plan, data, found[0], counts)
-                stands = planned_anew(store, wanted, rows, found[0], seen)
-            self._begin(data, plan, counts, stands, found, another_budget=another, rows=rows, witness=seen)
+            kept = self._begin_as_kept(
+                data, wanted, store, found, rows, replan=replan, witness=seen, another_budget=another
+            )
+        if kept is not None:
+            kept.warn(kept.plan.shared.told_before, vacuous=vacuous, stacklevel=3)  # __init__, sealed, user
 
     @classmethod
     @sealed
@@ -318,14 +327,13 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             sample_weight=sample_weight,
             groups=groups,
             largest_group=None if groups is None else configuration.metric.get("largest_group"),
-            exam=configuration.exam or None,
         )
         plan, told = Plan.kept(configuration.plan), configuration.counts
-        counts = priced(data.bound, told=told, by_ratio=plan.family == "ratio", theory=plan.shared.theory)
+        class_counts.rest_on(data.bound, told)
         guard = cls.__new__(cls)
         found = find_key(store, key=key, seed=seed)
         watched(store, witness, found[0])
-        guard._begin(data, plan, counts, store, found)
+        guard._begin(data, plan, told, store, found)
         return guard
 
     # ---- life
@@ -365,7 +373,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return handle.arrive, (self._handle_of_all(),)
+        return whereabouts.reduced(self._handle_of_all)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:

@@ -147,7 +147,7 @@ def _gated(
         lambda measured, state: kind.decide_all(measured, asked.prior, named, question.digest, state),
         takes=len(parts),
     )
-    length = guard._transcript.length_of(kind, answer.query)
+    length = guard._transcript.length_of(kind, question.digest)
     bounds = kind.bounds(answer.told, [one.gate for one in rails], length)
     each = (
         Guardrail(one.guard.metric.name, one.prior, float(low), float(high))

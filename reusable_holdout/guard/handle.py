@@ -94,13 +94,13 @@ class Handle(NamedTuple):
 
 
 class UnreachableGuard(AbsentGuard):
-    """A guard whose handle could not be opened here: it says why to whoever asks."""
+    """A guard whose handle could not be opened here, or that has none: it says why to whoever asks."""
 
-    def __init__(self, handle: Handle, error: HoldoutError) -> None:
+    def __init__(self, handle: Handle | None, error: HoldoutError) -> None:
         self._handle, self._error = handle, error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return arrive, (self._handle,)
+        return (UnreachableGuard, (None, self._error)) if self._handle is None else (arrive, (self._handle,))
 
     def __repr__(self) -> str:
         return f"<UnreachableGuard: {self._error}>"

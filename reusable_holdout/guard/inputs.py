@@ -1,14 +1,12 @@
-"""The holdout as it comes into the guard: rows and labels read once, a metric bound to them, some kept for the final.
-
-Rows that are kept for the final are its exam: no question before it reads them.
-"""
+"""The holdout as it comes into the guard: rows and labels read once, and a metric bound to them."""
 
 from __future__ import annotations
 
+import contextlib
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,30 +17,31 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
-from reusable_holdout.plan import checked_exam, exam_count
 from reusable_holdout.queries.containers import (
     check_same_order,
-    compact,
     from_arrow,
     index_of,
     is_dask,
-    no_array,
 )
+from reusable_holdout.queries.predictions import PRIVATE, is_public
+from reusable_holdout.queries.targets import compact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard import trial
     from reusable_holdout.guard.chunks import dask_rows, predicting
     from reusable_holdout.guard.row_sets import RowSet
-    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.queries import BoundMetric, Metric, objects
+    from reusable_holdout.registry import Sketch
 else:
     (trial,) = modules_on_first_use(__package__, "trial")  # of models, not of predictions: it loads pandas
+    (objects,) = modules_on_first_use("reusable_holdout.queries", "objects")
     dask_rows, predicting = modules_on_first_use(f"{__package__}.chunks", "dask_rows", "predicting")
 
-__all__ = ["BoundRows", "PrivateData", "rows_and_labels"]
+__all__ = ["PrivateData", "rows_and_labels"]
 
 
 class PrivateData:
@@ -50,13 +49,11 @@ class PrivateData:
 
     It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
     ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
-    the others are as for :meth:`Metric.bind`. `rows` is the metric on all of them, `bound` on those that questions
-    read.
+    the others are as for :meth:`Metric.bind`. Without `classes` those that a ledger has `declared` count, where the
+    labels' own are too many to be public. `bound` is the metric on the rows.
 
-    `exam` is the share of the rows kept for the final, their number, or which they are, shape (rows,); with groups
-    whole groups are kept, and counted. Where an analyst has it `opened`, that the metric is not defined on the labels
-    is told when it is asked, and priced. An InputError says that these do not fit one another, or no row is left to be
-    asked.
+    Where an analyst has it `opened`, that the metric is not defined on the labels is told when it is asked, and priced.
+    An InputError says that these do not fit one another.
     """
 
     def __init__(
@@ -65,11 +62,11 @@ class PrivateData:
         y: Any,
         metric: Metric,
         *,
-        classes: ArrayLike | None = None,
+        classes: ArrayLike | str | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         largest_group: int | None = None,
-        exam: float | NDArray[np.bool_] | None = None,
+        declared: Callable[[], list[Any] | str | None] = lambda: None,
         opened: bool = False,
     ) -> None:
         X, y = _read(X, y) if not opened else (X, y)
@@ -82,8 +79,21 @@ class PrivateData:
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
-        self.rows = self._bound(metric, exam, opened=opened)
-        self.bound = self.rows.asked
+        bind = partial(
+            _bound,
+            metric,
+            y,
+            opened=opened,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=largest_group,
+        )
+        self.bound = bind(classes=classes)
+        found = self.bound.classes if classes is None else None
+        if found is not None and not _are_public(found, self.bound.rows):
+            self.classes = declared() or PRIVATE
+            self.bound = bind(classes=self.classes)
+        self.sketches: dict[type, Sketch] = {}
         self.bound.know_order(indexes)
         self._trial: trial.Trial | None = None
         if X is None:
@@ -96,36 +106,6 @@ class PrivateData:
             raise InputError(
                 f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
-
-    def _bound(self, metric: Metric, exam: float | NDArray[np.bool_] | None, *, opened: bool) -> BoundRows:
-        """Bind a metric to the labels, of which some are kept for the final."""
-        bind = partial(queries.bound_or_undefined, metric, self.y) if opened else partial(metric.bind, self.y)
-        weights, groups = self.sample_weight, self.groups
-        largest = self.largest_group
-        every = bind(classes=self.classes, sample_weight=weights, groups=groups, largest_group=largest)
-        if largest is not None and exam is not None:
-            raise InputError(
-                "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
-                "largest_group=; nothing was made; leave one of them out"
-            )
-        kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
-        if kept is None:
-            return BoundRows(every, every, None, None)
-        units = len(np.unique(every.groups.codes[kept])) if every.groups is not None else int(kept.sum())
-        full = np.ones(every.rows) if weights is None else np.asarray(weights, dtype=np.float64)
-        left, apart = np.where(kept, 0.0, full), np.where(kept, full, 0.0)
-        if not left.any():
-            raise InputError(
-                "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was "
-                "made; take a larger slice"
-            )
-        asked = bind(classes=every.classes, sample_weight=left, groups=groups)
-        own: BoundMetric | None
-        try:
-            own = metric.bind(self.y, classes=every.classes, sample_weight=apart, groups=groups)
-        except (InputError, ModelError):  # no row of some class: a final says nothing of these rows alone
-            own = None
-        return BoundRows(asked, every, own, kept, units)
 
     @cached_property
     def row_set(self) -> RowSet:
@@ -170,9 +150,21 @@ class PrivateData:
         raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
 
 
+def _bound(metric: Metric, y: Any, *, opened: bool, **given: Any) -> BoundMetric:
+    """Metric bound to labels, of which no refusal tells anything."""
+    if metric.kernel is not None and not opened:  # most are defined on their labels
+        with contextlib.suppress(InputError, ModelError):
+            return metric.bind(y, **given)
+    return queries.bound_or_undefined(metric, y, owned=not opened, **given)
+
+
+def _are_public(classes: NDArray[Any], rows: int) -> bool:
+    return is_public(len(classes), rows, "text" if classes.dtype.kind == "U" else "numbers")
+
+
 def _check_list(X: Any) -> None:
     if not isinstance(X, list | tuple):
-        raise no_array(X, what="X")
+        raise objects.no_array(X, what="X")
     try:
         np.asarray(X)
         return
@@ -227,61 +219,3 @@ def _checked_order(X: Any, **beside: Any) -> tuple[Any, ...]:
     for (first, rows), (second, other) in combinations(given.items(), 2):
         check_same_order(rows, other, names=(first, second), nothing="nothing was made")
     return tuple(index for index in map(index_of, (X, beside["y"])) if index is not None)
-
-
-# ---- bound to a metric
-
-
-class BoundRows(NamedTuple):
-    """A metric bound to the rows.
-
-    Questions are about the rows of `asked`, a final about `every` row. `exam` is it on the rows that are `kept` for
-    the final, shape (rows,), which are so many rows or groups: None if none are, or it is not defined on them.
-    """
-
-    asked: BoundMetric
-    every: BoundMetric
-    exam: BoundMetric | None
-    kept: NDArray[np.bool_] | None
-    exam_units: int = 0
-
-    @property
-    def exam_share(self) -> float | None:
-        """Share of all rows, or groups, that are kept; None if none are."""
-        units = self.every.rows if self.every.groups is None else len(self.every.groups)
-        return self.exam_units / units if self.exam_units else None
-
-    def exam_of_the_same(self, *, by_sample: bool) -> BoundMetric | None:
-        """The exam's, if it is about what all rows are about: an average over classes is not, if one has no row there.
-
-        Where samples decide, they know which classes have rows.
-        """
-        same = self.exam is None or by_sample or self.exam.by_rows or self.exam.present == self.every.present
-        return self.exam if same else None
-
-
-def _kept(exam: float | None, every: BoundMetric) -> NDArray[np.bool_] | None:
-    groups = every.groups
-    what, units = ("rows", every.rows) if groups is None else ("groups", len(groups))
-    count = exam_count(checked_exam(exam), units)
-    if count >= units:
-        raise InputError(f"an exam must leave {what} to ask; got {count:,} of {units:,} {what}; keep fewer")
-    if not count:
-        return None
-    kept = kept_rows(units, count)
-    return kept if groups is None else kept[groups.codes]
-
-
-def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:
-    """Which of the rows are kept for the final; shape (rows,).
-
-    They are spread over the rows by a fixed shuffle of their numbers, the same everywhere and always. It need not be
-    secret: nothing is told of these rows before the final, whoever knows which they are.
-
-    >>> int(kept_rows(10_000, 1_000).sum()), int(kept_rows(10_000, 1_000)[:5_000].sum())
-    (1000, 484)
-    """
-    order = np.argsort(np.random.PCG64([rows, count]).random_raw(rows), kind="stable")
-    kept = np.zeros(rows, dtype=np.bool_)
-    kept[order[:count]] = True
-    return kept

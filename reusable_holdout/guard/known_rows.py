@@ -16,8 +16,8 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.configuration import KeptRows
 from reusable_holdout.guard.inputs import rows_and_labels
 from reusable_holdout.guard.row_sets import ANALYSTS, RowSet, by_chance, column_names, ordered_rows
-from reusable_holdout.queries.containers import compact, typed_array
-from reusable_holdout.queries.targets import rows_of
+from reusable_holdout.queries.containers import typed_array
+from reusable_holdout.queries.targets import compact, rows_of
 from reusable_holdout.registry import Words, mixed
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.errors import Halted
     from reusable_holdout.guard import batches
-    from reusable_holdout.guard.answer import Choice
+    from reusable_holdout.guard.answer import Answer, Choice
     from reusable_holdout.guard.batches import Asked, MeasuredModel
     from reusable_holdout.guard.kinds import choose as choosing
     from reusable_holdout.guard.kinds import samples
@@ -91,9 +91,8 @@ class Measuring(Voluntary):
     ) -> Asked:
         """Ask about a batch of models, in its order; it shares the history before it.
 
-        Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
-        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout. A gate asks
-        each by itself: who is in a batch would tell of a failure that it may not tell.
+        Every answer is durable before it is returned. A model that fails on the holdout is answered by None, and takes
+        a charge; so do all that were fitted on rows of the holdout.
 
         Parameters
         ----------
@@ -120,6 +119,12 @@ class Measuring(Voluntary):
         names = checked_names(names, len(models))
         self._check_features("evaluate_predictions")
         return batches.ask_all(self, models, priors, names, X_train)
+
+    @sealed
+    def ask_once(self, model: MeasuredModel, *, prior: float, name: str) -> Answer:
+        """Ask about a fitted model as :meth:`evaluate` does, or give its recorded answer, whatever its prior was."""
+        self._check_features("evaluate_predictions")
+        return batches.ask_once(self, model, prior, name)
 
     @sealed
     def could_replay(self, priors: Sequence[float]) -> int:
@@ -185,13 +190,14 @@ class Measuring(Voluntary):
     @sealed
     def could_have_chosen(self, priors: Sequence[float] | None) -> bool:
         """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
-        history, kind = self._transcript.history(), self._ways.choose
-        made = history[(history["kind"] == kind.name) & (history["view"] == self.view)]
+        kind = self._ways.choose
+        made = [row for row in self._ledger.rows_of_kind(kind.name) if row.view == self.view]
         if priors is None:
             return len(made) > 0
         stated = self._stated_priors(priors, batches.count_of(priors, "priors"))
         units = kind.grid_units(stated).tolist()
-        for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
+        those = kind.grid_units(np.array([row.prior for row in made]))
+        for told, unit in zip([row.told for row in made], those, strict=True):
             winner = choosing.Winner.parse(told)
             if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
                 return True

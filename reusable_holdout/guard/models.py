@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import as_array, check_same_order, from_arrow, no_array, one_column
+from reusable_holdout.queries.containers import as_array, check_same_order, from_arrow, one_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import Response
+    from reusable_holdout.queries import Response, objects
     from reusable_holdout.queries.predictions import Predictions
+else:  # of what is refused
+    (objects,) = modules_on_first_use("reusable_holdout.queries", "objects")
 
 __all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
 
@@ -34,7 +37,7 @@ class Needed(NamedTuple):
         return predictions_of(model, X, response=self.response, classes=self.classes)
 
 
-def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> Any:
+def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | str | None) -> Any:
     """Predict what a metric needs.
 
     Parameters
@@ -43,8 +46,8 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
         Fitted; with `predict`, `predict_proba` or `decision_function` as needed.
     X : array-like of shape (rows, features)
     response : {"labels", "probabilities", "scores", "values"}
-    classes : numpy.ndarray or None
-        The guard's classes; columns of probabilities are brought into their order.
+    classes : numpy.ndarray, "private" or None
+        The guard's `class_set`; columns of probabilities are brought into their order.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def _method(model: Any, name: str) -> Any:
     return method
 
 
-def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
+def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | str | None) -> NDArray[Any]:
     """Columns in the order of the guard's classes; a class the model never saw has probability 0."""
     table = np.asarray(probabilities, dtype=np.float64)
     columns = _places(model, classes)
@@ -112,10 +115,10 @@ def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | None) -> ND
     return full
 
 
-def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
+def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
     """Where the model's classes stand among the guard's; None if they are the same, or the model does not say."""
     known = getattr(model, "classes_", None)
-    if known is None or classes is None:
+    if known is None or classes is None or isinstance(classes, str):
         return None
     if np.ndim(known) != 1:
         raise InputError(
@@ -142,7 +145,7 @@ def check_data(data: Any, what: str) -> None:
     """Refuse what holds no rows."""
     sized = hasattr(data, "shape") or hasattr(data, "__len__")
     if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
-        raise no_array(data, what=what)
+        raise objects.no_array(data, what=what)
 
 
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:

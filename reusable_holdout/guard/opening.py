@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.guard.class_counts import rest_on, told
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.pricing import (
+    Kept,
+    Wanted,
     decided_as_ratio,
-    numbers_at,
-    plan_numbers,
-    priced,
+    guessed,
     warn_of_counted_class,
 )
+from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
 
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.asking import Asking
-    from reusable_holdout.guard.inputs import BoundRows
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
     from reusable_holdout.queries import BoundMetric, Definition, Metric
@@ -67,19 +70,18 @@ class Opening(NamedTuple):
             rows.X,
             rows.y,
             self.metric,
-            classes=None if self.metric.response == "values" else rows.bound.classes,
+            classes=None if self.metric.response == "values" else rows.bound.class_set,
             sample_weight=self.sample_weight,
             groups=rows.groups,
             largest_group=rows.largest_group,
-            exam=rows.rows.kept,
             opened=True,
         )
-        described = data.rows.every.describe()
+        described = data.bound.describe()
         same = described == first.metric and self.policy == root.policy
-        view = first if same else View.parse(self._row(data.rows, described).told)
-        priced(data.bound, told=view.counts, by_ratio=view.record["family"] == "ratio")
+        view = first if same else View.parse(self._row(data.bound, described).told)
+        rest_on(data.bound, view.counts)
         plan = Plan.kept(view.record)
-        if self.tolerance is not None and self.tolerance != plan.tolerance:
+        if self.tolerance is not None and self.tolerance != plan.tolerance and not self._lost(view, plan):
             raise LedgerMismatchError(
                 f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "
                 f"ledger, and {self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
@@ -95,59 +97,53 @@ class Opening(NamedTuple):
                 f"have {held}; nothing was made; make another guard, of rows that no other guard has"
             )
 
-    def _row(self, rows: BoundRows, metric: dict[str, Any]) -> Row:
-        """Row that opened it, now or before; class counts that leave no plan are told, and paid for, of no policy."""
+    def _row(self, bound: BoundMetric, metric: dict[str, Any]) -> Row:
+        """Row that opened it, now or before; what is refused follows from the class counts that are guessed."""
         transcript, theory = self.root._transcript, self.root._view.kept.scores.theory.edition
-        digest, telling = (
-            self.root._content.view(json.dumps([metric, policy], sort_keys=True))
-            for policy in (self.policy, None)
-        )
+        digest = self.root._content.view(json.dumps([metric, self.policy], sort_keys=True))
         row = transcript.opened(digest)
         if row is not None:
             return row
-        bound = rows.asked
         warn_of_counted_class(bound, stacklevel=5)  # _row, open, on, sealed, user
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
-        exact = bound.numbers
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [self.root._view, *transcript.views()]
             number = len(before)
             known = next((one for one in before if one.knows_of(metric) and _tell(one.counts)), None)
-            counts = priced(
-                bound.told(exact),
-                self.prevalence,
-                None if known is None else known.counts,
-                by_ratio=self._by_ratio(bound),
-                theory=theory,
-            )
-            told_by = number if known is None else known.told_by
+            by_ratio, shared = self._by_ratio(bound), None if known is None else known.counts
+            if shared is None or by_ratio:
+                expected = self.prevalence if shared is None else shared.guessed
+                counts = guessed(bound, expected, by_ratio=by_ratio, theory=theory)
+            else:
+                counts = shared
+                rest_on(bound, counts)
+            told_by = number if known is None or not _tell(counts) else known.told_by
             view = View(number=number, metric=metric, plan=None, rules=None, counts=counts, told_by=told_by)
+            nats = self.root.plan.shared.told_before
+            wanted = Wanted(
+                bound,
+                counts,
+                partial(self._plan, number),
+                told_before=nats,
+                charges=self.root.plan.charges,
+                estimate=self.estimate,
+                spread=self.spread,
+            )
+            wanted.guess.check_says_something(vacuous=self.vacuous)
+            kept = Kept(wanted.guess, counts)
             if view.tells:
-                self._check_guessed(rows, view)
-            refused: PlanError | None = None
-            try:
-                plan = self._plan(rows, number, counts)
-                if not view.tells:
-                    plan.check_says_something(vacuous=self.vacuous)
-                view = view.planned(plan)
-            except PlanError as error:
-                if not view.tells:
-                    raise
-                refused = error
-            row = transcript.open(view, digest if refused is None else telling, name, self.root._ways)
-            if row is not None and refused is not None:
-                raise PlanError(
-                    f"{refused}; how many rows its classes have was told, and cost {view.nats:.1f} nats",
-                    refused.nearest,
-                )
+                kept = wanted.kept(told(bound, counts), nats)
+            view = replace(view, counts=kept.counts).planned(kept.plan)
+            row = transcript.open(view, digest, name, self.root._ways)
+            if row is not None and view.tells:
+                told_of(self.root._holdout, view.counts, metric)
+                kept.warn(view.nats, vacuous=self.vacuous, stacklevel=5)  # _row, open, on, sealed, user
         return row
 
-    def _check_guessed(self, rows: BoundRows, view: View) -> None:
-        """Refuse what would be refused if the classes had the shares that are guessed: nothing is told by that."""
-        told, shares = rows.asked.numbers, cast("Counts", view.counts).prevalence
-        rows.asked.told(numbers_at(rows.asked, shares))
-        self._plan(rows, view.number, view.counts).check_says_something(vacuous=self.vacuous)
-        rows.asked.told(told)
+    def _lost(self, view: View, plan: Plan) -> bool:
+        """Whether a view that was told of class counts keeps less than this tolerance, and was opened all the same."""
+        derived = "tolerance" not in plan.stated
+        return _tell(view.counts) and derived and cast("float", self.tolerance) < plan.tolerance
 
     def _by_ratio(self, bound: BoundMetric) -> bool:
         root = self.root.plan
@@ -156,15 +152,14 @@ class Opening(NamedTuple):
             bound, policy=self.policy, mechanism=root.mechanism, final_noise=root.final_noise
         )
 
-    def _plan(self, rows: BoundRows, number: int, counts: Counts | None) -> Plan:
+    def _plan(self, number: int, numbers: dict[str, Any], _: float, **less: Any) -> Plan:
         root = self.root.plan
-        numbers = plan_numbers(rows, counts=counts, estimate=self.estimate, spread=self.spread)
         lower, upper = numbers["bounds"]
         return Plan(
             **numbers,
             queries=root.queries,
             charges=root.charges,
-            tolerance=self.tolerance,
+            tolerance=less.get("tolerance", self.tolerance),
             noise_scale=None if root.noise_scale else 0.0,
             confidence=root.confidence,
             estimate=self.estimate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.configuration import released_by
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import markup
-    from reusable_holdout.guard import frozen
+    from reusable_holdout.guard import frozen, releases
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.kinds import HaltReason, State
     from reusable_holdout.ledger import Ledger
-else:  # of what was deployed, and of what a notebook shows
-    (frozen,) = modules_on_first_use(__package__, "frozen")
+else:  # of what was deployed, of earlier epochs, and of what a notebook shows
+    frozen, releases = modules_on_first_use(__package__, "frozen", "releases")
     (markup,) = modules_on_first_use("reusable_holdout", "markup")
 
 __all__ = ["Overview", "Price"]
@@ -78,7 +77,7 @@ class Overview(Asking):
         """
         if epoch is None:
             return self._transcript.history()
-        return released_by(self._ledger, epoch).history
+        return releases.released_by(self._ledger, epoch).history
 
     @sealed
     def certificate(self, *answers: Answer) -> FrozenCertificate:
@@ -159,8 +158,8 @@ class Overview(Asking):
     @property
     def _units(self) -> str:
         """How many rows count, or groups."""
-        every = self._holdout.rows.every
-        return f"{every.counted_rows:,} rows" if every.groups is None else f"{len(every.groups):,} groups"
+        bound = self._holdout.bound
+        return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
 
     def _own_history(self) -> pd.DataFrame:
         """What was released of this metric."""
@@ -169,8 +168,18 @@ class Overview(Asking):
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """Sorted classes, which are public; None for metrics of real values."""
+        """Sorted classes, if the set of them is public; None if it is private, and for metrics of real values."""
         return self._holdout.bound.classes
+
+    @property
+    def private_labels(self) -> Literal["text", "numbers"] | None:
+        """Kind of the labels if the set of them is private; else None."""
+        return self._holdout.bound.private_labels
+
+    @property
+    def class_set(self) -> NDArray[Any] | Literal["private"] | None:
+        """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as this guard does its own."""
+        return self._holdout.bound.class_set
 
     @property
     def queries_asked(self) -> int:
@@ -271,6 +280,11 @@ class Overview(Asking):
         """How many columns the holdout has; None if they are not counted."""
         shape = np.shape(self._holdout.X)
         return int(shape[1]) if len(shape) == 2 else None
+
+    @property
+    def weighted(self) -> bool:
+        """True if the holdout's rows have sample weights."""
+        return self._holdout.sample_weight is not None
 
     @property
     def halted(self) -> bool:

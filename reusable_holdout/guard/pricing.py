@@ -1,50 +1,39 @@
-"""What a certificate rests on besides the rows: class counts that are told and priced, and the numbers of a plan.
-
-Class counts are a fact about the rows. Where a metric's confidence bound rests on them, how far its numbers are from
-those at class shares that were guessed beforehand must be told, and paid for. So are the sizes of groups, where each of
-their rows counts: what is guessed of them is half of the largest.
-"""
+"""The numbers of a plan, besides the rows, and what is kept of a wish; class counts are in `class_counts`."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping
 from contextlib import contextmanager
-from fractions import Fraction
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, PlanError
-from reusable_holdout.guard.views import Counts
-from reusable_holdout.queries import PublicNumbers, is_finite
-from reusable_holdout.validity import BY_DISTANCE, THEORY, edition
+from reusable_holdout.plan import Plan
+from reusable_holdout.validity import BY_DISTANCE, THEORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.inputs import BoundRows
+    from reusable_holdout.guard import class_counts
+    from reusable_holdout.guard.views import Counts
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Policy
+else:  # of a metric that rests on them
+    (class_counts,) = modules_on_first_use(__package__, "class_counts")
 
 __all__ = [
     "CountedClassWarning",
+    "Kept",
+    "KeptLessWarning",
+    "Wanted",
     "decided_as_ratio",
-    "numbers_at",
+    "guessed",
     "plan_numbers",
-    "priced",
     "saying_what_counts",
     "warn_of_counted_class",
 ]
 
-_TRIED = 6  # rows of each class, on which a metric is tried
-_LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
-_EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
 _OF_ONE_CLASS = {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
 
 
@@ -96,66 +85,44 @@ def decided_as_ratio(
     return decided
 
 
-def priced(
-    bound: BoundMetric,
-    prevalence: object = None,
-    told: Counts | None = None,
-    *,
-    by_ratio: bool = False,
-    theory: int = THEORY.edition,
+def guessed(
+    bound: BoundMetric, prevalence: object = None, *, by_ratio: bool = False, theory: int = THEORY.edition
 ) -> Counts | None:
-    """Let a metric that is conditional on class counts or group sizes rest on what is told; None for others.
+    """What is guessed of the class counts, or sizes of groups, that a metric rests on; None for others.
 
-    Its public numbers become those that are told: `told` before, or now, by an edition of the theory. Of a metric that
-    is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if `prevalence`, the class shares
-    that the owner expects, is none, or belongs to a metric without classes.
+    Its public numbers become those of a guess that is right: whatever a plan by them says, or refuses, is the same for
+    all labels. Of a metric that is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if
+    `prevalence`, the class shares that the owner expects, is none, or belongs to a metric without classes.
     """
-    rests = _rests_on_counts(bound)
     if prevalence is not None and bound.classes is None:
         raise InputError(
-            f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
+            f"prevalence= is about classes, and metric {bound.metric.name!r} has none that are public; leave it out"
         )
-    if not any(rests) and not by_ratio:
-        if prevalence is not None:
-            _checked_prevalence(prevalence, bound.classes)
+    if prevalence is None and not by_ratio and _rests_on_no_counts(bound):
         return None
-    guessed = told.prevalence if told is not None else []
-    if told is None and bound.classes is not None and bound.groups is None:  # of groups sizes are told
-        guessed = _checked_prevalence(prevalence, bound.classes)
-    if by_ratio:
-        return Counts(guessed, None, theory)
-    numbers = numbers_at(bound, guessed)
-    place, of = (None, theory) if told is None else (told.place, told.theory)
-    code = edition(of).counts
-    if place is None:
-        place = code.place(_factor_to_tell(bound, numbers, rests) * _EXACT)
-    bound.told(PublicNumbers.scaled(numbers, code.least(place), rests))
-    return Counts(guessed, place, of)
+    return class_counts.guess(bound, prevalence, by_ratio=by_ratio, theory=theory)
+
+
+def _rests_on_no_counts(bound: BoundMetric) -> bool:
+    """Whether it is plain: 0/1 losses and a user's own loss have means, and differences that are named are named."""
+    metric = bound.metric
+    named = metric.family == "binomial" if metric.differences is None else not callable(metric.differences)
+    own = metric.loss is not None or named
+    return (bound.classes is None or own) and (bound.groups is None or bound.groups.largest in {None, 1})
 
 
 def plan_numbers(
-    rows: BoundRows,
+    bound: BoundMetric,
     *,
     counts: Counts | None = None,
     estimate: float | None = None,
     spread: float | None = None,
 ) -> dict[str, Any]:
-    """What a plan needs to know of a metric and its rows.
-
-    Of the exam nothing but how many rows or groups it has beside those that are asked: what a metric rests on there,
-    such as the rows of a class, is a fact about its labels, and is told with the final.
-    """
+    """What a plan needs to know of a metric and its rows."""
     if counts is not None and counts.place is None:
-        return _numbers_of_ratio(rows, counts, estimate, spread)
-    bound, more = rows.asked, rows.every.counted_rows - rows.asked.counted_rows
-    exam = 0
-    if more and bound.groups is not None and rows.exam is not None:
-        exam = rows.exam.effective_rows  # groups, for with them a metric is a mean over all of them
-    elif more:
-        exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
+        return class_counts.numbers_of_ratio(bound, counts, estimate, spread)
     return {
-        "rows": bound.effective_rows + exam,
-        "exam": exam or None,
+        "rows": bound.effective_rows,
         "bounds": (bound.metric.lower, bound.metric.upper),
         "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
         "influence": float(bound.sensitivity * bound.effective_rows),
@@ -165,127 +132,125 @@ def plan_numbers(
 
 
 @contextmanager
-def saying_what_counts(rows: BoundRows, **stated: Any) -> Iterator[dict[str, Any]]:
-    """Give :func:`plan_numbers`; an error of their plan says how many rows there are, if it counts other ones.
+def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
+    """Let an error of a plan of so many rows say how many there are, if it counts other ones.
 
     The owner of 8,000 rows reads else of 2,426, those that a metric rests on. Both are public: the error names the
     one, and the owner knows the other.
     """
-    numbers = plan_numbers(rows, **stated)
     try:
-        yield numbers
+        yield
     except PlanError as error:
-        every, counts = rows.every, numbers["rows"]
-        if every.groups is not None or every.counted_rows == counts:
+        if bound.groups is not None or bound.counted_rows == counts:
             raise
-        told = f"{error}; for {every.metric.name} these {every.counted_rows:,} rows count as {counts:,}"
+        told = f"{error}; for {bound.metric.name} these {bound.counted_rows:,} rows count as {counts:,}"
         raise PlanError(told, error.nearest) from None
 
 
-def _numbers_of_ratio(
-    rows: BoundRows, counts: Counts, estimate: object, spread: float | None
-) -> dict[str, Any]:
-    """Numbers of rows that are about as uncertain, at class shares that are guessed."""
-    bound, metric = rows.asked, rows.asked.metric
-    if spread is not None:
-        raise InputError(
-            f"spread, a guess of the losses' standard deviation, is for means of graded losses; that of {metric.name} "
-            f"follows from the estimate; got spread={spread!r}; leave it out"
-        )
-    span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
-    at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]
-    mean = (min(max(at, metric.lower), metric.upper) - metric.lower) / span
-    likely = bound.statistic.likely(counts.prevalence, mean)
-    more = likely.rows * (rows.every.counted_rows / bound.counted_rows - 1.0)
-    exam = max(1, round(more)) if more else 0
-    return {
-        "rows": max(1, round(likely.rows)) + exam,
-        "exam": exam or None,
-        "bounds": (metric.lower, metric.upper),
-        "family": "ratio",
-        "spread": max(likely.spread, _LEAST_SPREAD) * span,
-    }
+# ---- what is wanted, and what is kept of it
+
+# Whatever is refused before anything was told follows from the guess, for refusals would tell the counts. A guard that
+# these leave less is made all the same, and its owner is warned.
 
 
-# ---- what class counts change
+class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
+    """What was told of the rows leaves less than was wished, and a guard keeps that.
 
-
-def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Which public numbers of a metric depend on how many rows each class or group has, whatever the labels are."""
-    if _rests_on_sizes(bound):
-        return (True, True, True)
-    metric = bound.metric
-    own = metric.loss is not None or (metric.differences is not None and not callable(metric.differences))
-    if bound.classes is None or own:  # a user's own loss is a mean, and differences that are named are named
-        return (False, False, False)
-    count = len(bound.classes)
-    even, uneven = np.full(count, _TRIED), np.full(count, _TRIED)
-    uneven[0] -= _TRIED // 2
-    uneven[-1] += _TRIED // 2
-    here, there = (_tried(bound, counts).numbers for counts in (even, uneven))
-    return (here[0] != there[0], here[1] != there[1], here[2] != there[2])
-
-
-def numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
-    """Public numbers if the classes had these shares of the rows, or groups were half as large as they may be."""
-    if _rests_on_sizes(bound):
-        groups: Any = bound.groups
-        share = Fraction(bound.counted_rows, bound.rows)
-        rows = max(1, math.floor(share * len(groups) * Fraction(groups.largest + 1, 2 * groups.largest)))
-        return PublicNumbers(Fraction(1, rows), 1.0 / rows, rows)
-    shares = np.array(prevalence)
-    counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
-    counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
-    if counts.min() < 1:
-        raise InputError(
-            f"each of {len(counts)} classes needs a row; got {bound.counted_rows} rows; nothing was made"
-        )
-    return _tried(bound, counts).numbers
-
-
-def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
-    """How many times the guessed rows the labels' own class counts are worth: private until it is told, rounded."""
-    exact = bound.numbers
-    ratios = (
-        float(guessed.sensitivity / exact.sensitivity),
-        guessed.sum_of_squares / exact.sum_of_squares,
-        exact.rows / guessed.rows,
-    )
-    return min(ratio for ratio, rest in zip(ratios, rests, strict=True) if rest)
-
-
-def _checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list[float]:
-    """Class shares that are guessed, in the order of the sorted classes; equal ones by default.
-
-    One number is the share of the last of two classes. InputError if they are not one positive share for each class
-    that sum to 1.
+    An error of this library as well, for where warnings are errors its words must reach the user.
     """
-    named = [] if classes is None else classes.tolist()
-    count = len(named)
-    if prevalence is None:
-        return [1.0 / count] * count
-    shares: Any = prevalence
-    if isinstance(shares, Mapping):
-        shares = [shares.get(one) for one in named] if len(shares) == count else []
-    elif isinstance(shares, Real) and count == 2:
-        shares = [1.0 - float(shares), float(shares)]
-    try:
-        found = [float(share) for share in shares]
-    except (TypeError, ValueError):
-        found = []
-    if len(found) != count or not (min(found, default=0.0) > 0.0 and abs(sum(found) - 1.0) <= 1e-6):
-        raise InputError(
-            f"prevalence= must be the shares of the {count} classes that are expected, each above 0, together 1, as a "
-            f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
+
+
+class Kept(NamedTuple):
+    """A plan that is kept, the counts it rests on, and why it is not what was wished, in words."""
+
+    plan: Plan
+    counts: Counts | None
+    lost: str = ""
+
+    def warn(self, nats: float, *, vacuous: bool, stacklevel: int) -> None:
+        """Warn of what is not kept, after the counts were told for so many nats."""
+        if not (self.lost or (self.plan.vacuous and not vacuous)):
+            return
+        nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
+        warnings.warn(
+            KeptLessWarning(
+                f"what was told of the class counts or group sizes of these rows, for {nats:.1f} nats, leaves less "
+                f"than was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the "
+                f"same, and keeps a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else"
+            ),
+            stacklevel=stacklevel + 1,
         )
-    return found
 
 
-def _rests_on_sizes(bound: BoundMetric) -> bool:
-    return bound.groups is not None and bound.groups.largest not in (None, 1)
+class Wanted:
+    """A plan that is wanted of a metric's rows.
 
+    Parameters
+    ----------
+    bound : BoundMetric
+        It rests on the counts.
+    counts : Counts or None
+        As they are guessed, or known from before.
+    planned : callable
+        Gives the plan for its :func:`plan_numbers`, the nats that were told before the first question, and other stated
+        numbers by their names.
+    told_before : float, optional
+        By default what telling the counts costs if the guess is right.
+    charges : int, optional
+        That were stated.
+    **stated
+        Other arguments of :func:`plan_numbers`.
 
-def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:
-    """Bind the same metric to other labels with these class counts."""
-    classes: NDArray[Any] = np.asarray(bound.classes)
-    return type(bound)(bound.metric, np.repeat(classes, counts), classes=classes)
+    Attributes
+    ----------
+    counts : Counts or None
+    guess : Plan
+        By these; a PlanError says that they do not keep it.
+    """
+
+    def __init__(
+        self,
+        bound: BoundMetric,
+        counts: Counts | None,
+        planned: Callable[..., Plan],
+        *,
+        told_before: float | None = None,
+        charges: int | None = None,
+        **stated: Any,
+    ) -> None:
+        self._bound, self._planned, self._stated = bound, planned, stated
+        self._wider = {"tolerance": None, "charges": charges or 1}
+        self.counts, self._numbers = counts, plan_numbers(bound, counts=counts, **stated)
+        self.guess = self._plan(
+            self._numbers, (0.0 if counts is None else counts.nats) if told_before is None else told_before
+        )
+
+    def kept(self, counts: Counts | None, told_before: float) -> Kept:
+        """Keep what was wished, at what was told of the counts, on which the metric rests now.
+
+        If that cannot be, the charges are kept with the smallest tolerance, or one of the whole range, which always is.
+        Where more rows count than was guessed, as many as were guessed do.
+        """
+        numbers = [plan_numbers(self._bound, counts=counts, **self._stated)]
+        if counts is not None and counts.place is not None and counts.place > 0:
+            numbers.append(self._numbers)
+        lost: list[str] = []
+        for less in ({}, self._wider):
+            for each in numbers:
+                try:
+                    return Kept(self._plan(each, told_before, **less), counts, lost[0] if less else "")
+                except (PlanError, InputError) as error:
+                    lost.append(str(error))
+        record = self.guess.record()
+        whole = {
+            "tolerance": self.guess.span,
+            "charges": self._wider["charges"],
+            "delta": record["delta"] if "delta" in record["stated"] else None,
+            "shared": record["shared"] | {"told_before": told_before},
+            "stated": [name for name in record["stated"] if name != "tolerance"],
+        }
+        return Kept(Plan.kept(record | numbers[-1] | whole), counts, lost[0])
+
+    def _plan(self, numbers: dict[str, Any], told_before: float, **less: Any) -> Plan:
+        with saying_what_counts(self._bound, numbers["rows"]):
+            return self._planned(numbers, told_before, **less)

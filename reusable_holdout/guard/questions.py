@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answered import Query
+from reusable_holdout.guard.answered import Query, all_answered
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import batches
     from reusable_holdout.guard import guardrails as guarding
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.training_estimate import PriorMethod
-else:  # of gates with guardrails alone
-    (guarding,) = modules_on_first_use(__package__, "guardrails")
+else:  # of several at once, and of gates with guardrails
+    batches, guarding = modules_on_first_use(__package__, "batches", "guardrails")
 
 __all__ = ["Questions"]
 
@@ -209,6 +210,8 @@ class Questions(Asking):
             If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
         BudgetError
             If more is asked than queries are left; nothing was answered or charged. Claims are asked up to the halt.
+        ModelError
+            If a metric of your own fails on some entries; the answers of the others are in its `answers`.
         InputError
             If one question does not fit; nothing was asked and nothing was charged.
         """
@@ -220,12 +223,11 @@ class Questions(Asking):
         ]
         if policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
-            return self._claim_each(policy, prepared, stated, queries)
+            return all_answered(batches.claim_each(self, policy, prepared, stated, queries))
         needed = self._transcript.needs_rows_of_batch(policy, questions, stated, limits)
-        scores = self._scored(policy, prepared, stated, limits) if needed else None
-        failure = self._content.several(b"failed", questions) if needed and scores is None else None
+        scores = self._scored_each(policy, prepared, stated, limits) if needed else None
         ask = partial(self._transcript.ask_many, policy, scores, stated, questions, labels)
-        return self._told_batch(partial(ask, failure=failure, tolerances=limits, series=series))
+        return all_answered(self._told_batch(partial(ask, tolerances=limits, series=series)))
 
     @sealed
     def compare_predictions(

@@ -40,7 +40,7 @@ _HEAD = 8  # bytes of a text of numbers before those of the rows
 
 # values of a column that tells rows apart, of the rows that are no copies
 _LEAST_DISTINCT, _DISTINCT = 30, 0.9
-_COLUMNS = 2  # one alone may be coarse, and the label follow from it
+_COLUMNS = 2  # one alone may be coarse
 _NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
 _LOOKED_AT = 1_000_000  # rows
 
@@ -303,19 +303,19 @@ class CopiedRows(NamedTuple):
     worth: int
 
 
-def warn_of_copies(X: Any, y: Any) -> None:
-    """Warn the owner of copies that chance does not explain.
+def warn_of_copies(X: Any) -> None:
+    """Warn the owner of copies that chance does not explain, by the features alone: labels must not show in a warning.
 
-    Labels alone repeat; rows that come in chunks, or sparse, are not looked at.
+    Rows without features, rows that come in chunks and sparse rows are not looked at.
     """
     if X is None or is_chunked(X) or hasattr(X, "tocsr"):
         return
-    found = copies_among(X, y)
+    found = copies_among(X)
     if found is not None:
         warnings.warn(
             CopiedRowsWarning(
-                f"{found.copies:,} of {found.rows:,} rows are exact copies of others, features and label; copies are "
-                f"no independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
+                f"{found.copies:,} of {found.rows:,} rows have exactly the features of others; copies are no "
+                f"independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
                 "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
                 "does of coarse numbers, nothing is wrong"
             ),
@@ -323,11 +323,11 @@ def warn_of_copies(X: Any, y: Any) -> None:
         )
 
 
-def copies_among(X: Any, y: Any) -> CopiedRows | None:
+def copies_among(X: Any) -> CopiedRows | None:
     """Copies that chance does not explain and that matter; None if there are none.
 
-    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part is
-    looked at that has all or none of equal rows.
+    Rows are the same if the values of their features are, to 64 bits. Of more than a million a part is looked at that
+    has all or none of equal rows.
 
     Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
     independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
@@ -335,13 +335,10 @@ def copies_among(X: Any, y: Any) -> CopiedRows | None:
     value there than are copies in all columns: chance makes whole rows equal less often than one of their values. So
     tables of categories, or of numbers as coarse as those of the iris, are left alone.
     """
-    features, targets = (  # labels that are coded by their codes
-        [np.asarray(getattr(part, "codes", part)) for _, part in named_columns(given)] for given in (X, y)
-    )
-    telling = [*features, *filter(_is_float, targets)]
-    if sum(part[:1].size for part in telling) < _COLUMNS:
+    parts = [np.asarray(part) for _, part in named_columns(X)]
+    if sum(part[:1].size for part in parts) < _COLUMNS:
         return None
-    parts, rows = features + targets, len(targets[0])
+    rows = len(parts[0])
     hashes = _hashes_of(parts, rows, Words())
     looked_at = np.arange(rows)
     if rows > _LOOKED_AT:  # equal rows together

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Overlap, OwnedRows, TrainedOn
-from reusable_holdout.guard.pricing import priced, warn_of_counted_class
+from reusable_holdout.guard.pricing import Kept, saying_what_counts, warn_of_counted_class
 from reusable_holdout.guard.row_sets import warn_of_copies
+from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import Plan
@@ -27,26 +27,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard import opening
+    from reusable_holdout.guard import class_counts, epochs, opening
     from reusable_holdout.guard import overlap as overlapping
     from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.pricing import Wanted
     from reusable_holdout.guard.views import Counts, View
-    from reusable_holdout.ledger import Ledger, Transaction
+    from reusable_holdout.ledger import Ledger, MemoryLedger
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
-else:  # whoever asks about one metric, and names no training rows, reads neither
-    opening, overlapping = modules_on_first_use(__package__, "opening", "overlap")
+else:  # whoever asks about one metric, such as accuracy, and names no training rows, reads none
+    class_counts, epochs, opening, overlapping = modules_on_first_use(
+        __package__, "class_counts", "epochs", "opening", "overlap"
+    )
 
-__all__ = ["Standing", "begin_epoch", "check_may_stand", "looked_through", "planned_anew"]
+__all__ = ["Standing", "check_may_stand", "looked_through"]
 
 
 def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
     """Refuse a metric or ledger that the policy is not for, or a vacuous plan; warn of what is easy to miss."""
     POLICIES[plan.policy].check(holdout.bound, ledger)
-    plan.check_says_something(vacuous=vacuous)
+    with saying_what_counts(holdout.bound, plan.rows):
+        plan.check_says_something(vacuous=vacuous)
     if holdout.groups is None:  # which say what belongs together
-        warn_of_copies(holdout.X, holdout.y)
+        warn_of_copies(holdout.X)
     warn_of_counted_class(holdout.bound, stacklevel=4)  # check_may_stand, __init__ or rotate, sealed, user
 
 
@@ -65,51 +69,20 @@ def looked_through(
     return rows
 
 
-def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
-    """Ledger in which the rows have the configuration that is wanted, if need be in an epoch of its own.
+def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *, may_tell: bool) -> Kept:
+    """What is kept of a wish in a ledger that is new, where counts are told now, or has a configuration.
 
-    Nothing is rewritten: who goes on by the plan before finds its epoch over. A LedgerMismatchError if that plan told
-    anything.
+    Where they were told by the same guess they are known; by another one they are not told again.
     """
-    text = ledger.configuration()
-    if text is None:
-        return ledger
-    stored = Configuration.parse(text)
-    with contextlib.suppress(LedgerMismatchError):
-        wanted.check_same(stored)
-        return ledger
-    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
-        return ledger
-    rows.check_same(stored, key)
-    kept = rows.kept(key, epoch=ledger.epoch + 1)
-    marks = replace(wanted, another_budget=stored.another_budget, overlap=rows.overlap, witness=witness)
-    follows = replace(marks, known_rows=kept.digests)
-    with ledger.transaction() as transaction:
-        asked = transaction.tail.query
-        if asked or _tells_other_counts(stored, wanted):
-            told = f"queries answered: {asked:,}" if asked else "class counts were"
-            raise LedgerMismatchError(
-                f"rows may be given another plan before anything was told of them; {told}; nothing was changed; resume "
-                "with ReusableHoldout.open, or use fresh rows and another ledger"
-            )
-        begin_epoch(ledger, transaction, follows, kept.text)
-    latest = ledger.latest()
-    ledger.close()
-    return latest
-
-
-def _tells_other_counts(stored: Configuration, wanted: Configuration) -> bool:
-    """Whether class counts, or sizes of groups, were told when a guard was made, that another plan knows otherwise."""
-    told = stored.counts is not None and stored.counts.place is not None
-    return told and (stored.counts, stored.metric) != (wanted.counts, wanted.metric)
-
-
-def begin_epoch(
-    ledger: Ledger, transaction: Transaction, configuration: Configuration, known_rows: bytes
-) -> None:
-    """End the epoch a ledger stands at, and begin the next, sealed to it."""
-    follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
-    transaction.rotate(follows.text(), known_rows)
+    guess = wanted.counts
+    if stored is not None:
+        if epochs.guesses(stored.counts, stored.metric) == epochs.guesses(guess, holdout.bound.describe()):
+            class_counts.rest_on(holdout.bound, stored.counts)
+            return wanted.kept(stored.counts, stored.plan["shared"]["told_before"])
+        if epochs.tells(stored.counts) or not may_tell:
+            return Kept(wanted.guess, guess)
+    counts = None if guess is None else class_counts.told(holdout.bound, guess)
+    return wanted.kept(counts, told_of(holdout, counts))
 
 
 class Standing(Asking):
@@ -120,6 +93,28 @@ class Standing(Asking):
     _place: str
     _key: tuple[bytes, Path | None]
     _handle: Handle | None
+
+    def _begin_as_kept(
+        self,
+        holdout: PrivateData,
+        wanted: Wanted,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+        rows: OwnedRows,
+        *,
+        replan: bool,
+        **begun: Any,
+    ) -> Kept | None:
+        """Take the place of a guard that is wanted, by what is told of the counts; what is kept of the wish, if new."""
+        text = ledger.configuration()
+        stored = None if text is None else Configuration.parse(text)
+        kept = _kept(holdout, wanted, stored, may_tell=replan and not ledger.tail().query)
+        stands = ledger
+        if replan:
+            configuration = Configuration.of(kept.plan, holdout, key[0], kept.counts)
+            stands = epochs.planned_anew(ledger, configuration, rows, key[0], begun["witness"])
+        self._begin(holdout, kept.plan, kept.counts, stands, key, rows=rows, **begun)
+        return kept if stored is None or stands is not ledger else None
 
     def _begin(
         self,
@@ -149,11 +144,14 @@ class Standing(Asking):
             rows.check_same(stored, key[0])
         if stored.plan != configuration.plan:  # a version before this one derived it from what was stated
             plan = Plan.kept(stored.plan)
-            by_ratio = plan.family == "ratio"
-            priced(holdout.bound, told=stored.counts, by_ratio=by_ratio, theory=plan.shared.theory)
+            class_counts.rest_on(holdout.bound, stored.counts)
         self.digest = configuration.holdout
-        self._transcript = Transcript(ledger, plan, another_budget=stored.another_budget)
-        self._place = ledger.url or secrets.token_hex(16)
+        self._transcript = Transcript(
+            ledger, plan, another_budget=stored.another_budget, has_exam=stored.exam > 0
+        )
+        self._place = ledger.url or cast("MemoryLedger", ledger).beside.setdefault(
+            "place", secrets.token_hex(16)
+        )
         self._trained_on = TrainedOn(holdout, allowed=stored.overlap == "allow")
         self._stand(holdout, stored.view, plan, ledger, key)
 
@@ -173,7 +171,10 @@ class Standing(Asking):
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        self._ways = Ways(view.kept, self._noise)
+        self._ways = Ways(view.kept.within(plan.shared.told_nats), self._noise)
+        if ledger.url is None:  # ladders remember there what was best
+            kept = cast("MemoryLedger", ledger).beside
+            self._ways = kept.setdefault(("ways", ledger.epoch, view.number), self._ways)
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 
@@ -229,15 +230,19 @@ class Standing(Asking):
         Raises
         ------
         PlanError
-            If the tolerance cannot be kept; `nearest` says which can. If it could with the classes that were guessed,
-            then their counts were told, and paid for. Or if the plan is vacuous, at the class shares that you expect;
-            what was opened before is opened again.
+            If the tolerance cannot be kept, or the plan is vacuous, at the class shares that you expect; `nearest` says
+            which can. What was opened before is opened again.
         InputError
             If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
         LedgerMismatchError
-            If it was opened with another tolerance: before, or now, for the class counts that it tells keep no other.
+            If it was opened with another tolerance.
         Halted
             If a final was given.
+
+        Warns
+        -----
+        KeptLessWarning
+            If the class counts, once they were told, keep less than was wished: it was opened all the same.
 
         Notes
         -----

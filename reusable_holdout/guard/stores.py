@@ -6,6 +6,8 @@ The promise belongs to the rows, whatever ledger they are asked in.
 from __future__ import annotations
 
 import hashlib
+import json
+import sys
 import warnings
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -22,9 +24,11 @@ from reusable_holdout.errors import (
     LedgerKeyError,
     NoWitnessWarning,
     SecondBudgetError,
+    SecondBudgetWarning,
 )
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chunked
+from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.mechanisms import key_from_seed, new_key
@@ -36,14 +40,24 @@ if TYPE_CHECKING:
 
     from reusable_holdout import witness as witnesses
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.ledger import Ledger, SqlLedger
-    from reusable_holdout.registry import Budget, Registry, Sketch, Sketcher
+    from reusable_holdout.guard.views import Counts
+    from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger
+    from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 else:  # of a ledger that is to have one
     (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
-__all__ = ["begin_witness", "budgeted", "find_key", "new_or_kept", "sql_ledger", "watched"]
+__all__ = ["budgeted", "declared_classes", "find_key", "new_or_kept", "sql_ledger", "told_of", "watched"]
 
 _KEY_BYTES = 32
+
+
+def declared_classes(place: str | Path | None) -> list[Any] | str | None:
+    """Return the classes that a ledger has, such as one that was made when all labels were public; None if none."""
+    if place is None or ("://" not in str(place) and not Path(place).exists()):
+        return None
+    with closing(sql_ledger(place, must_exist=True)) as ledger:
+        text = ledger.configuration()
+    return None if text is None else Configuration.parse(text).classes
 
 
 def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> tuple[bytes, Path | None]:
@@ -53,6 +67,13 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
     LedgerKeyError says so. An InputError says that both are given, or the key has the wrong length.
     """
     _check(key, seed)
+    if ledger.url is not None:
+        return _found_key(ledger, key, seed)
+    stated = not (key is None and seed is None)
+    return cast("MemoryLedger", ledger).keep_key(_found_key(ledger, key, seed), stated=stated)
+
+
+def _found_key(ledger: Ledger, key: bytes | Path | None, seed: int | None) -> tuple[bytes, Path | None]:
     if isinstance(key, bytes):
         return key, None
     chosen = None if seed is None else key_from_seed(seed)
@@ -139,36 +160,6 @@ def _check_is_gone(kept: str, key: bytes, place: str) -> None:
         )
 
 
-def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
-    """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
-
-    Parameters
-    ----------
-    ledger : str or Path
-    key : Path, optional
-        Noise key, if it does not lie beside the ledger.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger has no witness, or it has seen something.
-    """
-    with closing(sql_ledger(ledger, must_exist=True)) as store:
-        place = Configuration.parse(store.configuration() or "").witness
-        if not place:
-            raise LedgerError(
-                f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
-            )
-        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
-        if witness.read() is not None:
-            raise LedgerError(
-                f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
-                "verify says whether the ledger goes on from that"
-            )
-        store.watched_by(witness, may_begin=True)
-    return place
-
-
 def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
     """Ledger on disk or on a server."""
     from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
@@ -177,11 +168,21 @@ def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
 
 
 @contextmanager
-def new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
-    """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
-    ledger = ledgers.MemoryLedger() if location is None else sql_ledger(location)
+def new_or_kept(
+    holdout: PrivateData, location: str | Path | None, *, another_budget: bool
+) -> Iterator[tuple[Ledger, bool]]:
+    """Ledger of a guard, and whether its rows have another budget.
+
+    A file that is made for rows which have a budget elsewhere is taken away again.
+    """
+    if location is None:
+        with _in_memory(holdout, another_budget=another_budget) as found:
+            yield found
+        return
+    ledger = sql_ledger(location)
     try:
-        yield ledger
+        with budgeted(holdout, ledger, another_budget=another_budget, within=1) as another:
+            yield ledger, another
     except SecondBudgetError:
         path = ledger.path
         empty = path is not None and ledger.configuration() is None
@@ -191,30 +192,55 @@ def new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
         raise
 
 
+@contextmanager
+def _in_memory(holdout: PrivateData, *, another_budget: bool) -> Iterator[tuple[Ledger, bool]]:
+    """As :func:`new_or_kept`: the budget that this process keeps of the rows, or a new one."""
+    ledger = ledgers.MemoryLedger()
+    if registries.InMemory.is_off():
+        yield ledger, False
+        return
+    registry, metric = registries.InMemory(ledger), holdout.bound.metric
+    content = fingerprint([metric.loss, metric.statistic]) if metric.kernel is None else b""
+    with registry.alone():
+        for kept in registry.ledgers(_sketch_of(registry, holdout)):
+            if Configuration.parse(kept.configuration() or "").another_budget is another_budget:
+                with registry.resumed():
+                    kept.keep_metric(content)
+                    yield kept, False
+                return
+        ledger.keep_metric(content)
+        with budgeted(holdout, ledger, another_budget=another_budget, within=2) as another:
+            yield ledger, another
+
+
 # ---- a budget elsewhere
 
 
 @contextmanager
 def budgeted(
-    holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool = False
+    holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool = False, within: int = 0
 ) -> Iterator[bool]:
     """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
 
-    It is taken back if no guard comes of it. A SecondBudgetError says that they have one, and nobody insists.
+    It is taken back if no guard comes of it. A SecondBudgetError says that they have one, and nobody insists. Each
+    context manager that it is entered `within` is two calls more between a warning and the user.
     """
     resumed = ledger.configuration() is not None and not next_epoch
-    registry = None if resumed or ledger.url is None else _registry()
+    registry = None if resumed else _registry_of(ledger)
     with nullcontext() if registry is None else registry.alone():
         before = len(ledger.configurations())
         if registry is None or (before and not next_epoch):  # another process has made it meanwhile
             yield False
             return
-        sketch = _sketch_of(registry.sketcher(), holdout)
-        found = registry.claim(sketch, ledger.place, insist=another_budget)
+        sketch, found = _sketch_of(registry, holdout), _on_the_other_side(ledger, holdout)
+        if another_budget or all(budget.forgotten for budget in found):
+            found += registry.claim(sketch, ledger.place, insist=another_budget)
         kept = [budget for budget in found if not budget.forgotten]
         if kept and not another_budget:
-            raise SecondBudgetError(_words(kept[0], ledger.place, next_epoch=next_epoch))
+            raise SecondBudgetError(registries.refusal(kept, ledger.place, next_epoch=next_epoch))
         try:
+            for one in [] if another_budget else found:  # budgeted, its context, __init__, sealed, user
+                warnings.warn(registries.reminder(one), SecondBudgetWarning, stacklevel=5 + 2 * within)
             yield bool(found)
         except BaseException:
             if not _has_more(ledger, before):
@@ -230,35 +256,74 @@ def _has_more(ledger: Ledger, before: int) -> bool:
         return False
 
 
-def _registry() -> Registry | None:
+def _registry_of(ledger: Ledger) -> Registry | InMemory | None:
+    """What knows of budgets beside a ledger; None if it is off, or cannot be used."""
+    if ledger.url is not None:
+        return _of_user(may_be_new=True)
+    return None if registries.InMemory.is_off() else registries.InMemory(cast("MemoryLedger", ledger))
+
+
+def _of_user(*, may_be_new: bool) -> Registry | None:
+    """What knows of budgets on disk; None if it is off, or cannot be used."""
     try:
-        return registries.Registry.of_user()
+        return registries.Registry.of_user(may_be_new=may_be_new)
     except LedgerError as error:
-        if registries.Registry.is_named():
-            raise
-        warnings.warn(
-            f"whether these rows have a budget already is not known: {error}", RuntimeWarning, stacklevel=2
-        )
+        _warn_of_unknown(error, "whether these rows have a budget already")
         return None
 
 
-def _words(budget: Budget, here: str, *, next_epoch: bool) -> str:
-    part = "" if budget.share > 0.99 else f"about {max(budget.share, 0.01):.0%} of "
-    where = budget.ledger
-    if where == here:
-        where += ", in an epoch before" if next_epoch else ", which holds no guard any more"
-    return (
-        f"rows must have one budget, for a second one voids the promises of both; {part}these rows have one in {where} "
-        f"(of {budget.made}); nothing was made; resume that ledger with ReusableHoldout.open, ask about other metrics "
-        "and slices with guard.on, guard fresh rows, or pass another_budget=True to insist: every answer will say so"
-    )
+def _on_the_other_side(ledger: Ledger, holdout: PrivateData) -> list[Budget]:
+    """Return the budgets that rows have on disk, of a ledger in memory; in this process's memory, of another ledger."""
+    other: Registry | InMemory | None = None
+    if ledger.url is None:
+        other = _of_user(may_be_new=False)
+    elif "reusable_holdout.registry.memory" in sys.modules:  # else no guard was made in memory
+        other = registries.InMemory(ledgers.MemoryLedger())
+    return other.known(_sketch_of(other, holdout)) if other is not None and other.budgets() else []
 
 
-def _sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
+def told_of(holdout: PrivateData, counts: Counts | None, metric: dict[str, Any] | None = None) -> float:
+    """Nats of all that was told of rows, in any ledger: of class counts and sizes of groups, `counts` among them.
+
+    These are remembered before anybody hears of them: a guard of the same rows by another guess pays for both. The
+    description of the metric that they were told for is by default that of the holdout's own.
+    """
+    own, tells = (0.0, False) if counts is None else (counts.nats, counts.place is not None)
+    try:
+        registry = registries.Registry.of_user(may_be_new=tells)
+        if registry is None or not (tells or registry.has_told()):
+            return own
+        now = None
+        if counts is not None and tells:
+            labels = registry.sketcher().of_whole(0, holdout_digest(hashlib.blake2b, None, holdout.y))
+            fact = [metric or holdout.bound.describe(), counts.prevalence, counts.theory, labels.total]
+            now = json.dumps(fact, sort_keys=True), own
+        return registry.told(_sketch_of(registry, holdout), now)
+    except LedgerError as error:
+        _warn_of_unknown(error, "what was told of the class counts of these rows")
+        return own
+
+
+def _warn_of_unknown(error: LedgerError, what: str) -> None:
+    """Warn that the registry cannot be used; where the environment names it, that is an error."""
+    if registries.Registry.is_named():
+        raise error
+    warnings.warn(f"{what} is not known: {error}", RuntimeWarning, stacklevel=3)
+
+
+def _sketch_of(registry: Registry | InMemory, holdout: PrivateData) -> Sketch:
+    """Sketch of a holdout's rows, made once for each of both registries."""
+    known = holdout.sketches.get(type(registry))
+    if known is None:
+        known = holdout.sketches[type(registry)] = _sketched(registry.sketcher(), holdout)
+    return known
+
+
+def _sketched(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
     """Sketch of the features, of the names of judged rows, or of labels alone."""
     X = holdout.X
     if X is None and holdout.bound.metric.response != "judged":
-        return sketcher.of_whole(holdout.rows.every.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
+        return sketcher.of_whole(holdout.bound.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
     if X is None:
         sketcher.add([np.asarray(holdout.y, dtype=object).ravel()])
     else:

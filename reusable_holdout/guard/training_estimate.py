@@ -37,15 +37,15 @@ def training_estimate(
     *,
     method: PriorMethod,
     cv: Any,
-    classes: NDArray[Any] | None,
+    classes: NDArray[Any] | str | None,
 ) -> float:
     """Score of a model that training data alone can tell; these must not contain holdout rows.
 
     The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
     far above its holdout score, so every question would be charged. A number of folds means shuffled ones with a fixed
-    seed, so that the same model gets the same estimate; they are stratified over the guard's classes, which are None
-    for values and for several labels of a row. An InputError says that the method is unknown or the data do not fit
-    the metric.
+    seed, so that the same model gets the same estimate; they are stratified over the guard's classes, where
+    these are public, and one for each row. An InputError says that the method is unknown or the data do not fit the
+    metric.
     """
     check_prior_method(method)
 
@@ -65,7 +65,9 @@ def training_estimate(
         )
 
     scores = []
-    for train, test in _splitter(cv, y_train, stratified=classes is not None).split(X_train, y_train):
+    for train, test in _splitter(cv, y_train, stratified=isinstance(classes, np.ndarray)).split(
+        X_train, y_train
+    ):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
         scores.append(score(fold, _safe_indexing(X_train, test), _safe_indexing(y_train, test)))
     if not scores:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.answered import Answered, Query, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.kinds import failed
-from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
@@ -22,10 +21,11 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.claiming import Boards
-    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds import Floats, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.final import Final
-    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.guard.kinds.scores import Scores
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.ledger import Row
 else:  # of one policy alone
@@ -56,7 +56,7 @@ class Transcript(Answered):
 
     def views(self) -> list[View]:
         """Views that were opened, in order; without the guard's own metric."""
-        return [View.parse(row.told) for row in self._ledger.rows() if row.kind == VIEW]
+        return [View.parse(row.told) for row in self._ledger.rows_of_kind(VIEW)]
 
     def open(self, view: View, digest: bytes, name: str, kinds: Ways) -> Row | None:
         """Record what a view is, durably; None if another one took its number meanwhile.
@@ -115,7 +115,7 @@ class Transcript(Answered):
     def final(
         self,
         kinds: Sequence[Final],
-        scores: Sequence[MeasuredBoth | Sample | int | None],
+        scores: Sequence[Sample | int | None],
         questions: Sequence[Query],
     ) -> list[Answer | None]:
         """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
@@ -148,58 +148,38 @@ class Transcript(Answered):
     def ask_many(
         self,
         kind: Check,
-        scores: Integers | None,
+        scores: Scores | None,
         priors: Floats,
         questions: Sequence[bytes],
         names: Sequence[str],
         *,
-        failure: bytes | None = None,
         tolerances: Floats | None = None,
         series: str = "",
-    ) -> list[Answer]:
+    ) -> list[Answer | None]:
         """Answer one batch, durably; all of it shares the history before the batch.
 
-        The scores are on the grid, as the kind measures them, the question first; None if the analyst's metric failed
-        on the holdout, which is recorded under the digest `failure`, or nothing in the batch needs the rows: see
-        :meth:`needs_rows_of_batch`. Raises ModelError if it failed, now or when it was first asked, and a question in
-        it is new; BudgetError, and answers nothing, if more is new than queries are left; Halted, with what was
-        answered before in its `answers`, if a budget runs out on the way.
+        An answer is None if its question failed. The scores are None if nothing in the batch needs the rows: see
+        :meth:`needs_rows_of_batch`. Raises BudgetError, and answers nothing, if more is new than queries are left;
+        Halted, with what was answered before in its `answers`, if a budget runs out on the way.
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find(questions)
             state = self.state_in(transaction, kind, series)
             new = first_occurrences(questions, known)
             reason = kind.halt_reason(state) if new else None
-            rows, decided = [], None
-            broken: Row | None = None
+            rows: list[Row] = []
             if new and reason is None:
                 self.check_room(len(new), state)
                 stated, limits = priors[new], None if tolerances is None else tolerances[new]
                 fresh = [questions[i] for i in new]
                 kind.check_room(stated, limits, state)
-            if new and reason is None and failure is not None:
-                tolerance = None if tolerances is None else float(tolerances[0])
-                asked = Query(failure, names[0], series, tolerance)
-                broken = transaction.find([asked.digest]).get(asked.digest)
-                if broken is None:
-                    terms = kind.terms(float(priors[0]), state, tolerance)
-                    outcome = kind.fail(terms, state)
-                    if outcome.charged:
-                        broken = row_of(kind, state, asked, terms, outcome)
-                        transaction.append([broken])
-                    else:  # where a gate may not tell it, all are rejected
-                        thresholds = kind.thresholds(stated, state, limits)
-                        decided = Batch(stated, thresholds, [None] * len(new))
-            elif new and reason is None and scores is not None:
-                measured = scores if len(new) == len(questions) else scores[new]
+            if new and reason is None and scores is not None:
+                measured = scores if len(new) == len(questions) else scores.at(new)
                 decided = kind.decide_many(measured, stated, fresh, state, limits)
-            if decided is not None:
                 labels = [names[i] for i in new]
                 rows = rows_of_batch(kind, decided, fresh, labels, state, limits, series)
                 reason = "charges" if len(rows) < len(new) else None
                 transaction.append(rows)
-        if broken is not None:
-            return [self.answer_with(broken, self.charges_left(broken.charges), replayed=False)]
         answers = self._answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
@@ -207,18 +187,16 @@ class Transcript(Answered):
 
     def _answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
-    ) -> list[Answer]:
+    ) -> list[Answer | None]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""
         left = self.charges_left(rows[-1].charges if rows else state.charges)
-        fresh = {row.digest: row for row in rows}
-        known, answers = dict(known), []
+        fresh, known = {row.digest: row for row in rows}, dict(known)
+        answers: list[Answer | None] = []
         for question in questions:
             row = fresh.pop(question, None)  # its repetitions inside the batch are replays
-            if row is not None:
-                known[question] = row
-                answers.append(self.answer_with(row, self.charges_left(row.charges), replayed=False))
-            elif question in known:
-                answers.append(self.answer_with(known[question], left, replayed=True))
-            else:
+            if row is None and question not in known:
                 break
+            known[question] = told = known[question] if row is None else row
+            own = left if row is None else self.charges_left(told.charges)
+            answers.append(None if failed(told) else self.answer_with(told, own, replayed=row is None))
         return answers

@@ -1,17 +1,14 @@
-"""A model is tried on made-up rows before it reads the holdout's: what fails on whatever rows is refused, free.
+"""A model is tried on made-up rows before it reads the holdout's: a model that fails on all of them is refused, free.
 
-The order is what makes it free. Were a model tried only after it failed on the holdout's rows, then the free refusal
-itself would tell that it failed there; so the trial comes first and decides alone, by public facts.
-
-Made-up rows have what is public: the container, the number of columns, their names and types, as public as the classes
-are; and training rows come before them, if there are some. Nothing of the holdout's values is in them: not a category,
-and not whether a column of whole numbers had to become one of floats. So what comes of the trial tells nothing of it,
-and any rule on what comes of it leaks nothing; this one refuses what would hardly work on the holdout's rows.
+The trial comes first and decides alone, by public facts: the container, the number of columns, their names and types,
+and training rows if there are some. No value of the holdout is in made-up rows, so the trial tells nothing of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.boundary import quiet
+from reusable_holdout.guard.boundary import quiet_but_for_names
 from reusable_holdout.guard.models import length_of
 
 if TYPE_CHECKING:
@@ -35,8 +32,8 @@ _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
-_READERS: dict[int, weakref.ref[Any]] = {}
-"""Models that have been given a holdout's rows in this process: what they say now may quote them."""
+_READERS: dict[int, tuple[weakref.ref[Any], list[str]]] = {}
+"""Models that have read a holdout's rows in this process, and what was warned of their feature names before that."""
 
 _ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -46,8 +43,7 @@ _STRANGERS = "predicted labels must be among the classes"  # as queries.predicti
 class _Failure(NamedTuple):
     """How a model fails on some rows: the exception's type and words, which are shown.
 
-    `rule` are those of the words that are the same for failures that are alike, but for numbers that count the rows;
-    `counts` are the numbers that count the rows, or their entries, and their neighbours.
+    `rule` is what failures that are alike have in common, but for numbers that count the rows, which are in `counts`.
     """
 
     kind: str
@@ -59,60 +55,63 @@ class _Failure(NamedTuple):
 class Trial:
     """Tries models on rows like a holdout's, by what is public of its features.
 
-    The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
-    not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
-    labels that are no classes refuse it wherever they occur, unless it names its classes: a regressor, a clustering or
-    labels that are off by one meet the classes on some rows by chance, and would not on all of the holdout's. One that
-    was given a holdout's rows before is not tried again, for what it kept of them could speak.
+    A model that refuses some values and not others fails in several ways, or not at all: it goes on to the holdout's
+    rows, and if it fails there, that takes a charge. Labels that are no classes refuse a model wherever they occur,
+    unless it names its classes. A model that was given a holdout's rows before is not tried again, for what it kept of
+    them could speak.
     """
 
     def __init__(self, X: Any, needed: Needed) -> None:
         self._X, self._needed = X, needed
-        self._passed: set[Any] = set()
+        self._passed: dict[Any, list[str]] = {}
 
     def check(self, model: Any, X_train: Any) -> None:
-        """Refuse a model that fails alike on all of several made-up rows, and on training rows if they came.
+        """Refuse a model that fails alike on several made-up rows, and on training rows if they came.
 
-        Or that predicts what is no class for some of them, if it does not predict classes for training rows, which are
-        tried if they are like the holdout's. Of estimators of one make the first that passes passes for all: a trial
-        costs as much as a small answer. The InputError has the model's own words: it has seen no row of the holdout's.
+        So does one that predicts what is no class for some of them, if it does not predict classes for training rows.
+        Of estimators of one make the first that passes passes for all. The InputError has the model's own words: it has
+        seen no row of the holdout's. What scikit-learn warns of feature names is warned of with each question.
         """
-        if _has_read(model):
-            return
-        make = _make(model)
-        if make is None or make not in self._passed:
-            failure = self._refused(model, X_train)
-            if failure is not None:
-                whatever = "" if _names_strangers(failure) else ", whatever their values,"
-                raise InputError(
-                    f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on made-up "
-                    f"ones{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
-                    "was charged; mend it, pass X_train and y_train if it works on those, or ask about its predictions"
-                )
-            self._passed |= {make} - {None}
-        number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
-        _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
+        heard = _heard_of(model)
+        if heard is None:
+            heard, make = [], _make(model)
+            if make is None or make not in self._passed:
+                failure = self._refused(model, X_train, heard)
+                if failure is not None:
+                    whatever = "" if _names_strangers(failure) else ", whatever their values,"
+                    raise InputError(
+                        f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on "
+                        f"made-up ones{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
+                        "was charged; mend it, pass X_train and y_train if it works on those, or ask about its "
+                        "predictions"
+                    )
+            heard = heard if make is None else self._passed.setdefault(make, heard)
+            number, forget = id(model), _READERS.pop  # which a model may outlive at the end of a process
+            _READERS[number] = weakref.ref(model, lambda _: forget(number, None)), heard
+        for words in dict.fromkeys(heard):
+            with contextlib.suppress(UserWarning):  # where filters make an error of it: no reason to refuse
+                warnings.warn(words, UserWarning, stacklevel=3)
 
-    def _refused(self, model: Any, X_train: Any) -> _Failure | None:
+    def _refused(self, model: Any, X_train: Any, heard: list[str]) -> _Failure | None:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""
-        if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
+        if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train), heard) is None:
             return None
         names_classes = hasattr(model, "classes_")  # which are the guard's
         may_meet_strangers = self._needed.response == "labels" and not names_classes
         found: list[_Failure | None] = []
         for rows in made_like(self._X):
-            found.append(None if rows is None else self._failure(model, rows))
+            found.append(None if rows is None else self._failure(model, rows, heard))
             if found[-1] is None and not may_meet_strangers:
                 return None
         failures = [one for one in found if one is not None]
         strangers = next(filter(_names_strangers, failures), None) if may_meet_strangers else None
         return strangers or (failures[0] if len(failures) == len(found) and _are_alike(failures) else None)
 
-    def _failure(self, model: Any, rows: Any) -> _Failure | None:
+    def _failure(self, model: Any, rows: Any, heard: list[str]) -> _Failure | None:
         """How a model fails on rows, if it does."""
         count, form, told = length_of(rows), self._needed.form, False
         try:
-            with quiet():
+            with quiet_but_for_names(heard):
                 predictions = self._needed.predicted(model, rows)
                 told = True
                 sized = getattr(predictions, "shape", None) or isinstance(predictions, list | tuple)
@@ -134,9 +133,7 @@ def _names_strangers(failure: _Failure) -> bool:
 
 
 def _are_alike(failures: list[_Failure]) -> bool:
-    """Whether failures are of one type and have the same words, in which only what counts the rows may differ.
-
-    Other numbers are compared: where a model refuses values, they tell one refusal from another.
+    """Return True if failures have one type and the same words, in which only what counts the rows may differ.
 
     >>> short = [_Failure("ValueError", "", f"got {n} of 3 rows", frozenset({str(n)})) for n in (2, 64)]
     >>> other = [_Failure("ValueError", "", f"unknown: {value}", frozenset({"2"})) for value in (0.0, 1.0)]
@@ -173,23 +170,21 @@ def _words(error: BaseException) -> str:
         return "no words"
 
 
-def _has_read(model: Any) -> bool:
+def _heard_of(model: Any) -> list[str] | None:
+    """Return the warnings about a model's feature names; None if it has not read a holdout's rows yet."""
     try:
         weakref.ref(model)
     except TypeError:  # it cannot be remembered, so perhaps it has
-        return True
-    known = _READERS.get(id(model))
-    return known is not None and known() is model
+        return []
+    known, heard = _READERS.get(id(model), (lambda: None, []))
+    return heard if known() is model else None
 
 
 # ---- made-up rows
 
 
 class _Variant(NamedTuple):
-    """What made-up rows hold: in columns of text one word, and in those of objects if they are to be worded.
-
-    `default` is the type of columns of int64 or float64.
-    """
+    """Numbers and a word of made-up rows; `default` is the type of columns of int64 or float64."""
 
     numbers: NDArray[np.float64]
     word: str

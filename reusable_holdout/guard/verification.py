@@ -15,7 +15,7 @@ from reusable_holdout.guard.configuration import Configuration, KeptRows, read_e
 from reusable_holdout.guard.kinds import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.views import Views
+from reusable_holdout.guard.views import VIEW, View, Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
 
@@ -55,6 +55,8 @@ class Verification:
         Whether rows of it had another budget when they came into it: then nothing is promised of both together.
     witnessed : bool
         Whether a witness was reached, which has seen no more than is here.
+    mistake : str
+        What was wrong with the certificate of a sound ledger, in words; empty if nothing is known to be.
     """
 
     queries: int
@@ -63,11 +65,14 @@ class Verification:
     problems: list[str]
     another_budget: bool = False
     witnessed: bool = False
+    mistake: str = ""
 
     def __str__(self) -> str:
         lines = self.problems or [f"sound: {self.queries} answers, {self.charges} charged"]
         if self.another_budget:
             lines = [*lines, "marked: its rows had another budget, and nothing is promised of both together"]
+        if self.mistake:
+            lines = [*lines, f"mistaken: {self.mistake}"]
         return "\n".join([*lines, f"head {self.head}{', as its witness has seen it' * self.witnessed}"])
 
     @property
@@ -148,28 +153,30 @@ def verify(
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     rows = [row for epoch in epochs for row in epoch.rows]
     charges = sum(row.charged == 1 for row in rows)
-    another = False
+    another, mistake = False, ""
     for epoch in epochs:
         with contextlib.suppress(HoldoutError):
-            another |= Configuration.parse(epoch.text).another_budget
-    return Verification(len(rows), charges, chain[-1], problems, another, seen is not None)
+            configuration = Configuration.parse(epoch.text)
+            another, mistake = another or configuration.another_budget, mistake or configuration.mistake
+    return Verification(len(rows), charges, chain[-1], problems, another, seen is not None, mistake)
 
 
 def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:
     problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
-    if not problems:  # otherwise the columns mean nothing
-        problems = _recomputed(epoch.text, epoch.rows)
-    yield from problems
     try:
         this, *past = [Configuration.parse(one.text) for one in (epoch, *before)]
     except HoldoutError as error:
-        if not epoch.rows:  # else it was said
-            yield str(error)
+        yield from [*problems, str(error)]
         return
+    underived = [
+        f"{fact} is not what follows from the rest of its configuration, which was changed"
+        for fact in this.unfounded(epoch.text)
+    ]
+    yield from problems + underived
+    if not problems and not underived:  # otherwise the columns mean nothing, or the rules are none
+        yield from _recomputed(this, epoch.rows)
     if (this.epoch, this.previous) != (number, previous):
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
-    if not this.view.consistent:
-        yield "its rules are not those of its metric and plan: the configuration was changed"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
     replanned = True  # right before this one, and unasked
@@ -182,13 +189,13 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
             yield f"its noise key is another than that of epoch {one.epoch}"
 
 
-def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
+def _recomputed(configuration: Configuration, rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     try:
         states = _States.before(rows)
-        views = Views(Configuration.parse(text).view)
-        problems = list(views.opened(rows, states.own))
+        views = Views(configuration.view)
+        problems = [*views.opened(rows, states.own), *_underived_views(rows)]
         if problems:
             return problems
         for kind, places in views.places(rows):
@@ -198,6 +205,15 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
     return problems
+
+
+def _underived_views(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        for fact in View.parse(row.told).underived() if row.kind == VIEW else ():
+            yield (
+                f"query {row.query}: of the metric that it opens, {fact} is not what follows from the rest, which was "
+                "changed"
+            )
 
 
 class _States(NamedTuple):
@@ -254,13 +270,7 @@ def _content_problems(
     mine = [rows[place] for place in places]
     own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
     for row, before in zip(mine, began, strict=True):
-        lower, upper = kind.certificate.lower, kind.certificate.upper
-        if not (lower <= row.value <= upper and lower <= row.prior <= upper):
-            yield f"query {row.query}: prior or value is out of bounds"
-        if not 0.0 <= row.asked_at <= _LAST_TIME:
-            yield f"query {row.query}: it was asked at no time"
-        if row.tolerance:
-            yield from _tolerance_problems(kind, row, before)
+        yield from _column_problems(kind, row, before)
 
     def different(what: str, expected: Floats, name: str) -> Iterator[str]:
         found = np.array([getattr(row, name) for row in mine])
@@ -279,12 +289,28 @@ def _content_problems(
             return
         if outcomes[-1].told != row.told:
             yield f"query {row.query}: its outcome is {outcomes[-1].told!r}, the ledger spells it {row.told!r}"
-    yield from different("value", np.array([one.value for one in outcomes]), "value")
+    values = np.array([one.value for one in outcomes])
+    yield from different("value", values, "value")
+    if kind.ends:
+        yield from different("prior", values, "prior")
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
     low, high = _intervals(kind, mine, terms, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
+
+
+def _column_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
+    """What a column may not hold, whatever the others do."""
+    lower, upper = kind.certificate.lower, kind.certificate.upper
+    if not (lower <= row.value <= upper and lower <= row.prior <= upper):
+        yield f"query {row.query}: prior or value is out of bounds"
+    if not 0.0 <= row.asked_at <= _LAST_TIME:
+        yield f"query {row.query}: it was asked at no time"
+    if row.series and not (kind.climbs or kind.on_board):
+        yield f"query {row.query}: it names a series, which its way to ask does not have"
+    if row.tolerance:
+        yield from _tolerance_problems(kind, row, began)
 
 
 def _tolerance_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:

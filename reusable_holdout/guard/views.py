@@ -13,15 +13,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError
-from reusable_holdout.guard.kinds.table import Rules, Ways
+from reusable_holdout.guard.kinds.table import Rules, Ways, differing
 from reusable_holdout.ledger import Row
+from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan.stated import stated_problems
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reusable_holdout.guard.kinds import Kind, State
-    from reusable_holdout.plan import Plan
 
 __all__ = ["VIEW", "Counts", "Facts", "View", "Views"]
 
@@ -29,6 +30,7 @@ VIEW = "view"
 """Kind of the rows that open a view."""
 
 _SIZES = ("largest_group", "groups", "weights")  # in a metric's description: what sizes of groups follow from
+_UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _SAME = 1e-9  # nats, recomputed on another machine
 
 
@@ -44,6 +46,17 @@ class Counts:
     prevalence: list[float]
     place: int | None
     theory: int
+
+    def of(self, theory: object) -> bool:
+        """Whether a guard can have written them by this edition of the theory."""
+        shares = self.prevalence
+        return (
+            (type(self.theory), self.theory) == (int, theory)
+            and type(self.place) in {int, type(None)}
+            and type(shares) is list
+            and all(type(share) is float and share > 0.0 for share in shares)
+            and (not shares or abs(sum(shares) - 1.0) <= 1e-6)
+        )
 
     @property
     def guessed(self) -> list[float] | None:
@@ -122,14 +135,55 @@ class View(Facts):
             raise self.unknown()
         return Rules.from_record(self.rules)
 
-    @property
-    def consistent(self) -> bool:
-        """Whether its rules are those of its metric and plan, as far as these say."""
+    def underived(self) -> Iterator[str]:
+        """Name the facts that do not follow from its metric, its plan's numbers and its edition.
+
+        The numbers that a plan solved stand in its record, and are taken as they are. Whatever follows from them is
+        derived anew, and compared as a whole.
+        """
+        if self.plan is None or self.rules is None:
+            yield from () if self.plan is self.rules else ("plan",)
+            return
         try:
-            same_sign = self.kept.scores.greater_is_better == self.metric["greater_is_better"]
-            return same_sign and self.kept.are_of(self.record)
-        except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
-            return False
+            yield from self._underived(self.plan, self.rules)
+        except _UNREADABLE:  # anything may stand in a ledger that was changed
+            yield "plan"
+
+    def _underived(self, record: dict[str, Any], rules: dict[str, Any]) -> Iterator[str]:
+        if any(record[name] is None for name in ("rows", "queries", "charges", "tolerance")):
+            yield "plan"  # which would be solved anew
+            return
+        plan, metric = Plan.kept(record), self.metric
+        yield from differing(record, plan.record(), "plan")
+        yield from stated_problems(record)
+        if [metric["lower"], metric["upper"]] != record["bounds"] or record["family"] == "paired":
+            yield "metric.lower, metric.upper or plan.family"
+        words = [metric[name] for name in ("name", "family", "response")]
+        if not (all(words) and {*map(type, words)} == {str} and type(metric["parameters"]) is dict):
+            yield "metric"
+        yield from self._uncounted(record)
+        greater = metric["greater_is_better"]
+        if type(greater) is bool:
+            yield from Rules.underived(rules, plan, greater_is_better=greater)
+        else:
+            yield "metric.greater_is_better"
+
+    def _uncounted(self, record: dict[str, Any]) -> Iterator[str]:
+        """Name what does not fit what was guessed and told of the class counts, or of the sizes of groups."""
+        counts, shared = self.counts, record["shared"]
+        if (record["family"] == "ratio") != (counts is not None and counts.place is None):
+            yield "counts.place"
+        if counts is not None and not counts.of(shared["theory"]):
+            yield "counts"
+        if not self.number:  # the budget of others is that of this one
+            told = 0.0 if counts is None else counts.nats
+            if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
+                told = shared["told_before"]  # with what other ledgers told of the rows
+            own = SharedBudget(told_before=told, theory=shared["theory"])
+            yield from differing(shared, own.record(), "plan.shared")
+            return
+        if (record["reveals"], record["choices"]) != (0, []):
+            yield "plan.reveals"
 
     def planned(self, plan: Plan) -> Self:
         """Same view with a plan, and the rules that follow from it."""
@@ -239,19 +293,21 @@ class Views:
         if view.plan is None and not view.tells:
             yield "a view without a plan must have told class counts"
         elif view.plan is not None and (
-            view.plan["shared"] != budget.record() or not view.consistent or not view.kept.keep_to(first.kept)
+            view.plan["shared"] != budget.record() or not view.kept.keep_to(first.kept)
         ):
             yield "the view that it opens is not on the budget of the guard"
         if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
             yield "a view takes no charge and no query, and costs what was told for it"
-        known = view.counts is not None and view.counts.place is not None and not view.tells
-        if known and not any(
-            (one.number, one.counts) == (view.told_by, view.counts) and one.knows_of(view.metric)
+        # 0.2.0 named who had told counts where it rested on none, too
+        untold = view.counts is None or view.counts.place is None
+        if view.told_by != number and not any(
+            one.number == view.told_by and (untold or one.counts == view.counts) and one.knows_of(view.metric)
             for one in self._views[:-1]
         ):
             yield f"what it knows of the {view.tells_of} was not told before"
-        if (row.prior, row.threshold, row.low, row.high, row.batch) != (0.0, 0.0, 0.0, 0.0, row.query):
-            yield "a view has no value and no interval"
+        numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
+        if any(numbers) or (row.batch, row.series) != (row.query, ""):
+            yield "a view has no value and no interval, and no series"
         own = cast("Ways", self._ways[0])
         if own.final.halt_reason(state) is not None:
             yield "it was opened after a final"

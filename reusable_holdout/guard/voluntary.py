@@ -167,7 +167,7 @@ class Voluntary(Asking):
         Halted
             If a budget has run out and the question is new.
         ModelError
-            If all models fail on the holdout; one that fails is the worst of all.
+            If a model fails on the holdout: no value is told, and the message names the best of the others.
         """
         self._check_features("choose_predictions")
         candidates = listed(models, "models")
@@ -243,10 +243,10 @@ class Voluntary(Asking):
         winner = choosing.Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")
-        return Choice(winner.candidate, answer, self._others(answer))
+        return Choice(winner.candidate, answer, self._others(answer, question.digest))
 
-    def _others(self, answer: Answer) -> float:
+    def _others(self, answer: Answer, question: bytes) -> float:
         """What no other candidate is better than, from what was told; the same when it is replayed."""
         kind, terms = self._ways.choose, Terms(answer.prior, answer.threshold)
-        length = self._transcript.length_of(kind, answer.query)
+        length = self._transcript.length_of(kind, question)
         return kind.others(kind.outcome(answer.told, terms), terms, length)

@@ -15,14 +15,17 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.errors import HandleError
 from reusable_holdout.guard.absent import AbsentGuard, FrozenGuard
-from reusable_holdout.guard.handle import Handle, arrive
+from reusable_holdout.guard.handle import Handle, UnreachableGuard, arrive
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reusable_holdout.guard import ReusableHoldout
     from reusable_holdout.guard.frozen import FrozenCertificate
 
-__all__ = ["ForWorkers", "Whereabouts"]
+__all__ = ["ForWorkers", "Whereabouts", "reduced"]
 
 _SENDERS = {
     "distributed.protocol.pickle": "dumps",
@@ -35,6 +38,9 @@ _SENDERS = {
     "ray.cloudpickle.cloudpickle": "dumps",
 }
 """Functions that pickle for another process, by their modules; a process that starts by `spawn` takes ``dump``."""
+
+_RAISE = {"joblib.pool", "multiprocess.reduction", "multiprocessing.reduction"}
+"""Those that raise what pickling raises; the others say that something could not be pickled, and not why."""
 
 _HERE: weakref.WeakValueDictionary[str, ReusableHoldout] = weakref.WeakValueDictionary()
 """Guards of this process that were pickled in it: what is loaded where it was dumped has its guard again."""
@@ -79,7 +85,7 @@ class Whereabouts:
     def __reduce__(self) -> tuple[Any, ...]:
         guard: Any = self._guard
         if not isinstance(guard, FrozenGuard | Handle):
-            guard = guard.__reduce__()[1][0] if _is_sent() else self._frozen(guard)
+            guard = _sent(guard) if _sender() else self._frozen(guard)
         return Whereabouts, (guard,)
 
     def _frozen(self, guard: Any) -> FrozenGuard:
@@ -107,15 +113,34 @@ class ForWorkers:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ForWorkers, (self.value if _is_sent() else None,)
+        return ForWorkers, (self.value if _sender() else None,)
 
 
-def _is_sent() -> bool:
-    """Whether what is pickled now goes to another process."""
+def reduced(handle_of: Callable[[], Handle]) -> tuple[Any, ...]:
+    """Return the pickled form of a guard: its handle.
+
+    If it can have none, the HandleError is raised, or if that would be lost on the way, the worker gets what says it.
+    """
+    try:
+        return arrive, (handle_of(),)
+    except HandleError as error:
+        if _sender() in {"", *_RAISE}:
+            raise
+        return UnreachableGuard, (None, error)
+
+
+def _sent(guard: Any) -> Any:
+    """Return what a worker gets of a guard: a handle, or in its place what says why there is none."""
+    make, arguments = guard.__reduce__()
+    return arguments[0] or make(*arguments)
+
+
+def _sender() -> str:
+    """Return the module of the function that pickles for another process now; empty if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
-        sender = _SENDERS.get(frame.f_globals.get("__name__", ""))
-        if sender is not None and frame.f_code.co_name in {sender, "dump"}:
-            return True
+        module = frame.f_globals.get("__name__", "")
+        if module in _SENDERS and frame.f_code.co_name in {_SENDERS[module], "dump"}:
+            return str(module)
         frame = frame.f_back  # type: ignore[assignment]
-    return False
+    return ""

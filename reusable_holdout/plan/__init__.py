@@ -1,18 +1,18 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.numbers import MechanismChoice, checked_exam, choice, exam_count, round_up, whole
+from reusable_holdout.deferred import names_on_first_use
+from reusable_holdout.plan.numbers import MechanismChoice, choice, round_up, whole
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.stated import SharedBudget, renewed, same_wish
+from reusable_holdout.plan.stated import SharedBudget, same_wish
 from reusable_holdout.plan.wish import ALLOWANCE
 
+__getattr__, __dir__ = names_on_first_use(__name__, {".renewal": ["renewed"]})
 __all__ = [
     "ALLOWANCE",
     "MechanismChoice",
     "Plan",
     "SharedBudget",
-    "checked_exam",
     "choice",
-    "exam_count",
     "renewed",
     "round_up",
     "same_wish",

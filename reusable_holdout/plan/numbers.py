@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.slips import closest, percentage
+from reusable_holdout.slips import percentage
 from reusable_holdout.validity.theory import BY_DISTANCE, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from reusable_holdout import misfits
+else:  # of names that are wrong
+    (misfits,) = modules_on_first_use("reusable_holdout", "misfits")
 
 __all__ = [
     "BY_ROWS",
@@ -21,12 +26,9 @@ __all__ = [
     "bisected",
     "checked_bounds",
     "checked_confidence",
-    "checked_exam",
-    "checked_exam_of",
     "checked_manner",
     "checked_spread",
     "choice",
-    "exam_count",
     "largest",
     "real",
     "real_or_none",
@@ -61,7 +63,7 @@ def checked_bounds(bounds: object) -> tuple[float, float]:
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is none of those allowed."""
     if value not in allowed:
-        near = closest(value, allowed) if isinstance(value, str) else None
+        near = misfits.closest(value, allowed) if isinstance(value, str) else None
         hint = f"; did you mean {near!r}?" if near else ""
         raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}{hint}")
 
@@ -75,25 +77,6 @@ def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int
     if not least <= number <= most:
         raise InputError(f"{name} must be a whole number from {least} to {most:,}; got {value!r}")
     return int(number)
-
-
-def checked_exam(exam: object) -> float:
-    """A share of the rows in (0, 0.5], or a whole number of them; 0 for None."""
-    if exam is None:
-        return 0.0
-    try:
-        if isinstance(exam, float | np.floating):
-            return real("exam", exam, above=0.0, most=0.5)
-        return float(whole_or_none("exam", exam, 10**12) or 0)
-    except InputError:
-        raise InputError(
-            f"exam must be a share of the rows, a float in (0, 0.5], or their number, from 1; got {exam!r}"
-        ) from None
-
-
-def exam_count(exam: float, units: int) -> int:
-    """How many of so many rows, or groups, an exam keeps that :func:`checked_exam` gave."""
-    return math.ceil(exam * units) if exam < 1 else int(exam)
 
 
 def whole(name: str, value: object) -> int:
@@ -169,21 +152,6 @@ def checked_spread(spread: float | None, span: float) -> float | None:
             f"{spread!r}{hint}; nothing was made"
         )
     return number
-
-
-def checked_exam_of(family: Family, exam: float | None, final_noise: float, rows: int | None) -> float:
-    """Rows, or their share, that are kept for the final of so many; 0 without an exam."""
-    kept = checked_exam(exam)
-    if kept and (final_noise or family == "paired"):
-        raise InputError(
-            "an exam goes with a final without noise, of a model's own score; got exam= and "
-            f"{'final_noise=' if final_noise else 'family=paired'}; leave one of them out"
-        )
-    if final_noise and family == "ratio":
-        raise InputError(f"the final of a ratio has no noise; got final_noise={final_noise!r}; leave it out")
-    if rows is not None and kept >= rows:
-        raise InputError(f"an exam of {kept:,.0f} of {rows:,} rows leaves none to ask; keep fewer")
-    return kept
 
 
 def checked_manner(

@@ -24,18 +24,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.validity import alternatives
-    from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
-else:
-    (alternatives,) = modules_on_first_use("reusable_holdout.validity", "alternatives")
+    from reusable_holdout.plan import others
+else:  # for who compares
+    (others,) = modules_on_first_use(__package__, "others")
 
 __all__ = ["Outlook"]
-
-_GAUSSIAN: dict[GaussianAnalysis, str] = {
-    "best": "Gaussian noise, best",
-    "transfer": "Gaussian noise, Jung et al.",
-    "bassily": "Gaussian noise, Bassily et al.",
-}
 
 
 class Outlook(Stated):
@@ -43,8 +36,13 @@ class Outlook(Stated):
 
     _wish: Wish
 
-    def certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
-        """Intervals and thresholds of this plan, in the metric's unit."""
+    def certificate(
+        self, *, greater_is_better: bool = True, reserved_nats: float | None = None
+    ) -> validity.Certificate:
+        """Intervals and thresholds of this plan, in the metric's unit.
+
+        So many nats may be told beside the charges: by default as many as the promises allow.
+        """
         normalised = self._wish.certificate(self._numbers)
         fixed, spread = normalised.fixed_threshold, normalised.spread
         return replace(
@@ -57,8 +55,11 @@ class Outlook(Stated):
             fixed_threshold=None if fixed is None else fixed * self.span,
             spread=None if spread is None else spread * self.span,
             least_threshold=min(self._wish.deviation_sd(self.rows), 1.0) * self.span,
-            reserved_nats=normalised.reserved_nats + self.spare_nats,
+            reserved_nats=normalised.reserved_nats + self.spare_nats
+            if reserved_nats is None
+            else reserved_nats,
             final_noise=self.final_noise,
+            exam_rows=self.exam_rows,
             greater_is_better=greater_is_better,
         )
 
@@ -143,26 +144,27 @@ class Outlook(Stated):
         return certificate.final_half_width(length=length, estimate=at, answers=answers)
 
     @property
-    def exam_half_width(self) -> float:
-        """Half-width that a final of one model cannot exceed, whatever was told; infinite without an exam."""
-        return self._certificate.exam_half_width(estimate=self.estimate) if self.exam_rows else math.inf
-
-    @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance; the metric's unit."""
         level = math.log(self._wish.beta / 2.0)
         if self._certificate.final_by_evidence:
             return self._certificate.likely_half_width(-level, self.estimate)
         bound, unit = self._certificate.bound, self._unit
-        if self.exam_rows:
-            bound = bound.of_rows(self.rows)
         width = bound.upper(unit, log_level=level) - bound.lower(unit, log_level=level)
         return float(width) * self.span / 2.0
 
+    @property
+    def set_aside(self) -> float:
+        """Nats that are set aside for reveals and choices; of a view those that the guard's own plan allows."""
+        return self.shared.told_nats or self._wish.reserved_nats
+
     @cached_property
     def spare_nats(self) -> float:
-        """Nats of reveals and choices that the promises allow beside what `reveals` and `choices` set aside."""
-        return self._wish.spare_nats(self._numbers)
+        """Nats of reveals and choices that the promises allow beside what `reveals` and `choices` set aside.
+
+        None of a view: what may be told of the rows the guard's own plan says.
+        """
+        return 0.0 if self.shared.view else self._wish.spare_nats(self._numbers)
 
     @property
     def prior_error(self) -> float:
@@ -207,36 +209,16 @@ class Outlook(Stated):
         A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
         theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
         """
-        bound, span, queries, beta = self._certificate.bound, self.span, self.queries, self._wish.beta
-        split = span * validity.sample_splitting_half_width(
-            bound, queries=queries, beta=beta, estimate=self._unit
+        return others.half_widths(
+            self._certificate, queries=self.queries, beta=self._wish.beta, estimate=self.estimate
         )
-        share = bound.rows // queries
-        if self._certificate.by_evidence and share:
-            split = self._certificate.of_rows(share).likely_half_width(self._nats_of_fixed, self.estimate)
-        widths = {"a fresh share per query": split}
-        plain_mean = (
-            bound.family != "bounded-difference" and abs(bound.sum_of_squares * bound.rows - 1.0) < 1e-9
-        )
-        for analysis, name in _GAUSSIAN.items() if plain_mean else ():
-            noise = alternatives.gaussian_width(
-                rows=bound.rows, queries=queries, beta=beta, analysis=analysis
-            )
-            widths[name] = noise.half_width * span
-        return widths
 
     @property
     def fixed_half_width(self) -> float:
         """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
-        if self._certificate.by_evidence:
-            return self._certificate.likely_half_width(self._nats_of_fixed, self.estimate)
-        return self.span * validity.fixed_queries_half_width(
-            self._certificate.bound, queries=self.queries, beta=self._wish.beta, estimate=self._unit
+        return others.fixed_half_width(
+            self._certificate, queries=self.queries, beta=self._wish.beta, estimate=self.estimate
         )
-
-    @property
-    def _nats_of_fixed(self) -> float:
-        return math.log(2.0 * self.queries / self._wish.beta)
 
     @property
     def deviation_sd(self) -> float:
@@ -280,7 +262,7 @@ class Outlook(Stated):
     @property
     def _sensitivity(self) -> float:
         """Largest change of a score, as a fraction of the metric's range, when one row changes."""
-        return self.influence / self.asked_rows
+        return self.influence / self.rows
 
     @property
     def epsilon_each(self) -> float:
@@ -339,12 +321,15 @@ class Outlook(Stated):
 
     # ---- differences of two models
 
-    def paired_certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
+    def paired_certificate(
+        self, *, greater_is_better: bool = True, reserved_nats: float | None = None
+    ) -> validity.Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
 
         They are decided by evidence, unless a threshold is stated or the mechanism is target charging.
         """
-        certificate, span = self.certificate(greater_is_better=greater_is_better), self.span
+        certificate = self.certificate(greater_is_better=greater_is_better, reserved_nats=reserved_nats)
+        span = self.span
         by_evidence, shares = self._compared.by_evidence, certificate.shares
         if by_evidence and self.policy != "gate":
             shares = certificate.theory.by_evidence

@@ -14,7 +14,6 @@ from reusable_holdout.plan.numbers import (
     MechanismChoice,
     checked_bounds,
     checked_confidence,
-    checked_exam_of,
     checked_manner,
     checked_spread,
     real,
@@ -89,9 +88,6 @@ class Plan(Outlook):
     final_noise : float, optional
         Scale of Laplace noise on each value of a final, in the metric's unit. By default it has none, and `epsilon`
         excludes it; with noise `epsilon` includes a final of one model, and its interval is wider by the noise's reach.
-    exam : float or int, optional
-        Share of the rows, at most half, or number of them, that no question before the final reads. What the final says
-        of them no charge can widen; everything else has fewer rows. Not with `final_noise`.
     confidence : float
         1 - beta, in [0.5, 1).
     estimate : float
@@ -127,8 +123,6 @@ class Plan(Outlook):
     ----------
     stated : tuple of str
         Which numbers were stated; others were derived, and a later version may derive others.
-    asked_rows, exam_rows : int
-        Rows that questions read, and those kept for the final.
     stated_prior_error : float or None
         `prior_error`, if it was stated.
     epsilon : float
@@ -182,7 +176,6 @@ class Plan(Outlook):
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
         final_noise: float | None = None,
-        exam: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -227,7 +220,6 @@ class Plan(Outlook):
             reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
             policy=policy,
-            exam=checked_exam_of(family, exam, self.final_noise, stated_rows),
             shared=shared,
         )
         if reveals is None and choices is None and charges is None:
@@ -240,6 +232,8 @@ class Plan(Outlook):
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=self.span) or 0.0
+        if self.final_noise and self.family == "ratio":
+            raise InputError(f"the final of a ratio has no noise; got {final_noise=!r}; leave it out")
 
     def _expect(
         self,
@@ -308,8 +302,6 @@ class Plan(Outlook):
                 "claims have no tolerance, for their intervals grow with what is told; got "
                 f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
             )
-        self.exam_rows = self._wish.exam_rows(self.rows)
-        self.asked_rows = self.rows - self.exam_rows
         self.mechanism = self._wish.mechanism
         self.noise_scale = self._wish.scale(self._numbers) * self.span
 

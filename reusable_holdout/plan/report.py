@@ -39,9 +39,6 @@ def _title(plan: Outlook) -> str:
 
 def _promise(plan: Outlook) -> tuple[str, list[Row]]:
     rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
-    if plan.exam_rows:
-        within = f"within {plan.exam_half_width:.4f}, whatever was told"
-        rows.append(("kept for the final", f"{plan.exam_rows:,} rows, which nothing else reads: {within}"))
     if plan.vacuous:
         rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
     return "What holds", rows
@@ -113,7 +110,17 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
         ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
         *([(f"half-width, {last} charge{'s' * (last > 1)}", f"{after:.4f}")] if last else []),
         ("noise scale", f"{plan.noise_scale:.3g}{final}"),
+        *_choices(plan),
     ]
+
+
+def _choices(plan: Outlook) -> list[Row]:
+    """Room for choices, and what a loop around a search needs of it: that is to be known before the loop starts."""
+    if not plan.choices:
+        return []
+    kept = ", ".join(map(str, plan.choices[:5])) + (", ..." if len(plan.choices) > 5 else "")
+    nested = "a nested cross-validation asks one for each outer fold: choices=[candidates] * folds"
+    return [("choices set aside", f"{len(plan.choices)}, among {kept} candidates; {nested}")]
 
 
 def _privacy(plan: Outlook) -> tuple[str, list[Row]]:

@@ -1,24 +1,23 @@
-"""The numbers of a plan as a record: which were stated, and the same promise for other rows.
+"""The numbers of a plan as a record, and which of them were stated.
 
 The others follow from those that were stated, and a later version may derive others.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.validity import THEORY, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from reusable_holdout.mechanisms import GuardMechanism
     from reusable_holdout.plan.numbers import Family
 
-__all__ = ["OWN_BUDGET", "SharedBudget", "Stated", "renewed", "same_wish", "stated_of"]
-
-PlanT = TypeVar("PlanT", bound="Stated")
+__all__ = ["OWN_BUDGET", "SharedBudget", "Stated", "same_wish", "stated_of", "stated_problems"]
 
 _STATED = frozenset(
     {"queries", "tolerance", "charges", "threshold", "noise_scale", "confidence", "estimate", "prior_error"}
@@ -73,6 +72,19 @@ def stated_of(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(name for name in chosen if given[name] != "tightest"))
 
 
+def stated_problems(record: Mapping[str, Any]) -> Iterator[str]:
+    """Name what of a record cannot be, if one looks at what it was stated with."""
+    stated = record["stated"]
+    unlike = any((record[name] is None) == (name in stated) for name in ("threshold", "prior_error"))
+    always = {"confidence", "policy", "queries"} <= {*stated}
+    if stated != sorted(_STATED.intersection(stated)) or not always or unlike:
+        yield "plan.stated"
+    if record["spread"] is None and "spread" in stated:
+        yield "plan.spread"
+    if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
+        yield "plan.delta"
+
+
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What either of two records of plans was stated with, of both."""
     names = sorted({*one["stated"], *other["stated"]})
@@ -82,7 +94,10 @@ def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[st
 def _arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """What a plan is made of again, from its record."""
     parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
-    return {name: value for name, value in record.items() if name != "stated"} | parts
+    parts["rows"] = record["rows"] - (record["exam"] or 0)
+    if "delta" not in record["stated"] and record["delta"] == 1.0:
+        parts["delta"] = None  # that of one row, which nobody may state: it is derived again
+    return {name: value for name, value in record.items() if name not in {"stated", "exam"}} | parts
 
 
 class Stated:
@@ -90,8 +105,7 @@ class Stated:
 
     stated: tuple[str, ...]
     rows: int
-    asked_rows: int
-    exam_rows: int
+    exam_rows: int = 0  # beside `rows`: those that a plan of version 0.2.0 kept for its final
     queries: int
     charges: int
     tolerance: float
@@ -121,7 +135,7 @@ class Stated:
     def record(self) -> dict[str, Any]:
         """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
         return {
-            "rows": self.rows,
+            "rows": self.rows + self.exam_rows,
             "queries": self.queries,
             "tolerance": self.tolerance,
             "charges": self.charges,
@@ -154,7 +168,7 @@ class Stated:
         plan = cls.__new__(cls)
         plan._is_kept = True
         cls.__init__(plan, **_arguments_of(record))
-        plan.stated = tuple(record["stated"])
+        plan.stated, plan.exam_rows = tuple(record["stated"]), record["exam"] or 0
         return plan
 
     @classmethod
@@ -169,57 +183,3 @@ class Stated:
 
     def __hash__(self) -> int:
         return hash((self.rows, self.queries, self.charges, self.tolerance))
-
-
-def renewed(
-    plan: PlanT,
-    numbers: dict[str, Any],
-    *,
-    told_before: float = 0.0,
-    queries: int | None = None,
-    tolerance: float | None = None,
-    charges: int | None = None,
-    estimate: float | None = None,
-) -> PlanT:
-    """Plan of the same promise for other rows.
-
-    Everything stays as it is unless it is named, the tolerance first of all: the charges follow from it and the rows.
-    Charges that are named without a tolerance make the tolerance follow. Noise that was derived is derived anew.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of the rows before.
-    numbers : dict
-        What the plan must know of the metric on the new rows: rows, influence, variation.
-    told_before : float
-        Nats of what was told of the new rows.
-    queries, tolerance, charges, estimate
-        As for :class:`Plan`.
-
-    Raises
-    ------
-    PlanError
-        If the rows cannot keep it.
-    """
-    derived, stated = "noise_scale" not in plan.stated, {*plan.stated} - {"tolerance", "charges"}
-    renewed_plan = type(plan).from_record(
-        plan.record()
-        | numbers
-        | {
-            "shared": SharedBudget(told_before=told_before).record(),
-            "queries": plan.queries if queries is None else queries,
-            "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
-            "charges": charges,
-            "estimate": plan.estimate if estimate is None else estimate,
-            "noise_scale": None if derived else plan.noise_scale,
-            "comparison_tolerance": plan.comparison_tolerance
-            if "comparison_tolerance" in plan.stated
-            else None,
-            "comparison_noise": None if derived else plan.comparison_noise,
-            "delta": plan.delta if "delta" in plan.stated else None,
-        }
-    )
-    stated |= {"tolerance"} if tolerance is not None or charges is None else set()
-    renewed_plan.stated = tuple(sorted(stated | ({"charges"} if charges is not None else set())))
-    return renewed_plan

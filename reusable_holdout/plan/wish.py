@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
-from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, exam_count, largest
+from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, largest
 from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
 
 if TYPE_CHECKING:
@@ -90,21 +90,12 @@ class Wish:
     reserved_nats: float
     mechanism: GuardMechanism
     policy: validity.Policy
-    exam: float = 0.0
     shared: SharedBudget = OWN_BUDGET
 
     @property
     def theory(self) -> validity.Theory:
         """Edition that it is certified by."""
         return validity.edition(self.shared.theory)
-
-    def exam_rows(self, rows: int) -> int:
-        """How many of the rows are kept for the final: a share of them, or a stated number."""
-        return exam_count(self.exam, rows)
-
-    def asked(self, rows: int) -> int:
-        """How many of the rows are asked before the final."""
-        return max(1, rows - self.exam_rows(rows))
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior."""
@@ -128,11 +119,10 @@ class Wish:
 
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
-        asked = self.asked(rows)
         variance = self.variation / 4.0  # Efron and Stein: a quarter of the sum of squared differences
         if self.family != "bounded-difference":
             variance = min(self.row_spread**2, variance)
-        return math.sqrt(max(variance, 1.0 / asked) / asked)
+        return math.sqrt(max(variance, 1.0 / rows) / rows)
 
     def honest_error(self, rows: int) -> float:
         """Standard deviation of an honest prior's own error: the stated one, or one public standard error."""
@@ -143,7 +133,7 @@ class Wish:
         if self.policy == "claims":
             return self.theory.claims.reach * self.deviation_sd(rows)
         if self.policy == "parameter-free-ladder":
-            return validity.parameter_free_step(self.asked(rows))
+            return validity.parameter_free_step(rows)
         return self.threshold
 
     def scale(self, numbers: Numbers) -> float:
@@ -157,7 +147,7 @@ class Wish:
         if self.by_evidence:
             evidence = validity.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
-            return share / self.asked(numbers.rows) / tails.comparison
+            return share / numbers.rows / tails.comparison
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
         return room / tails.comparison
 
@@ -182,8 +172,7 @@ class Wish:
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
-            exam_rows=self.exam_rows(rows),
-            sensitivity=self.influence / self.asked(rows),
+            sensitivity=self.influence / rows,
             estimate=self.estimate,
             spread=self.row_spread if self.family in BY_ROWS else None,
             by_evidence=self.by_evidence,
@@ -198,7 +187,7 @@ class Wish:
         if self.policy == "claims":
             places = float(self.queries or 1)
         elif self.policy == "parameter-free-ladder":
-            places = float(self.asked(rows))
+            places = float(rows)
         else:
             places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
         return validity.policy_code(
@@ -206,9 +195,8 @@ class Wish:
         )
 
     def _bound(self, rows: int) -> validity.ConfidenceBound:
-        asked = self.asked(rows)
         family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return validity.ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
+        return validity.ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
 
     def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.predictions import Form, Predictions
+from reusable_holdout.queries.predictions import PRIVATE, ROWS_OF_A_CLASS, Form, Predictions
 from reusable_holdout.queries.scoring import GRID, Mean, PublicNumbers
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
 
@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import custom, derived, ids
+    from reusable_holdout.queries import answer_targets, custom, derived, ids
     from reusable_holdout.queries import weights as of_weights
+    from reusable_holdout.queries.containers import Kind
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.judged import Judge
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
-    Targets = ClassTargets | RealTargets | ids.Ids
+    Targets = answer_targets.AnswerTargets | ClassTargets | RealTargets | ids.Ids
 else:  # most rows have labels of one class each, all of which count alike
-    custom, derived, ids, of_weights = modules_on_first_use(
-        __package__, "custom", "derived", "ids", "weights"
+    answer_targets, custom, derived, ids, of_weights = modules_on_first_use(
+        __package__, "answer_targets", "custom", "derived", "ids", "weights"
     )
 
 __all__ = ["BoundMetric"]
+
+_EXACT_MATCH = {"accuracy", "zero_one_loss"}
 
 
 class BoundMetric(HoldsLabels):
@@ -42,7 +45,10 @@ class BoundMetric(HoldsLabels):
     Attributes
     ----------
     classes : numpy.ndarray or None
-        Sorted classes, public; None for "values", for several labels of a row and for judged scores.
+        Sorted classes, public; None for "values", for several labels of a row, for judged scores, and where the set of
+        labels is private.
+    private_labels : {"text", "numbers"} or None
+        Kind of the labels if their set is private: predictions are compared with them by :func:`normal_form`.
     sensitivity : fractions.Fraction
         Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
         is replaced, and whose class counts agree if the metric is class-conditional.
@@ -87,6 +93,7 @@ class BoundMetric(HoldsLabels):
         targets, self._form = _bound(metric, y, classes)
         if isinstance(targets, ClassTargets) and targets.outputs == 1:
             self.classes = targets.coder.classes
+        self.private_labels: Kind | None = self._form.answers
         weights = None if sample_weight is None else of_weights.Weights(sample_weight, targets.rows)
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
@@ -107,6 +114,11 @@ class BoundMetric(HoldsLabels):
 
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    @property
+    def class_set(self) -> NDArray[Any] | Literal["private"] | None:
+        """`classes`, or "private": what binds the metric to other rows in the same way."""
+        return self.classes if self.private_labels is None else PRIVATE
 
     @property
     def likely_spread(self) -> float | None:
@@ -152,8 +164,14 @@ class BoundMetric(HoldsLabels):
         return self.statistic.sample(query)
 
     @property
+    def exact(self) -> PublicNumbers:
+        """What its confidence bound and its noise rest on at the labels' own class counts: private."""
+        one = self.statistic
+        return PublicNumbers(one.sensitivity, one.sum_of_squares, one.effective_rows)
+
+    @property
     def numbers(self) -> PublicNumbers:
-        """What its confidence bound and its noise rest on: at the labels' own class counts, until others are told."""
+        """What its confidence bound and its noise rest on: the exact ones, until others are told."""
         return PublicNumbers(self.sensitivity, self.sum_of_squares, self.effective_rows)
 
     def told(self, numbers: PublicNumbers) -> Self:
@@ -241,8 +259,8 @@ def _check_every_row(
     if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
         given = "some rows or weights" if groups is None else "groups"
         raise InputError(
-            f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices, groups "
-            'or exam; leave them out, or ask "score" of the rows people have scored'
+            f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices or "
+            'groups; leave them out, or ask "score" of the rows people have scored'
         )
 
 
@@ -256,11 +274,25 @@ def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targe
     if metric.response == "judged":
         named = ids.Ids(y)
         return named, cast("Judge", metric.kernel).form(named)
+    if isinstance(classes, str) and classes == PRIVATE:
+        _check_exact_match(metric)
+        answers = answer_targets.AnswerTargets(y)
+        return answers, Predictions(metric.response, rows=answers.rows, coder=None, answers=answers.kind)
     targets = RealTargets(y) if metric.response == "values" else ClassTargets(y, classes)
     if targets.outputs > 1:
         metric.check_over_outputs(targets.outputs)
     coder = targets.coder if isinstance(targets, ClassTargets) else None
     return targets, Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
+
+
+def _check_exact_match(metric: Definition) -> None:
+    """Raise an InputError if a metric needs to know all labels; it quotes none of them."""
+    if metric.kernel is None or metric.name not in _EXACT_MATCH:
+        raise InputError(
+            f"for {metric.name} the set of labels must be public: declared with classes=, or with at most one label "
+            f"for {ROWS_OF_A_CLASS} rows; these labels are neither, so only exact match, accuracy or zero_one_loss, "
+            "is measured; name all labels that may occur in classes= if they may be known to everyone who asks"
+        )
 
 
 def _statistic(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.metric import Metric
-from reusable_holdout.slips import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from reusable_holdout import misfits
     from reusable_holdout.queries import sklearn_names
-else:
+else:  # of names that are not the catalogue's
+    (misfits,) = modules_on_first_use("reusable_holdout", "misfits")
     (sklearn_names,) = modules_on_first_use(__package__, "sklearn_names")
 
 __all__ = ["described_metric", "resolve_metric"]
@@ -137,7 +138,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     found = None if metric in _WITH_BETA else _named(metric)
     if found is None:
         # all names, unless one of them must be meant, which would be lost among them
-        which = "in the catalogue" if closest(metric, names) else f"one of {', '.join(names)}"
+        which = "in the catalogue" if misfits.closest(metric, names) else f"one of {', '.join(names)}"
         raise InputError(
             sklearn_names.refusal_of_name(metric)
             or f"a metric's name must be {which}; got {metric!r}; "
@@ -167,7 +168,7 @@ def _of_repeats(name: str) -> Metric:
 
 
 def _hint(name: str, names: list[str]) -> str:
-    near = closest(name, names)
+    near = misfits.closest(name, names)
     return f"did you mean {near!r}?" if near else "pass a Metric for one of your own"
 
 

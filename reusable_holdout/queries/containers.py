@@ -1,26 +1,26 @@
 """Whatever people keep labels and predictions in, as NumPy arrays of booleans, numbers or text.
 
-Columns of which all rows as they are would not fit into memory come piece by piece: Dask collections, and whatever
-has a method ``row_pieces``. They are read once, in order; what stays is small: whole numbers in the fewest bytes that
-hold them, text as codes.
+Columns that do not fit into memory come piece by piece; the module `pieces` reads them.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Mapping, Set
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from reusable_holdout.queries import objects
+else:  # of lists of text, and of what is refused
+    (objects,) = modules_on_first_use(__package__, "objects")
 
 __all__ = [
     "BLOCK",
@@ -28,33 +28,24 @@ __all__ = [
     "Kind",
     "as_array",
     "as_floats",
+    "check_class_labels",
     "check_same_order",
-    "compact",
-    "dask_parts",
     "from_arrow",
     "in_blocks",
+    "in_pieces",
     "index_of",
     "is_dask",
     "is_reordered",
-    "no_array",
     "one_column",
-    "pieces_of",
     "real_array",
     "typed_array",
+    "whole_numbers",
 ]
 
 Kind = Literal["numbers", "text"]
 
 _KINDS: dict[str, Kind] = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
-_OBJECTS: dict[str, Any] = {
-    "boolean": np.bool_,
-    "integer": np.int64,
-    "floating": np.float64,
-    "mixed-integer-float": np.float64,
-    "string": np.str_,
-}
 BLOCK = 1 << 17  # rows worked on at a time: their bytes stay in a processor's cache
-_AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and held, together
 
 
 def from_arrow(values: Any) -> Any:
@@ -86,7 +77,7 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     if problem:
         raise InputError(problem)
     if array.ndim == 0 and array.dtype.kind == "O":
-        raise no_array(values, what=what)
+        raise objects.no_array(values, what=what)
     return array
 
 
@@ -129,28 +120,6 @@ def check_same_order(rows: object, beside: object, *, names: tuple[str, str], no
         )
 
 
-def no_array(values: object, *, what: str) -> InputError:
-    """Error for what is no array: what came, by its type alone, and what to pass."""
-    came, advice = f"got {type(values).__name__}", "convert it"
-    if values is None:
-        came, advice = "got None", "pass them"
-    elif isinstance(values, type):
-        came, advice = f"got the class {values.__name__}", "make an object"
-    elif isinstance(values, str | bytes | PurePath):
-        came, advice = "got text or a path, not data", "read the file first"
-    elif isinstance(values, Mapping):
-        advice = "pass its values as a list, in the order of the rows"
-    elif isinstance(values, Set):
-        advice = "a set has no order: pass a list in the order of the rows"
-    elif isinstance(values, Iterator):
-        advice = "it can be read once only: pass a list of it"
-    elif hasattr(values, "predict"):
-        advice = "pass what the model predicts, or ask about the model itself"
-    elif hasattr(values, "collect"):
-        advice = "pass what its collect() gives"
-    return InputError(f"{what} must be a list or an array, with an entry for each row; {came}; {advice}")
-
-
 def one_column(array: NDArray[Any]) -> NDArray[Any]:
     """Flatten a (rows, 1) column to (rows,); leave anything else alone."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -162,7 +131,7 @@ def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
     Objects are looked at one by one: a mixture, or something missing, is refused, and no value is quoted.
     """
     if array.dtype.kind in "OT":
-        array = _from_objects(array.astype(np.object_), what=what)
+        array = objects.from_objects(array.astype(np.object_), what=what)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None:
         raise InputError(
@@ -179,27 +148,6 @@ def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
     return array
 
 
-def _from_objects(array: NDArray[Any], *, what: str) -> NDArray[Any]:
-    import pandas as pd  # noqa: PLC0415 - a slow import that arrays of numbers do not need
-
-    flat = array.ravel()
-    if pd.isna(flat).any():
-        raise InputError(f"{what} must not be missing; got NaN or None; drop or fill them")
-    kind = pd.api.types.infer_dtype(flat, skipna=False)
-    if flat.size and kind not in _OBJECTS:
-        raise InputError(
-            f"{what} must be all booleans, all real numbers or all text; got objects ({kind}); convert them"
-        )
-    too_large = False
-    try:
-        converted: NDArray[Any] = flat.astype(_OBJECTS.get(kind, np.float64))
-    except OverflowError:
-        too_large = True
-    if too_large:
-        raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
-    return converted.reshape(array.shape)
-
-
 def as_floats(values: object) -> NDArray[Any]:
     """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
 
@@ -212,6 +160,32 @@ def as_floats(values: object) -> NDArray[Any]:
     except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
         pass
     return np.empty((0, 0))
+
+
+def check_class_labels(labels: NDArray[Any]) -> None:
+    """Raise an InputError if labels are numbers that are not whole, or too large; it quotes none."""
+    if labels.dtype.kind == "f" and not all(_are_whole(labels[rows]) for rows in in_blocks(len(labels))):
+        raise InputError(
+            "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
+            "drop missing rows, or take a metric of numbers, such as mae"
+        )
+    if labels.dtype.kind in "uf" and labels.size and float(labels.max()) >= 2.0**63:
+        raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
+
+
+def _are_whole(numbers: NDArray[Any]) -> bool:
+    return bool(np.all(np.isfinite(numbers) & (numbers == np.rint(numbers))))
+
+
+def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Return labels as integers that 64 bits with a sign can hold, or None."""
+    if labels.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
+            whole = labels.astype(np.int64)
+        return whole if np.array_equal(whole, labels) else None
+    if labels.dtype == np.uint64:
+        return None if labels.max() >= 1 << 63 else labels.astype(np.int64)
+    return labels
 
 
 # ---- piece by piece
@@ -242,90 +216,13 @@ def is_dask(values: object) -> bool:
     return dask is not None and bool(dask.is_dask_collection(values))
 
 
-def pieces_of(values: object) -> Iterator[NDArray[Any]] | None:
-    """Consecutive pieces of a column or matrix, rows first; None if it is all in memory."""
-    read = getattr(values, "row_pieces", None)
-    if callable(read) and not isinstance(values, type):
-        pieces: Iterator[NDArray[Any]] = read()
-        return pieces
-    return _computed(values) if is_dask(values) else None
-
-
-def compact(values: object, *, what: str) -> Any:
-    """Labels in little memory: unchanged if they are in memory, else read once.
-
-    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
-    """
-    pieces = pieces_of(values)
-    if pieces is None:
-        return values
-    parts: list[NDArray[Any]] = []
-    codes: dict[str, int] = {}
-    kinds = set()
-    for piece in pieces:
-        array = one_column(as_array(piece, what=what))
-        if array.ndim != 1:
-            raise InputError(
-                f"{what} must be one column; got {array.ndim - 1} axes beside the rows; choose one"
-            )
-        if len(array):
-            typed, kind = typed_array(array, what=what)
-            kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
-            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
-    if len(kinds) != 1:
-        raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
-    if not codes:
-        return _joined(parts)
-    joined = np.concatenate(parts)
-    order = sorted(codes)
-    places = np.empty(len(codes), np.min_scalar_type(len(codes)))
-    places[[codes[value] for value in order]] = np.arange(len(codes))
-    return CodedLabels(places[joined], order)
+def in_pieces(values: object) -> bool:
+    """Return True if a column or matrix comes piece by piece: from Dask, or by a method ``row_pieces``."""
+    own = callable(getattr(values, "row_pieces", None)) and not isinstance(values, type)
+    return own or is_dask(values)
 
 
 def in_blocks(rows: int, *, width: int = 1) -> Iterator[slice]:
     """Slices that cover all rows, each of at most :data:`BLOCK` numbers if a row has so many."""
     step = max(1, BLOCK // width)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
-
-
-def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Codes of a piece of text labels; new labels are added to `codes`."""
-    import pandas as pd  # noqa: PLC0415 - a slow import that numbers do not need
-
-    places, values = pd.factorize(labels.astype(np.object_))
-    mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
-    return mine.astype(np.min_scalar_type(len(codes)))[places]
-
-
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Copy of pieces as one; integers in as few bytes as they need, but 64 bits without a sign stay what they are."""
-    kind = np.result_type(*parts)
-    if kind.kind in "iu" and kind != np.uint64:
-        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
-        other = -high - 1 if low < 0 <= high else high  # NumPy's smallest type for a number >= 0 has no sign
-        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(other))
-    return np.concatenate(parts, dtype=kind, casting="unsafe")
-
-
-def _computed(collection: Any) -> Iterator[NDArray[Any]]:
-    import dask  # noqa: PLC0415 - optional, and here already
-
-    parts = dask_parts(collection)
-    for start in range(0, len(parts), _AHEAD):
-        for piece in dask.compute(*parts[start : start + _AHEAD]):
-            yield as_array(piece, what="a Dask chunk")
-
-
-def dask_parts(collection: Any) -> list[Any]:
-    """Parts of a Dask array or frame, all columns of some rows each."""
-    axes = getattr(collection, "ndim", None)
-    axes = axes if isinstance(axes, int) else 0  # of something delayed, every attribute is delayed
-    if axes and hasattr(collection, "blocks"):
-        whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
-        return [whole.blocks[number] for number in range(whole.numblocks[0])]
-    if axes and hasattr(collection, "dtypes"):
-        return [collection.partitions[number] for number in range(collection.npartitions)]
-    raise InputError(
-        f"of Dask, an array, a DataFrame or a Series can be taken; got {type(collection).__name__}; convert it"
-    )

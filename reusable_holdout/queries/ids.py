@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import compact, typed_array
-from reusable_holdout.queries.targets import rows_of
+from reusable_holdout.queries.containers import typed_array
+from reusable_holdout.queries.targets import compact, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import (
     as_array,
+    check_class_labels,
     in_blocks,
+    in_pieces,
     is_dask,
     is_reordered,
     one_column,
-    pieces_of,
     real_array,
     typed_array,
+    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -30,13 +33,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries import answers as of_answers
+    from reusable_holdout.queries import pieces
     from reusable_holdout.queries.containers import Kind
+else:  # of private sets, and of rows that come piece by piece
+    of_answers, pieces = modules_on_first_use(__package__, "answers", "pieces")
 
-__all__ = ["ClassCoder", "Form", "Predictions"]
+__all__ = [
+    "PRIVATE",
+    "ClassCoder",
+    "Form",
+    "Predictions",
+    "is_public",
+]
 
 _WHAT = "predictions"
 _TABLE = 1 << 16  # widest range of integer classes that is looked up in a table
 _SLACK = 1e-6  # how far a probability, or a row's sum, may stray; float32 models do
+PRIVATE: Final = "private"
+"""Stands for a private set of labels where classes would be named.
+
+A set is public if its owner declares it, or it is small beside the rows. Other labels, such as gold answers, would be
+told by a list of them: a prediction is compared with the label of its own row alone.
+"""
+
+ROWS_OF_A_CLASS = 50  # the average class of a public set has at least so many rows
 
 
 class ClassCoder:
@@ -47,13 +68,7 @@ class ClassCoder:
     """
 
     def __init__(self, classes: NDArray[Any], kind: Kind) -> None:
-        if classes.dtype.kind == "f" and not all(map(_are_whole, _blocks_of(classes))):
-            raise InputError(
-                "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
-                "drop missing rows, or take a metric of numbers, such as mae"
-            )
-        if classes.dtype.kind in "uf" and classes.size and float(classes.max()) >= 2.0**63:
-            raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
+        check_class_labels(classes)
         self.classes = _distinct(classes)
         self.kind = kind
         if len(self.classes) < 2:
@@ -82,7 +97,7 @@ class ClassCoder:
     def _encoded(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         if self.kind == "text":
             return self._searched(labels)
-        whole = _whole_numbers(labels)
+        whole = whole_numbers(labels)
         if whole is None:
             return None
         return self._shifted(whole) if self._contiguous or self._table is not None else self._searched(whole)
@@ -118,6 +133,8 @@ class Form(ABC):
     rows: int
     indexes: tuple[Any, ...] = ()
     """Pandas indexes of the rows, in their order; public."""
+    answers: Kind | None = None
+    """Kind of labels whose set is private."""
 
     @abstractmethod
     def prepare(self, predictions: object) -> NDArray[Any]:
@@ -145,14 +162,27 @@ class Form(ABC):
 
 
 class Predictions(Form):
-    """The form of the predictions that a metric of this response needs; it knows no label."""
+    """The form of the predictions that a metric of this response needs; it knows no label.
 
-    def __init__(self, response: str, *, rows: int, coder: ClassCoder | None, outputs: int = 1) -> None:
+    Labels whose set is private have no coder.
+    """
+
+    def __init__(
+        self,
+        response: str,
+        *,
+        rows: int,
+        coder: ClassCoder | None,
+        outputs: int = 1,
+        answers: Kind | None = None,
+    ) -> None:
         self.rows = rows
-        self._response, self._coder, self._outputs = response, coder, outputs
+        self._response, self._coder, self._outputs, self.answers = response, coder, outputs, answers
         self._shapes: list[tuple[int, ...]] = [(rows,) if outputs == 1 else (rows, outputs)]
         self._convert: Callable[[NDArray[Any]], NDArray[Any]] = _finite
-        if response == "labels" and coder is not None:
+        if answers is not None:
+            self._convert = partial(of_answers.compared, kind=answers, what="predicted labels")
+        elif response == "labels" and coder is not None:
             self._convert = partial(_codes, coder=coder)
         elif response == "probabilities" and coder is not None:
             classes = len(coder.classes)
@@ -161,9 +191,9 @@ class Predictions(Form):
 
     def prepare(self, predictions: object) -> NDArray[Any]:
         """One query in canonical form; see :meth:`BoundMetric.prepare`."""
-        pieces = pieces_of(predictions)
-        if pieces is not None:
-            return self.joined(self.of_rows(len(piece)).prepare(piece) for piece in pieces if len(piece))
+        if in_pieces(predictions):
+            found = pieces.pieces_of(predictions)
+            return self.joined(self.of_rows(len(piece)).prepare(piece) for piece in found if len(piece))
         self._check_order(predictions)
         array = one_column(as_array(predictions, what=_WHAT))
         if array.shape not in self._shapes:
@@ -193,7 +223,9 @@ class Predictions(Form):
 
     def of_rows(self, rows: int) -> Self:
         """Form of the predictions for some of the rows."""
-        return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
+        return type(self)(
+            self._response, rows=rows, coder=self._coder, outputs=self._outputs, answers=self.answers
+        )
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """One query in canonical form from that of consecutive rows, which must be all of the holdout's."""
@@ -235,21 +267,6 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
 
 def _blocks_of(labels: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (labels[rows] for rows in in_blocks(len(labels)))
-
-
-def _are_whole(numbers: NDArray[Any]) -> bool:
-    return bool(np.all(np.isfinite(numbers) & (numbers == np.rint(numbers))))
-
-
-def _whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
-    """Labels as integers that 64 bits with a sign can hold, or None."""
-    if labels.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
-            whole = labels.astype(np.int64)
-        return whole if np.array_equal(whole, labels) else None
-    if labels.dtype == np.uint64:
-        return None if labels.max() >= 1 << 63 else labels.astype(np.int64)
-    return labels
 
 
 def _codes(array: NDArray[Any], *, coder: ClassCoder) -> NDArray[Any]:
@@ -305,3 +322,14 @@ def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
             )
         out = np.ascontiguousarray(out[:, 1]) if out.shape[1] == 2 else out
     return out if low >= 0 and high <= 1 else np.clip(out, 0.0, 1.0) + 0.0
+
+
+def is_public(labels: int, rows: int, kind: Kind) -> bool:
+    """Return True if a set of so many distinct labels is public without being declared.
+
+    Two numbers always are, for they encode yes and no.
+
+    >>> is_public(10, 500, "text"), is_public(11, 500, "text"), is_public(2, 20, "numbers")
+    (True, False, True)
+    """
+    return labels * ROWS_OF_A_CLASS <= rows or (kind == "numbers" and labels <= 2)

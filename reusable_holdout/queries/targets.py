@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.queries.containers import (
     CodedLabels,
     as_array,
-    compact,
     in_blocks,
+    in_pieces,
     one_column,
     real_array,
     typed_array,
@@ -21,9 +22,12 @@ from reusable_holdout.queries.predictions import ClassCoder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries import pieces
     from reusable_holdout.queries.containers import Kind
+else:  # of rows that do not fit into memory
+    (pieces,) = modules_on_first_use(__package__, "pieces")
 
-__all__ = ["ClassTargets", "HoldsLabels", "RealTargets", "rows_of"]
+__all__ = ["ClassTargets", "HoldsLabels", "RealTargets", "compact", "read_labels", "rows_of"]
 
 _MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
 
@@ -54,11 +58,7 @@ class ClassTargets(HoldsLabels):
     """
 
     def __init__(self, y: object, classes: object | None = None) -> None:
-        read = compact(y, what="the labels")
-        coded = read if isinstance(read, CodedLabels) else None
-        labels, kind = typed_array(
-            rows_of(read if coded is None else coded.values, outputs=True), what="the labels"
-        )
+        labels, kind, places = read_labels(y, outputs=True)
         self.outputs = 1 if labels.ndim == 1 else labels.shape[1]
         if self.outputs > 1:
             _check_marks(labels, kind, classes)
@@ -73,7 +73,7 @@ class ClassTargets(HoldsLabels):
         codes = self.coder.encode(labels)
         if codes is None:
             raise InputError("classes= must name every class of the labels; got labels outside it; add them")
-        self._hold(codes if coded is None else codes[coded.codes])
+        self._hold(codes if places is None else codes[places])
 
     def _hold(self, codes: NDArray[Any]) -> None:
         codes.flags.writeable = False
@@ -148,6 +148,19 @@ def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> No
             f"the labels must have shape (rows,), or be zeros and ones in a column for each of several labels; got "
             f"{labels.shape} of other values; pass one column; rows come first, labels second"
         )
+
+
+def compact(y: object, *, what: str) -> Any:
+    """Return labels in little memory: unchanged if they are in memory, else read once."""
+    return pieces.compact(y, what=what) if in_pieces(y) else y
+
+
+def read_labels(y: object, *, outputs: bool = False) -> tuple[NDArray[Any], Kind, NDArray[Any] | None]:
+    """Return labels, their kind, and each row's place among them, or None if each row has its own."""
+    read = compact(y, what="the labels")
+    coded = read if isinstance(read, CodedLabels) else None
+    labels = rows_of(read if coded is None else coded.values, outputs=outputs)
+    return *typed_array(labels, what="the labels"), None if coded is None else coded.codes
 
 
 def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> NDArray[Any]:

@@ -25,33 +25,40 @@ if TYPE_CHECKING:
 __all__ = ["bound_or_undefined"]
 
 
-def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
+def bound_or_undefined(metric: Metric, y: Any, *, owned: bool = False, **given: Any) -> BoundMetric:
     """Metric bound to labels, or to stand-ins for them if it is not defined on these, and then every score fails.
 
-    It is refused if metric and rows do not fit, whatever the labels are.
+    It is refused if metric and rows do not fit, whatever the labels are: a function of the user's own is tried on
+    stand-ins. Where the rows are `owned` by whoever binds it, real targets must lie within the stated bounds, as labels
+    must be among the classes: these are public.
     """
+    private = isinstance(given["classes"], str)
+    if private or metric.response == "judged" or (owned and metric.response == "values"):
+        return metric.bind(y, **given)
+    bound = _bound_to_stand_in(metric, y, given) if metric.kernel is None else None
     try:
         return metric.bind(y, **given)
-    except InputError:
-        if metric.kernel is None or metric.response == "judged":
-            raise
-    bound = metric.bind(_stand_in(metric, y, given), **given)
+    except (InputError, ModelError):
+        pass
+    bound = bound or _bound_to_stand_in(metric, y, given)
     _make_fail(bound.statistic)
     return bound
 
 
-def _stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> NDArray[Any]:
-    """Labels that say nothing: all classes in turn on the rows that count, or one target within all bounds."""
+def _bound_to_stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> BoundMetric:
+    """Metric bound to labels that say nothing: all classes in turn on the rows that count, or targets within bounds."""
     if metric.response == "values":
-        return np.full_like(RealTargets(y).values, metric.parameters["lower"])
-    targets, weights = ClassTargets(y, given["classes"]), given["sample_weight"]
-    if targets.outputs > 1:
-        return np.zeros_like(targets.codes)
-    chosen = slice(None) if weights is None else Weights(weights, targets.rows).chosen
-    codes = np.zeros(targets.rows, dtype=np.int64)
-    codes[chosen] = np.arange(len(codes[chosen])) % len(targets.counts)
-    labels: NDArray[Any] = targets.coder.classes[codes]
-    return labels
+        targets = RealTargets(y).values
+        least = metric.parameters["lower"] if metric.kernel is not None else 1.0
+        return metric.bind(np.full_like(targets, least), **given)
+    labels, weights = ClassTargets(y, given["classes"]), given["sample_weight"]
+    if labels.outputs > 1:
+        return metric.bind(np.zeros_like(labels.codes), **given)
+    chosen = slice(None) if weights is None else Weights(weights, labels.rows).chosen
+    codes = np.zeros(labels.rows, dtype=np.int64)
+    codes[chosen] = np.arange(len(codes[chosen])) % len(labels.counts)
+    classes: NDArray[Any] = labels.coder.classes
+    return metric.bind(classes[codes], **{**given, "classes": classes})
 
 
 def _make_fail(statistic: Statistic) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.markup import escape
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.configuration import Configuration, history_frame, read_epochs
+from reusable_holdout.errors import printable
+from reusable_holdout.guard.configuration import Configuration, read_epochs
 from reusable_holdout.guard.kinds import Allowance, State, failed
 from reusable_holdout.guard.kinds.table import Ways
+from reusable_holdout.guard.releases import history_frame
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
@@ -110,7 +112,7 @@ def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Fi
     return Findings(
         number,
         plan,
-        [metric, *(row.name for row in rows if row.kind == VIEW)],
+        [printable(name) for name in (metric, *(row.name for row in rows if row.kind == VIEW))],
         spans,
         "groups" if "groups" in configuration.metric else "rows",
         budget,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
+import html
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.guard import verify
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
 from reusable_holdout.report.findings import findings_of
 from reusable_holdout.report.picture import picture_of
@@ -126,6 +127,8 @@ def _verdict(verified: Verification) -> Iterator[str]:
     )
     if verified.another_budget:
         yield "<br><strong>Its rows had another budget besides: nothing is promised of both together.</strong>"
+    if verified.mistake:
+        yield f"<br><strong>Its certificate was mistaken:</strong> {escape(verified.mistake)}."
     yield "</div>"
 
 
@@ -146,7 +149,7 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
     if found.another_budget and not alone:
         yield "<p><strong>The rows of this epoch had another budget besides.</strong></p>"
     yield from _left(found.budget)
-    yield f"<details><summary>The plan</summary><pre>{escape(str(found.plan))}</pre></details>"
+    yield f"<details><summary>The plan</summary><pre>{html.escape(str(found.plan))}</pre></details>"
     yield f"<h2>Answers{heading}</h2>"
     if not len(found.history):
         yield "<p>Nothing was asked yet.</p>"

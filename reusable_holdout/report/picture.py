@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.markup import escape
 from reusable_holdout.scales import scale_of
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class Certificate:
     final_noise : float
         Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
     exam_rows : int
-        Rows that are kept for the final, beside those of `bound`; 0 for none.
+        Rows that a guard of version 0.2.0 kept for its final, beside those of `bound`: only its ledger says so.
     sensitivity : float
         Largest change of the statistic, normalised, when one row changes.
     estimate : float
@@ -174,14 +174,9 @@ class Certificate:
     def final_length(
         self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
     ) -> float:
-        """Description length of a final of so many answers, in this state; an exam takes half of its share."""
+        """Description length of a final of so many answers, in this state."""
         told = nats + self.told_before
-        length = self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
-        return length + math.log(2.0) if self.exam_rows else length
-
-    def exam_length(self, answers: int = 1) -> float:
-        """Description length of the exam of so many answers, whatever was asked of the other rows and told of them."""
-        return math.log(2.0 * answers / self.theory.final_share)
+        return self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -268,25 +263,10 @@ class Certificate:
 
     def final_half_width(self, *, length: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate`` at a description length, in the metric's unit."""
-        rows, reach = self.bound.rows + self.exam_rows, self.final_reach(answers)
-        low, high = self._final_ends(rows, estimate, length, reach)
-        if self.exam_rows:
-            least, most = self._final_ends(self.exam_rows, estimate, self.exam_length(answers))
-            low, high = max(low, least), min(high, most)
+        if self.final_by_evidence:
+            return self.likely_half_width(-float(self.log_level(length, 0.5)), estimate)
+        low, high = self.final_interval(estimate, reach=self.final_reach(answers), length=length)
         return float(high - low) / 2.0
-
-    def exam_half_width(self, *, estimate: float) -> float:
-        """Half-width of the interval that the exam's rows alone give a final of one model."""
-        low, high = self._final_ends(self.exam_rows, estimate, self.exam_length())
-        return float(high - low) / 2.0
-
-    def _final_ends(self, rows: int, value: float, length: float, reach: float = 0.0) -> Interval:
-        """Interval that so many rows are likely to give a final."""
-        own = self.of_rows(rows)
-        if not self.final_by_evidence:
-            return own.final_interval(value, reach=reach, length=length)
-        width = own.likely_half_width(-float(self.log_level(length, 0.5)), value)
-        return Interval(value - width, value + width)
 
     # ---- thresholds, and evidence that decides in their place
 

@@ -266,6 +266,12 @@ class FactorCode:
         rank = 2 * place + 1 if place >= 0 else -2 * place
         return _nats_of_rank(rank, self.below + 1 + self.above)
 
+    def are_told_for(self, nats: float) -> bool:
+        """Whether cells can have been told for so many nats: none, one, two, or as much as three cost at least."""
+        each = [0.0, *(self.nats(place) for place in range(-self.below, self.above + 1))]
+        sums = (one + other for one in each for other in each)
+        return nats >= 3.0 * self.nats(0) or any(abs(nats - one) <= 1e-9 for one in sums)
+
     def _check(self, place: int) -> None:
         if not -self.below <= place <= self.above:
             raise InputError(f"a cell lies in [{-self.below}, {self.above}]; got {place}")

@@ -7,7 +7,7 @@ released never changes: whoever finds a better constant adds an edition.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from reusable_holdout.errors import LedgerMismatchError
@@ -132,7 +132,9 @@ class Theory:
     spans : SpanCode
         A charge of a ratio: where its confidence set lies.
     gate : CellCode
-        A gate's "yes"; or a failure, which is told where the plan has room for it, else "no" is.
+        A gate's "yes", or a failure.
+    failures_reserved : bool
+        Whether a gate's plan sets aside what a failure costs, not a "yes" alone.
     reveal : CellCode
         A revealed value, in units of a public standard deviation of honest deviations.
     reveal_unit : float
@@ -173,6 +175,7 @@ class Theory:
     charge: CellCode
     spans: SpanCode
     gate: CellCode
+    failures_reserved: bool
     reveal: CellCode
     reveal_unit: float
     steps_failed: float
@@ -222,6 +225,7 @@ _SECOND = Theory(
         failed=0.1355,
     ),
     gate=CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03),  # a "yes" 0.03 nats, a failure 3.5
+    failures_reserved=False,
     reveal=CellCode(  # no outcome costs over 3.7 nats
         (
             Cell(1, 25.0, math.inf, 0.025),
@@ -259,10 +263,17 @@ _SECOND = Theory(
     step_rounding=1e-6,
 )
 
-EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND,)}
+_THIRD = replace(
+    _SECOND,
+    edition=3,
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.5),), failed=0.5),  # alike, for the dearer is reserved
+    failures_reserved=True,
+)
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD)}
 """Every edition that a ledger may name."""
 
-THEORY = _SECOND
+THEORY = _THIRD
 """Edition that new ledgers are certified by."""
 
 
@@ -302,7 +313,7 @@ class PolicyCode(NamedTuple):
     Attributes
     ----------
     charge_nats : float
-        What the dearest charge costs; of a gate what a "yes" does.
+        What the dearest charge costs.
     shares : Shares
         How the sides of an interval divide a question's failure probability.
     """
@@ -338,7 +349,9 @@ def policy_code(
         begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
         return PolicyCode(math.log((round(places) + begun) / code.failed), Shares(0.5, 0.5))
     if policy == "gate":
-        return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
+        return PolicyCode(
+            theory.gate.worst if theory.failures_reserved else theory.gate.nats[0], Shares(1.0, 1.0)
+        )
     dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
     return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
 

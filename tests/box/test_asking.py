@@ -16,8 +16,17 @@ from box_servers import answering
 from reusable_holdout import Answer, RemoteHoldout, ReusableHoldout
 from reusable_holdout.attacks import boosting_attack
 from reusable_holdout.box import BoxHoldout, NoWallWarning, make_box
+from reusable_holdout.box.desk import Desk
 from reusable_holdout.box.frames import packed
-from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, PlanError
+from reusable_holdout.errors import (
+    BudgetError,
+    Halted,
+    HoldoutError,
+    InputError,
+    LedgerError,
+    ModelError,
+    PlanError,
+)
 from reusable_holdout.ledger.key_file import read_key_file
 from reusable_holdout.queries import rmse
 
@@ -204,6 +213,21 @@ def test_a_box_that_cannot_be_planned_leaves_nothing(tmp_path):
 
 
 # ---- refusals
+
+
+def test_a_failure_comes_with_the_answers_beside_it(remote, monkeypatch):
+    answered = Desk._many
+
+    def failing(desk, request):
+        raise ModelError("its words are withheld", [*answered(desk, request), None])
+
+    monkeypatch.setattr(Desk, "_many", failing)
+    far = remote()
+    with pytest.raises(ModelError, match="withheld") as caught:
+        far.evaluate_many([predictions(0.9)], [0.9])
+    answer, failed = caught.value.answers
+    assert failed is None
+    assert answer == far.evaluate_predictions(predictions(0.9), prior=0.9)._replace(replayed=False)
 
 
 def test_a_halt_is_a_halt(remote):

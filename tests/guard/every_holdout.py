@@ -2,7 +2,7 @@
 
 The features are known and the labels are independent coins, so the population accuracy of any predictions is known. A
 state is the set of label vectors that are consistent with what was told, as the bits of one integer, and the public
-state. No sampling, no noise. Rows of an exam are fair coins beside them, which nothing before a final reads.
+state. No sampling, no noise.
 """
 
 import itertools
@@ -17,9 +17,10 @@ from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Compare
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck, EvidenceCompare, EvidenceGate
-from reusable_holdout.guard.kinds.final import EvidenceFinal, ExamFinal, Final
+from reusable_holdout.guard.kinds.final import EvidenceFinal, Final
 from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
-from reusable_holdout.guard.kinds.samples import MeanSample, Measured, MeasuredBoth
+from reusable_holdout.guard.kinds.samples import MeanSample
+from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
@@ -76,7 +77,6 @@ class Game:
     beam: int | None = None
     twin: object = None
     unit: float | None = None
-    exam: int = 0
     tolerance: float | None = None
     nodes: int = field(default=0, init=False)
 
@@ -98,7 +98,6 @@ class Game:
             charge_nats=charge_nats,
             shares=shares,
             mechanism="noiseless",
-            exam_rows=self.exam,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )
@@ -115,7 +114,7 @@ class Game:
         self.reveal = (Reveal if self.tolerance is None else EvidenceReveal)(halves, NOISE)
         self.choose = Choose(halves, NOISE)
         plain = Final if self.tolerance is None else EvidenceFinal
-        self.final = ExamFinal(halves, NOISE) if self.exam else plain(halves, NOISE)
+        self.final = plain(halves, NOISE)
         self.compare = (Compare if self.tolerance is None else EvidenceCompare)(paired, NOISE)
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
@@ -193,11 +192,17 @@ class Game:
             for outcome, scores in found.items()
         )
 
-    def told_choice(self, priors, state, truths):
-        """Outcomes of a choice by the candidates' scores; missed if the winner's interval or the others' bound is."""
+    def told_choice(self, priors, state, truths, fails=(None, None)):
+        """Outcomes of a choice by the candidates' scores; missed if the winner's interval or the others' bound is.
+
+        Of each candidate, at which scores it fails.
+        """
         found, terms_of = {}, {}
         for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
-            grid = [score * GRID // self.rows for score in scores]
+            grid = [
+                None if broken(score, when) else score * GRID // self.rows
+                for score, when in zip(scores, fails, strict=True)
+            ]
             names = [b"candidate %d" % place for place in range(len(priors))]
             terms, outcome = self.choose.choose(grid, np.array(priors), names, state)
             found.setdefault(outcome, []).append(scores)
@@ -211,8 +216,11 @@ class Game:
             told.append(Told(tuple(scores), missed or beaten, 0, outcome.nats, state.value))
         return tuple(told)
 
-    def told_batch(self, priors, state, truths):
-        """Outcomes of a batch by its scores, up to a halt, as the transcript certifies them."""
+    def told_batch(self, priors, state, truths, fails=(None, None)):
+        """Outcomes of a batch by its scores, up to a halt, as the transcript certifies them.
+
+        Of each question, at which scores it fails.
+        """
         found = {}
         length = self.length(self.ask, state)
         for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
@@ -228,7 +236,8 @@ class Game:
                 ]
             )
             names = [b"question %d" % place for place in range(len(priors))]
-            batch = self.ask.decide_many(grid, np.array(priors), names, state)
+            failed = np.array([broken(score, when) for score, when in zip(scores, fails, strict=True)])
+            batch = self.ask.decide_many(Scores(grid, failed), np.array(priors), names, state)
             missed, name, value = False, [], state.value
             for place, outcome in enumerate(batch.outcomes):
                 terms = (float(batch.priors[place]), float(batch.thresholds[place]))
@@ -248,26 +257,17 @@ class Game:
             found.setdefault(key, []).append(scores)
         return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
 
-    def missed_by_a_final(self, state, answers, truth, passed):
-        """Scores at which a final misses, if so many rows of the exam are right."""
+    def missed_by_a_final(self, state, answers, truth):
+        """Scores at which a final misses."""
         length = self.length(self.final, state, answers)
         missed = []
         for score in range(self.rows + 1):
-            outcome = self.final.decide(self.measured(score, passed), b"", length=length, answers=answers)
+            rows = [1.0] * score + [0.0] * (self.rows - score)
+            measured = self.decided_on(self.final, score * GRID // self.rows, rows, 0.0)
+            outcome = self.final.decide(measured, b"", length=length, answers=answers)
             if self.misses(self.final.interval(outcome, self.final.terms(outcome), length), truth):
                 missed.append(score)
         return tuple(missed)
-
-    def measured(self, score, passed):
-        """What a final measures."""
-        if not self.exam:
-            rows = [1.0] * score + [0.0] * (self.rows - score)
-            return self.decided_on(self.final, score * GRID // self.rows, rows, 0.0)
-        every = self.rows + self.exam
-        return MeasuredBoth(
-            Measured((score + passed) * GRID // every, "binomial", every, 1.0 / every),
-            Measured(passed * GRID // self.exam, "binomial", self.exam, 1.0 / self.exam),
-        )
 
     # ---- sets of holdouts
 
@@ -321,7 +321,7 @@ class Game:
 
     def hopeless(self, state):
         """Whether no interval from here on can miss: the rarest score is likelier than the largest level."""
-        rarest = min(self.heads, 1.0 - self.heads) ** (self.rows + self.exam)
+        rarest = min(self.heads, 1.0 - self.heads) ** self.rows
         if self.twin is not None:
             return False
         lengths = []
@@ -331,8 +331,6 @@ class Game:
                 charges=state.charges + more, nats=state.nats + 0.69 * more, last_charge=soonest
             )
             lengths.append(self.final.length(later))
-            if self.exam:
-                lengths.append(self.certificate.exam_length())
             if later.charges < self.charges and state.asked < self.queries:
                 lengths.append(self.ask.length(later))
         return math.log(self.beta) - min(lengths) < math.log(rarest)
@@ -398,19 +396,14 @@ class Game:
     def ends(self, holdouts, own, state):
         for answers in self.finals:
             for several in itertools.combinations([one for one, _ in own], answers):
-                yield math.fsum(
-                    math.comb(self.exam, passed)
-                    / 2**self.exam
-                    * self.probability(self.missed_at_the_end(holdouts, several, state, passed))
-                    for passed in range(self.exam + 1)
-                )
+                yield self.probability(self.missed_at_the_end(holdouts, several, state))
 
-    def missed_at_the_end(self, holdouts, several, state, passed):
-        """Holdouts of which a final of several misses one; all have the same predictions for the exam."""
+    def missed_at_the_end(self, holdouts, several, state):
+        """Holdouts of which a final of several misses one."""
         public, missed = state._replace(query=0, asked=0, value=None), 0
         for predicted in several:
             truth = self.population(predicted.bit_count())
-            for score in self.missed_by_a_final(public, len(several), truth, passed):
+            for score in self.missed_by_a_final(public, len(several), truth):
                 missed |= holdouts & self.agreeing(predicted)[score]
         return missed
 
@@ -443,14 +436,16 @@ class Game:
 
     def failures(self, holdouts, agreeing, others, state, truth):
         """Metrics that raise where some predictions are right often, or seldom."""
-        failed = self.ask.fail(self.ask.terms(0.5, state, None), state)
-        outcome = Told((), False, int(failed.charged), failed.nats, state.value, int(failed.charged))
+        terms = self.ask.terms(0.0, state, None)
+        failed = self.ask.fail(terms, state)
+        missed = self.misses(self.ask.interval(failed, terms, self.length(self.ask, state)), truth)
+        outcome = Told((), missed, int(failed.charged), failed.nats, state.value, int(failed.charged))
         for predicted, left in others:
             by_score = self.agreeing(predicted)
-            for cut, low in itertools.product((1, self.rows // 2, self.rows), (True, False)):
+            for when in self.ways_to_fail:
                 raising = 0
                 for score in range(self.rows + 1):
-                    raising |= by_score[score] if (score < cut) == low else 0
+                    raising |= by_score[score] if broken(score, when) else 0
                 for told in self.distinct(state, truth):
                     rest = split([some & ~raising for some in agreeing], told)
                     yield [*rest, (holdouts & raising, outcome)], left, 1
@@ -474,11 +469,25 @@ class Game:
                     [holdouts & one & two for two in self.agreeing(other)] for one in self.agreeing(predicted)
                 ]
                 truths = (self.population(predicted.bit_count()), self.population(other.bit_count()))
-                for priors in itertools.product(stated, repeat=2):
+                failing = [(None, None)]
+                if "failure" in self.kinds:
+                    few = [(self.rows // 2, low) for low in (True, False)]
+                    failing += [one for when in few for one in ((when, None), (None, when), (when, when))]
+                for priors, fails in itertools.product(itertools.product(stated, repeat=2), failing):
                     if "choose" in self.kinds:
-                        yield split_pairs(both, self.told_choice(priors, state, truths)), finer, 2
+                        yield split_pairs(both, self.told_choice(priors, state, truths, fails)), finer, 2
                     if "batch" in self.kinds:
-                        yield split_pairs(both, self.told_batch(priors, state, truths)), finer, 2
+                        yield split_pairs(both, self.told_batch(priors, state, truths, fails)), finer, 2
+
+    @property
+    def ways_to_fail(self):
+        """Scores below which, or not below which, a metric or model raises."""
+        return list(itertools.product((1, self.rows // 2, self.rows), (True, False)))
+
+
+def broken(score, when):
+    """Whether what fails below a score, or not below it, fails at this one."""
+    return when is not None and (score < when[0]) == when[1]
 
 
 def vars_of(certificate):

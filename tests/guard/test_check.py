@@ -10,6 +10,7 @@ from mechanisms.scripted_noise import ScriptedNoise, spent
 from reusable_holdout import Plan, verify
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.mechanisms import ConditionalRelease, GuardMechanism, KeyedNoise, key_from_seed
 from reusable_holdout.queries import GRID
@@ -129,7 +130,7 @@ def test_a_tie_is_charged_alone_and_in_a_batch(mechanism, charges):
         tie = tied_score(policy, prior, question, state)
         for score, expected in ((tie - 1, False), (tie, True), (tie + 1, True)):
             alone = policy.decide(score, terms, question, state)
-            batch = policy.decide_many(np.array([score]), np.array([prior]), [question], state)
+            batch = policy.decide_many(Scores.of([np.int64(score)]), np.array([prior]), [question], state)
             assert alone.charged is expected
             assert batch.outcomes == ([alone] if expected else [None])
             assert (batch.priors.tolist(), batch.thresholds.tolist()) == ([prior], [0.125])

@@ -252,14 +252,17 @@ def test_nothing_is_chosen_after_a_halt(make_guard, spend, three):
 # ---- what fails
 
 
-def test_a_candidate_that_fails_is_the_worst_of_all(make_guard, problem):
+def test_a_choice_of_which_a_candidate_fails_names_the_best_of_the_others_and_tells_no_value(
+    make_guard, problem
+):
     from sklearn.dummy import DummyClassifier
 
     X_train, y_train, X, y = problem
     poor = DummyClassifier(strategy="constant", constant=0).fit(X_train, y_train)
     guard = make_guard(X=X, y=y, **CHOOSING)
-    choice = guard.choose([Crashing(), poor, Crashing()], [0.9, 0.5, 0.8])
-    assert (choice.index, Winner.parse(choice.answer.told).rank) == (1, 3)
+    with pytest.raises(ModelError, match=r"candidates that did not fail, if there is one, is number 2"):
+        guard.choose([Crashing(), poor, Crashing()], [0.9, 0.5, 0.8])
+    assert guard.history()["told"].tolist() == ["candidate 1 of 3, rank 3, failed"]
     assert guard.queries_asked == 3
 
 
@@ -275,13 +278,13 @@ def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, pla
     (row,) = guard.history().itertuples()
     assert (row.kind, row.told, row.charged) == ("choose", "candidate 1 of 2, rank 1, failed", False)
     assert row.nats == pytest.approx(-math.log(0.5 / 2 + 0.25) - math.log(0.025))
-    assert (row.low, row.high, row.asked, guard.charges_left) == (0.0, 1.0, 2, 3)
+    assert (math.isnan(row.low), math.isnan(row.high), row.asked, guard.charges_left) == (True, True, 2, 3)
 
 
-def test_a_metric_that_fails_on_one_candidate_costs_that_one_the_choice(make_guard, ledger, scoring):
+def test_a_metric_that_fails_on_one_candidate_names_the_other(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile(), **CHOOSING)
-    choice = guard.choose_predictions([scoring(0.9, 100), scoring(0.7)], [0.9, 0.7])
-    assert choice.index == 1
+    with pytest.raises(ModelError, match="is number 2"):
+        guard.choose_predictions([scoring(0.9, 100), scoring(0.7)], [0.9, 0.7])
     assert verify(ledger).problems == []
 
 

@@ -278,7 +278,8 @@ def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
         with pytest.raises(ModelError, match="withheld"):
             guard.final(Crashing())
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.value, row.low, row.high, row.nats) == ("final", "failed", 0, 0, 1, 0)
+    assert (row.kind, row.told, row.nats) == ("final", "failed", 0)
+    assert np.isnan([row.value, row.low, row.high]).all()
     assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
 
 

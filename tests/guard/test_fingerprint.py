@@ -11,6 +11,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pytest
 from cases import for_each
 from joblib import delayed
 from sklearn.base import clone
@@ -110,3 +111,44 @@ with open({str(path)!r}, "rb") as file:
 """
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() == fingerprint(model).hex()
+
+
+# ---- CatBoost: each fit writes its date and a random name into the model
+
+
+class StandsForCatBoost:
+    """As `catboost.core.CatBoostClassifier` of 1.2.10: what its pickle holds, and what its copies can change."""
+
+    def __init__(self, leaves, metadata):
+        self._leaves, self._metadata = leaves, metadata
+
+    def get_metadata(self):
+        return self._metadata
+
+    def copy(self):
+        return StandsForCatBoost(self._leaves, dict(self._metadata))
+
+    def __getstate__(self):
+        return {"iterations": 5, "__model": repr((self._leaves, self._metadata)).encode()}
+
+
+def test_a_catboost_model_is_the_same_whenever_it_was_fitted():
+    first, second = (
+        {"model_guid": name, "train_finish_time": date, "params": "{}"}
+        for name, date in [("a1", "2026-01-01"), ("b22", "2026-01-02")]
+    )
+    one, again = StandsForCatBoost([0.5], first), StandsForCatBoost([0.5], second)
+    assert fingerprint(one) == fingerprint(one) == fingerprint(again)
+    assert one.get_metadata()["model_guid"] == "a1"
+    for other in (StandsForCatBoost([0.6], first), StandsForCatBoost([0.5], {**first, "params": "{1}"})):
+        assert fingerprint(other) != fingerprint(one)
+
+
+def test_a_real_catboost_model_is_the_same_whenever_it_was_fitted():
+    catboost = pytest.importorskip("catboost")
+    settings = {"iterations": 3, "depth": 2, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    one, again, other = (
+        fit(catboost.CatBoostClassifier(**settings, learning_rate=rate)) for rate in (0.5, 0.5, 0.1)
+    )
+    assert fingerprint(one) == fingerprint(pickle.loads(pickle.dumps(one))) == fingerprint(again)
+    assert fingerprint(other) != fingerprint(one)

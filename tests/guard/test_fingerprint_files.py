@@ -92,3 +92,23 @@ def test_words_that_name_nothing_are_only_text(folder):
     here = fingerprint("lbfgs")
     (folder / "lbfgs").write_text("another question")
     assert fingerprint("lbfgs") != here
+
+
+@for_each(
+    "reads",
+    [
+        'open(os.environ["RULE"])',
+        'open(os.environ.get("RULE"))',
+        'open(os.getenv("RULE"))',
+        'open(environ["RULE"])',
+        '[open(os.environ[one]) for one in ["RULE"]]',
+    ],
+)
+def test_a_model_whose_code_reads_the_environment_is_a_new_question_each_time(folder, monkeypatch, reads):
+    (folder / "rule").write_text("1")
+    monkeypatch.setenv("RULE", str(folder / "rule"))
+    begin = "import os\nfrom os import environ\n"
+    model = loading(f"{begin}def made(X):\n    return {reads}\n")
+    assert fingerprint(model) != fingerprint(model)
+    plain = loading(f"{begin}def made(X):\n    return X, {reads.startswith('open')}\n")
+    assert fingerprint(plain) == fingerprint(plain)

@@ -138,16 +138,6 @@ def test_a_slice_counts_each_group_with_its_rows_in_it():
     assert last.value == pytest.approx(mean_of_groups((guesses(0.7) == LABELS)[half], USERS[half]), abs=1e-8)
 
 
-def test_an_exam_keeps_whole_groups():
-    with make(exam=0.2) as guard:
-        kept = guard._holdout.rows.kept
-        assert len(np.unique(USERS[kept])) == guard.plan.exam_rows == math.ceil(0.2 * COUNT)
-        assert not set(USERS[kept]) & set(USERS[~kept])
-        final = guard.final_predictions(guesses(0.7))
-        assert final.value == pytest.approx(mean_of_groups(guesses(0.7) == LABELS), abs=1e-8)
-        assert final.low < final.value < final.high
-
-
 def test_two_models_are_compared_group_by_group():
     with make(comparison_tolerance=0.5) as guard:
         answer = guard.compare_predictions(guesses(0.9), guesses(0.6, 1), prior=0.3)

@@ -61,8 +61,6 @@ def exercised(guard):
         {},
         {"groups": USERS},
         {"sample_weight": SLICE},
-        {"exam": 0.2},
-        {"exam": 0.2, "groups": USERS},
         {"sample_weight": 1.0 + SLICE},
         {"noise_scale": 0.01, "final_noise": 0.01},
         {"policy": "guess-and-check"},

@@ -260,7 +260,6 @@ def test_a_largest_size_that_is_none_is_refused_in_words(largest):
     ("changes", "words"),
     [
         ({"groups": None}, "largest_group is of groups; got no groups="),
-        ({"exam": 0.2}, "got exam= and largest_group=; nothing was made"),
         (
             {"metric": rmse(lower=0.0, upper=1.0), "spread": None},
             "with largest_group a metric must be a plain mean",

@@ -414,7 +414,7 @@ def test_nothing_is_drawn_that_is_not_in_the_history(guard, secrets, labels, ask
             drawn += [*np.ravel(collection.get_offsets())]
             drawn += [one for path in collection.get_paths() for one in path.vertices.ravel()]
     assert len(drawn) > 20
-    assert set(map(float, drawn)) <= known
+    assert {float(one) for one in drawn if not np.isnan(one)} <= known  # what failed has no value to draw
     texts = [text.get_text() for text in ax.figure.findobj(lambda artist: hasattr(artist, "get_text"))]
     assert secrets.found_in(*texts) == []
     import matplotlib.pyplot as plt

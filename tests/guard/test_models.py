@@ -131,7 +131,7 @@ def test_a_model_that_fails_takes_one_charge_and_no_second(make_guard, place, pr
             guard.evaluate(Crashing(), prior=0.5)
     history = guard.history()
     assert history["charged"].tolist() == [True]
-    assert history[["low", "high"]].to_numpy().tolist() == [[0.0, 1.0]]
+    assert history[["value", "low", "high"]].isna().to_numpy().all()
     assert guard.charges_left == 2
 
 

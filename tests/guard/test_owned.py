@@ -124,7 +124,7 @@ def test_labels_weights_and_groups_that_are_changed_afterwards_are_asked_as_they
     wrap = {"numpy": np.array, "list": lambda given: given.tolist(), "pandas": pd.Series}[container]
     y, weights, groups = wrap(labels), wrap(np.ones(ROWS)), wrap(np.arange(ROWS) // 2)
     weights[0] = 0.0
-    guard = make_guard(ledger, X=features, y=y, sample_weight=weights)
+    guard = make_guard(ledger, X=features, y=y, sample_weight=weights, reveals=3)
     together = make_guard(X=features, y=y, groups=groups)
     for place in range(ROWS):
         y[place], weights[place], groups[place] = 0, 1.0 + place, 0
@@ -152,7 +152,7 @@ def test_a_fresh_holdout_is_copied_too_and_what_is_released_is_what_was_asked(ma
 
 
 def test_rows_are_copied_once(make_guard, ledger, labels, features):
-    guard = make_guard(ledger, X=features, exam=0.2)
+    guard = make_guard(ledger, X=features)
     held = guard._holdout
     assert not np.shares_memory(held.X, features)
     view = guard.on(sample_weight=np.arange(ROWS) % 2, vacuous=True)

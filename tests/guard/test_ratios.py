@@ -178,40 +178,6 @@ def test_a_guess_of_the_rows_spread_is_refused():
         make(spread=0.3)
 
 
-def test_an_exam_is_asked_by_evidence_too(tmp_path):
-    with make(exam=0.25, ledger=tmp_path / "guard.db") as guard:
-        for prior in (0.97, 0.98, 0.99):
-            guard.evaluate_predictions(PREDICTED, prior=prior)
-        final = guard.final_predictions(PREDICTED)
-        assert final.low <= sk.f1_score(LABELS, PREDICTED) <= final.high
-        assert final.high - final.low <= 2.2 * guard.plan.exam_half_width
-        assert not final.apart
-    assert verify(tmp_path / "guard.db").sound
-
-
-def test_an_exam_that_contradicts_the_rest_is_told_apart():
-    guard = make(exam=0.5, y=LABELS)
-    kept = guard._holdout.rows.kept
-    with pytest.warns(RuntimeWarning, match="contradict"):
-        final = guard.final_predictions(np.where(kept, LABELS, 1 - LABELS))
-    assert final.apart
-    assert final.low <= final.value <= final.high
-
-
-@for_each("metric", ["balanced_accuracy", "f1_macro"])
-def test_an_exam_without_a_class_says_nothing_of_its_rows(metric):
-    """All rows of the third class are asked: what the exam has of the others is not what the metric is about."""
-    few = {"exam": 0.2, "prevalence": None, "queries": 2, "charges": 1}
-    kept = make(metric, **few)._holdout.rows.kept
-    labels = LABELS.copy()
-    labels[np.flatnonzero(~kept)[:200]] = 2
-    never = np.where(labels == 2, 0, labels)
-    final = make(metric, y=labels, **few).final_predictions(never)
-    assert final.value < 0.7
-    assert not final.apart
-    assert final.low <= 2 / 3 <= final.high
-
-
 def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     with ReusableHoldout(
         None, LABELS, queries=60, charges=3, estimate=0.8, ledger=tmp_path / "guard.db", seed=1

@@ -39,7 +39,6 @@ def make(tmp_path):
         {"queries": 500},
         {"metric": "zero_one_loss"},
         {"metric": "f1", "tolerance": 0.2},
-        {"exam": 0.2},
         {"policy": "gate"},
         {"classes": [0, 1, 2]},
         {"sample_weight": np.arange(4_000) < 3_000},

@@ -291,14 +291,8 @@ def test_a_model_that_fails_takes_nats_once_and_no_charge(make_guard, place, pro
         with pytest.raises(ModelError, match=r"withheld.* took 3.7 nats"):
             guard.reveal(Crashing(), prior=0.5)
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.charged, row.value, row.low, row.high) == (
-        "reveal",
-        "failed",
-        False,
-        0,
-        0,
-        1,
-    )
+    assert (row.kind, row.told, row.charged) == ("reveal", "failed", False)
+    assert np.isnan([row.value, row.low, row.high]).all()
     assert row.nats == pytest.approx(-math.log(0.025))
     assert (guard.queries_asked, guard.charges_left) == (1, 3)
 

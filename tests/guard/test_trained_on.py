@@ -85,24 +85,27 @@ def test_the_outcome_is_that_of_a_model_that_fails(guard_of, policy, way):
     assert "failed on the holdout, or X_train holds rows of the holdout" in told[0]
 
 
-def test_a_gate_that_has_no_room_to_tell_a_failure_says_no(guard_of):
+def test_a_gate_tells_such_a_failure_and_goes_on(guard_of):
     guard = guard_of(policy="gate")
-    no = guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
-    assert (no.told, no.charged) == ("agreed", False)
+    with pytest.raises(ModelError, match="took one charge"):
+        guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
     assert guard.evaluate(MODEL, TRAIN, Y_TRAIN, prior=0.61).charged
 
 
-def test_which_models_a_gate_asks_together_does_not_tell_which_one_failed(guard_of):
-    """The ledger has each by itself, whether or not one fails where that may not be told."""
+@pytest.mark.parametrize("policy", ["gate", "thresholdout"])
+def test_models_that_are_asked_together_stay_one_batch_if_one_of_them_fails(guard_of, policy):
+    """Which model failed is told by its own row alone: by no number of a batch, and by no time."""
     seen = []
     for second in (MODEL, Crashing()):
-        guard = guard_of(policy="gate")
+        guard = guard_of(policy=policy)
         models = [guard.measure(one, prior=0.99) for one in (copy.copy(MODEL), second, copy.copy(MODEL))]
         answers = guard.ask(models, [0.99, 0.98, 0.97], names=["a", "b", "c"]).answers
-        assert [one.told for one in answers] == ["agreed"] * 3
-        seen.append([one._replace(digest=b"", asked_at=0.0) for one in guard._ledger.rows()])
-        assert guard.history()["asked_at"].nunique() == 3
+        rows = guard._ledger.rows()
+        assert [one is None for one in answers] == [row.told == "failed" for row in rows]
+        seen.append([(row.batch, row.query, row.name, row.asked) for row in rows])
+        assert len(set(guard.history()["asked_at"])) == 1
     assert seen[0] == seen[1]
+    assert answers[1] is None
 
 
 @pytest.mark.parametrize("policy", ["gate", "thresholdout"])
@@ -123,10 +126,12 @@ def test_a_gate_with_guardrails_fails_too(guard_of, paired):
         (guard.compare, [MODEL, copy.copy(MODEL)], -0.5) if paired else (guard.evaluate, [MODEL], 0.1)
     )
     limits = {rail: 0.5 if paired else 1.0}
-    no = ask(*models, OVER, Y_TRAIN, prior=least, guardrails=limits)
-    failed = ask(*[Sure(), MODEL][: len(models)], prior=least, guardrails=limits)
-    assert no._replace(name="", query=0) == failed._replace(name="", query=0)
-    assert not no.charged
+    for asked in ((*models, OVER, Y_TRAIN), [Sure(), MODEL][: len(models)]):
+        with pytest.raises(ModelError, match="took one charge"):
+            ask(*asked, prior=least, guardrails=limits)
+    told = guard.history()["told"].tolist()[-2:]
+    assert told[0] == told[1]
+    assert told[0].startswith("failed with")
     assert ask(*models, TRAIN, Y_TRAIN, prior=least - 0.01, guardrails=limits).charged
 
 

@@ -1,6 +1,7 @@
 """What fails on whatever rows is refused, free, by public facts alone; what works on the rows is never in the way."""
 
 import contextlib
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -328,3 +329,49 @@ def test_a_type_that_cannot_be_made_up_is_no_reason_to_refuse():
     assert list(made_like(object())) == [None] * 4
     model = Predicting(lambda X: np.ones(len(X), dtype=int))
     assert guard_of(spans).evaluate(model, prior=0.5).value == 0.5
+
+
+# ---- scikit-learn's warnings of feature names, which are public
+
+
+def _named(rows, names=("a", "b")):
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(rows, 2)), columns=list(names))
+
+
+@pytest.mark.parametrize(
+    ("trained", "held", "words"),
+    [
+        (
+            _named(50),
+            _named(ROWS).to_numpy(),
+            "X does not have valid feature names, but LogisticRegression was",
+        ),
+        (
+            _named(50).to_numpy(),
+            _named(ROWS),
+            "X has feature names, but LogisticRegression was fitted without",
+        ),
+    ],
+    ids=["a holdout without names", "a model without names"],
+)
+def test_scikit_learns_warnings_of_feature_names_are_heard_with_each_question(trained, held, words):
+    first, second = (LogisticRegression(C=C).fit(trained, labels(50)) for C in (1.0, 2.0))
+    guard, other = guard_of(held), guard_of(held, policy="guess-and-check", tolerance=0.3)
+    for one, model in [(guard, first), (guard, second), (other, first)]:
+        with pytest.warns(UserWarning, match=words):
+            one.evaluate(model, prior=0.5)
+
+
+def test_where_warnings_are_errors_one_of_feature_names_does_not_refuse_the_question():
+    model, guard = LogisticRegression().fit(_named(50), labels(50)), guard_of(_named(ROWS).to_numpy())
+    assert guard.evaluate(model, prior=0.5).query == 1
+
+
+def test_what_a_model_warns_of_the_holdouts_rows_is_not_heard(recwarn):
+    def warns(X):
+        said = "X has feature names, but Secret was fitted without feature names"
+        warnings.warn("secret" if len(X) < ROWS else said, UserWarning, stacklevel=1)
+        return np.ones(len(X), dtype=int)
+
+    guard_of(np.zeros((ROWS, 2))).evaluate(Predicting(warns), prior=0.5)
+    assert [str(one.message) for one in recwarn if "ecret" in str(one.message)] == []

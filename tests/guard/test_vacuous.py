@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import InputError, PlanError, ReusableHoldout
+from reusable_holdout import InputError, KeptLessWarning, PlanError, ReusableHoldout
 from reusable_holdout.queries import mae
 
 ROWS = 5_000
@@ -151,17 +151,21 @@ def test_what_refuses_another_metric_owes_nothing_to_the_class_counts(asked):
 
 def test_counts_that_keep_no_tolerance_as_expected_are_told_before_that_is_said():
     with ReusableHoldout(None, labels_of(150), **ASKED) as guard:
-        with pytest.raises(PlanError, match=r"how many rows its classes have was told, and cost 4\.8 nats"):
-            guard.on("roc_auc", tolerance=0.12)
+        with pytest.warns(
+            KeptLessWarning, match=r"for 4\.8 nats, leaves less than was wished: no plan keeps"
+        ):
+            auc = guard.on("roc_auc", tolerance=0.12)
         assert guard.history()["kind"].tolist() == ["view"]
-        auc = guard.on("roc_auc", vacuous=True)
+        assert guard.on("roc_auc", tolerance=0.12).view == auc.view
         assert auc.plan.tolerance > 0.12
         assert guard._state().nats == auc._view.counts.nats  # paid once
 
 
 def test_counts_may_leave_a_plan_that_says_nothing_and_it_says_so():
     with ReusableHoldout(None, labels_of(25), **ASKED) as guard:
-        assert guard.on("roc_auc", prevalence=0.5).plan.vacuous
+        with pytest.warns(KeptLessWarning, match="which says nothing"):
+            auc = guard.on("roc_auc", prevalence=0.5)
+        assert auc.plan.vacuous
 
 
 def test_a_wrong_guess_of_the_shares_is_refused_before_anything_is_told():

@@ -13,9 +13,9 @@ from cases import for_each
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
-from reusable_holdout.guard.configuration import released
 from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Batch
+from reusable_holdout.guard.releases import released
 from reusable_holdout.ledger import Row
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.queries import mae
@@ -294,7 +294,7 @@ def endless(make_guard, tmp_path):
 def _one_by_one(kind, scores, stated, questions, state, tolerances=None):
     """Decide a batch up to its end, whatever was charged on the way."""
     terms, outcomes = [], []
-    for score, prior, question in zip(scores, stated, questions, strict=True):
+    for score, prior, question in zip(scores.values, stated, questions, strict=True):
         terms.append(kind.terms(float(prior), state, None))
         outcome = kind.decide(score, terms[-1], question, state)
         outcomes.append(outcome if outcome.charged else None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import for_each
+from golden.asking import FOLDER, Golden
 from guard.forging import rewrite
 from sklearn.linear_model import LogisticRegression
 
@@ -286,6 +287,34 @@ def test_history_has_all_metrics_and_a_plot_its_own(guard):
     assert history.equals(guard.history())
 
 
+def revealed(view, asked):
+    """Reveals until one is refused, and what of the guard's room is left then."""
+    told = [view.reveal_predictions(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
+    with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
+        view.reveal_predictions(asked[-1], prior=0.5)
+    state = view._transcript.state
+    return told, view._root._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+
+
+def test_what_another_metric_reveals_breaks_no_promise_of_the_guards_plan(guard, tmp_path):
+    told, left = revealed(guard.on(sample_weight=GROUP), [predictions(0.9, seed) for seed in range(40)])
+    assert told
+    assert left >= 0.0
+    assert verify(tmp_path / "guard.db").sound
+
+
+def test_what_a_metric_of_a_released_ledger_reveals_breaks_no_promise_of_the_guards_plan(tmp_path):
+    """Its rules say a thousand nats more than the guard's."""
+    golden = Golden.read(FOLDER / "0.2.0" / "gates")
+    with golden.opened(golden.copied(tmp_path / "gates")) as made:
+        views = golden.views(made)
+        (view,) = (one for one in views.values() if one.metric.name == "brier")
+        asked = np.random.default_rng(0).random((20, made.rows))
+        _, left = revealed(view, asked)
+    assert left >= 0.0
+    assert verify(tmp_path / "gates" / "guard.db").sound
+
+
 def test_a_sound_ledger_of_several_metrics_verifies(guard, tmp_path):
     views = [guard, guard.on(sample_weight=GROUP), guard.on("roc_auc"), guard.on(policy="gate")]
     for number, view in enumerate(views):
@@ -320,7 +349,10 @@ def with_another_number(plan):
 @for_each(
     ("change", "problem"),
     [
-        (lambda rows: changed_view(rows, plan=with_fewer_charges), "not on the budget of the guard"),
+        (
+            lambda rows: changed_view(rows, plan=with_fewer_charges),
+            "rules.scores.charges is not what follows",
+        ),
         (lambda rows: changed_view(rows, plan=with_less_told), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, plan=with_another_number), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, number=lambda _: 2), "must be number 1"),

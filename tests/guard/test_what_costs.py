@@ -26,7 +26,14 @@ class World:
 
     def __init__(self, place, *, queries=60, **changes):
         self.place, self.counting = place, Counting()
-        settings = {"charges": 4, "estimate": 0.2, "seed": 1, "vacuous": True}
+        settings = {
+            "charges": 4,
+            "estimate": 0.2,
+            "seed": 1,
+            "vacuous": True,
+            "reveals": 4,
+            "choices": [2] * 4,
+        }
         labels = (np.arange(ROWS) >= 0.5 * ROWS).astype(int)
         self.ladder = ReusableHoldout(  # the dearest policy is the first guard's
             np.zeros((ROWS, 2)), labels, metric=self.counting.metric(), queries=queries, policy="ladder", ledger=place,

@@ -2,7 +2,6 @@
 
 import pytest
 from guard.every_holdout import Game
-from long_tests import GUARD
 
 LONG = pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
 
@@ -57,6 +56,32 @@ def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
     assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
 
 
+@pytest.mark.parametrize("charges", [1, 2])
+@pytest.mark.parametrize("kind", ["policy", "choose", "batch"])
+@pytest.mark.parametrize(("policy", "threshold"), [("thresholdout", 0.2), ("gate", 0.0), ("ladder", 0.2)])
+def test_failures_at_some_scores_buy_no_miss_alone_in_batches_and_in_choices(
+    kind, policy, threshold, charges
+):
+    kinds = frozenset({kind, "failure", "policy"})
+    assert worst(4, 2, charges, 0.5, policy=policy, threshold=threshold, priors=1, beam=6, kinds=kinds) <= 0.5
+
+
+def test_a_gate_that_says_no_where_a_model_failed_misses_more_often_and_that_is_found():
+    game = Game(
+        rows=6,
+        queries=1,
+        charges=1,
+        beta=0.5,
+        threshold=0.0,
+        policy="gate",
+        kinds=frozenset({"failure", "policy"}),
+    )
+    assert game.worst() <= 0.5
+    game.ask.fail = lambda terms, state: game.ask.outcome("agreed", terms)
+    game.known.clear()
+    assert game.worst() > 0.9
+
+
 @pytest.mark.parametrize("tolerance", [0.25, 0.4])
 @pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 @pytest.mark.parametrize(
@@ -74,21 +99,6 @@ def test_no_analyst_misses_more_often_where_evidence_decides(policy, rows, charg
 def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind):
     kinds = frozenset({kind, "policy", "final"})
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
-
-
-@pytest.mark.long(*GUARD)
-@pytest.mark.parametrize(
-    ("exam", "beta"),
-    [(2, 0.5), *(pytest.param(*one, marks=LONG) for one in [(6, 0.5), (6, 0.05), (10, 0.5)])],
-)
-@pytest.mark.parametrize("charges", [1, 2])
-def test_an_exam_beside_the_rows_that_are_asked_buys_no_miss(exam, beta, charges):
-    assert worst(6, 2, charges, beta, exam=exam, finals=(1, 2)) <= beta
-
-
-def test_an_exam_misses_seldom_enough_and_not_never():
-    kinds = frozenset({"final"})
-    assert worst(6, 1, 1, 0.5, kinds=kinds) < worst(6, 1, 1, 0.5, kinds=kinds, exam=10) <= 0.125
 
 
 def test_labels_that_are_no_fair_coins_buy_no_miss():

@@ -115,8 +115,8 @@ def best_sums(game):
         weight = game.question(charges)
         found.append(weight + game.reveal * best(asked + 1, charges, last))
         found += [m * weight + game.choice(m) * best(asked + m, charges, last) for m in left]
-        for (told, failed), size in itertools.product(game.charges, left):
-            found.append(size * weight + batch(asked, charges, last, size, told, failed))
+        for (told, _), size in itertools.product(game.charges, left):
+            found.append(size * weight + after(asked, charges, size, 0, charges, last, told))
             found.append(size * weight + gated(asked, charges, last, size, told))
         return max(found)
 
@@ -125,13 +125,9 @@ def best_sums(game):
         agreed = best(start + size, charges, last)
         return agreed + told * best(start + size, charges + 1, start + size)
 
-    def batch(start, charges, last, size, told, failed):
-        """After a batch of one kind: it fails as a whole, as its first question; else each is charged or not."""
-        whole = failed * best(start + 1, charges + 1, start + 1)
-        return whole + after(start, charges, size, 0, charges, last, told - failed)
-
     @cache
     def after(start, before, size, place, charges, last, told):
+        """After a batch of one kind: each question of it is charged, be it for its failure, or not."""
         if charges >= game.most or place == size:
             if game.gives_indices_back and charges > before:
                 return best(start + 1, charges, start + 1)
@@ -254,6 +250,13 @@ def test_a_batch_that_gives_indices_back_overfills_the_kraft_sum(queries):
 @pytest.mark.parametrize("most", [2, 3, 4])
 def test_outcomes_that_forget_the_failure_overfill_the_kraft_sum(most):
     assert kraft(Game(7, most, charges=without_room_for_failures())) > Fraction(21, 20)
+
+
+@for_each("most", [2, 3])
+def test_failures_that_halt_nothing_and_cost_nothing_overfill_the_kraft_sum(most):
+    """As if a question that failed were neither a charge nor an answer: it could be asked in place of any other."""
+    free = tuple((told + 1, failed) for told, failed in Game(1, 1).charges)
+    assert kraft(Game(5, most, charges=free)) > Fraction(5, 4)
 
 
 def test_reveals_that_forget_the_failure_overfill_the_kraft_sum_when_there_are_many():

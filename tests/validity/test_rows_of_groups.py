@@ -14,7 +14,8 @@ import pytest
 from cases import for_each
 from long_tests import VALIDITY
 
-from reusable_holdout.guard.pricing import priced
+from reusable_holdout.guard.class_counts import told
+from reusable_holdout.guard.pricing import guessed
 from reusable_holdout.queries import GRID, accuracy
 from reusable_holdout.validity import (
     THEORY,
@@ -131,7 +132,7 @@ def test_the_set_of_a_final_misses_no_more_often_than_its_level_whatever_was_tol
     for drawn in itertools.combinations_with_replacement(KINDS, 4):
         bound = bound_of([size for size, _ in drawn], 3)
         right = np.concatenate([np.arange(size) < good for size, good in drawn]).astype(int)
-        terms, place = bound.row_terms(bound.prepare(right)) / GRID, priced(bound).place
+        terms, place = bound.row_terms(bound.prepare(right)) / GRID, told(bound, guessed(bound)).place
         ends = EvidenceSet(-math.log(level), bound.effective_rows, 0.6, 0.3).of_rows(
             terms, bound.relative_weights
         )
@@ -167,7 +168,7 @@ def told_rows(rows, groups):
     sizes = np.full(groups, rows // groups)
     sizes[: rows % groups] += 1
     bound = bound_of(sizes, 3)
-    return priced(bound).place, bound.effective_rows
+    return told(bound, guessed(bound)).place, bound.effective_rows
 
 
 @cache
@@ -210,5 +211,5 @@ def test_what_is_told_is_never_more_than_there_is_and_is_paid_for():
 
 def test_sizes_of_one_row_have_nothing_to_tell():
     bound = bound_of((1, 2, 3), 1)
-    assert priced(bound) is None
+    assert guessed(bound) is None
     assert (bound.effective_rows, bound.sensitivity) == (3, pytest.approx(1 / 3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from cases import for_each
@@ -16,17 +17,34 @@ from reusable_holdout.validity import (
     LADDERS,
     THEORY,
     CellCode,
+    Policy,
     edition,
     parameter_free_step,
     policy_code,
 )
 
 # Of all numbers of an edition, written out; whoever finds a better constant adds an edition, and a line here.
-RELEASED = {2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566"}
+RELEASED = {
+    2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
+    3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
+}
+# what an edition added, and what it is in those before; their numbers are written out without it
+ADDED = {3: {"failures_reserved": False}}
+
+
+def written(theory):
+    text = repr(theory)
+    for number, added in ADDED.items():
+        for name, value in added.items() if theory.edition < number else ():
+            assert text.count(f" {name}={value!r},") == 1
+            text = text.replace(f" {name}={value!r},", "")
+    return text
 
 
 def test_the_numbers_of_editions_are_those_that_were_released():
-    found = {number: hashlib.sha256(repr(theory).encode()).hexdigest() for number, theory in EDITIONS.items()}
+    found = {
+        number: hashlib.sha256(written(theory).encode()).hexdigest() for number, theory in EDITIONS.items()
+    }
     assert found == RELEASED
     assert {theory.edition for theory in EDITIONS.values()} == set(EDITIONS)
     assert EDITIONS[max(EDITIONS)] is THEORY
@@ -34,7 +52,8 @@ def test_the_numbers_of_editions_are_those_that_were_released():
 
 def test_an_edition_is_found_by_its_number_alone():
     assert edition(2) is EDITIONS[2]
-    for wrong in (2.0, "2", None, 1, 3, [2]):
+    assert edition(3) is EDITIONS[3]
+    for wrong in (2.0, "2", None, 1, 4, [2]):
         with pytest.raises(LedgerMismatchError, match="names"):
             edition(wrong)
 
@@ -68,7 +87,8 @@ def test_the_dearest_outcome_of_a_claim_is_a_failure_after_all_others(places, cl
 
 
 def test_a_gates_yes_and_a_checks_dearest_cell_are_what_they_cost():
-    assert policy_code("gate", places=1.0) == (-math.log(0.97), (1.0, 1.0))
+    assert policy_code("gate", places=1.0) == (-math.log(0.5), (1.0, 1.0))
+    assert policy_code("gate", places=1.0, theory=EDITIONS[2]) == (-math.log(0.97), (1.0, 1.0))
     for policy in ("thresholdout", "guess-and-check"):
         assert policy_code(policy, places=1.0) == (-math.log(0.1355), THEORY.scores)
         assert policy_code(policy, places=1.0, by_evidence=True) == (-math.log(0.1355), THEORY.by_evidence)
@@ -83,3 +103,22 @@ def test_ladders_and_claims_are_decided_by_a_distance():
     assert {"ladder", "parameter-free-ladder"} == LADDERS
     assert {"ladder", "parameter-free-ladder", "claims"} == BY_DISTANCE
     assert parameter_free_step(400) == 0.05
+
+
+FAILURES = {
+    "thresholdout": max(THEORY.charge.failure_nats, THEORY.spans.failure_nats),
+    "guess-and-check": max(THEORY.charge.failure_nats, THEORY.spans.failure_nats),
+    "gate": THEORY.gate.failure_nats,
+    "ladder": -math.log(THEORY.steps_failed),
+    "parameter-free-ladder": -math.log(THEORY.steps_failed),
+    "claims": math.log(40 / THEORY.claims.failed),  # of the 40th claim, after none that failed
+}
+
+
+@for_each("by_evidence", [False, True])
+@for_each(("policy", "nats"), FAILURES.items())
+def test_what_a_failure_costs_is_part_of_what_every_policy_reserves(policy, nats, by_evidence):
+    assert set(FAILURES) == set(get_args(Policy))
+    assert policy_code(policy, places=40.0, by_evidence=by_evidence).charge_nats >= nats
+    if policy != "claims":  # a view of a guard's may have any policy that costs no more
+        assert THEORY.gate.worst <= policy_code(policy, places=40.0).charge_nats

@@ -10,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks import ChunkedRows
-from reusable_holdout.queries.containers import dask_parts
+from reusable_holdout.queries.pieces import dask_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

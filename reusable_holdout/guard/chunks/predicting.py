@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.boundary import attempt, quiet
+from reusable_holdout.guard.boundary import attempt, interrupts, quiet
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
 
 if TYPE_CHECKING:
@@ -56,13 +56,12 @@ def _predict_part(
 
     Rows that cannot be read any more count as its failure, too: who knows what it did.
     """
-    try:
+    with (
+        interrupts() as came,
+        contextlib.suppress(BaseException),
+    ):  # even an exit or a forged halt would be a message
         return [_prepared(model, chunk, needed, asker) for chunk in part.chunks()]
-    except KeyboardInterrupt:  # the user's
-        interrupted = True
-    except BaseException:  # even an exit or a forged halt would be a message
-        interrupted = False
-    if interrupted:
+    if came:
         raise KeyboardInterrupt  # without words or frames
     return None
 

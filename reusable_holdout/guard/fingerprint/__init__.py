@@ -1,8 +1,7 @@
-"""Which model was asked: what a fitted one is, as bytes: its numbers, code and files, the same in every process.
+"""The content of a fitted model as a digest: its numbers, code and files, the same in every process.
 
-joblib's hash tells a model from itself after a journey to a worker: the strides of an array, and which parts are one
-object, depend on the journey. What is the same model must be the same question, wherever it was fitted. And pickle
-names classes and functions: what they do, and what lies behind a path, would be no part of the model.
+joblib's hash differs after a journey to a worker, by the strides of arrays and by which parts are one object. And
+pickle names classes and functions: what they do, and what lies behind a path, would be no part of the model.
 """
 
 from __future__ import annotations
@@ -19,10 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.fingerprint.code import OfCode, is_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from reusable_holdout.guard.fingerprint import libraries
+else:  # of models of some libraries alone
+    (libraries,) = modules_on_first_use(__package__, "libraries")
 
 __all__ = ["LARGEST", "MOST", "fingerprint"]
 
@@ -34,7 +38,7 @@ MOST = 10_000
 _LONGEST = 4_096  # of a path, in characters
 _BLOCK = 1 << 20
 _OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
-_COUNTERS = slice(7, 11)  # of scikit-learn's search trees: how much they have searched
+_SPECIAL = {"BallTree", "Bunch", "KDTree"}  # their states, and CatBoost's, hold more than they are
 _PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
 _ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to them
 
@@ -111,16 +115,15 @@ def fingerprint(model: Any) -> bytes:
 
     *A text or path that names a file* or folder counts with its content, up to 1 GiB and 10,000 files; beyond that, and
     for devices and pipes, it is a new question each time. So does a text in the user's own code, and where that reads
-    ``__file__`` the folder it lies in. Relative names are looked up in the working folder; of text that is dots and
-    slashes alone, or of more than a line, nothing is looked up.
+    ``__file__`` its folder. Nothing is looked up of text that is dots and slashes alone, or of more than a line.
 
     *A new question each time* is a model that can be pickled neither plainly nor by value, that holds locks, handles,
-    sockets, generators or weak references, that runs compiled code of the user's own, or imports a module of their own
-    when it predicts that is not imported yet.
+    sockets, generators or weak references, that runs compiled code of the user's own, whose own code reads environment
+    variables, or imports a module of the user's own when it predicts that is not imported yet.
 
-    *Not seen* are names put together when the model predicts (of files, of attributes of a module), environment
-    variables, what comes over a network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, settings
-    of packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
+    *Not seen* are names put together when the model predicts (of files, of attributes of a module), what comes over a
+    network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, when CatBoost was fitted, settings of
+    packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
 
     >>> import pickle
     >>> from sklearn.linear_model import LogisticRegression
@@ -252,10 +255,8 @@ class _Content(OfCode):
             self._by_name(value, reduced)
             return
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        if isinstance(state, tuple) and type(value).__name__ in {"KDTree", "BallTree"}:
-            state = (*state[: _COUNTERS.start], *state[_COUNTERS.stop :])
-        if type(value).__name__ == "Bunch":  # a pickled one has lost it
-            state = None
+        if type(value).__name__ in _SPECIAL or (isinstance(state, dict) and "__model" in state):
+            state = libraries.state_of(value, state)
         for part in (type(value), make, arguments, state):
             self.add(part)
         for item in items or ():

@@ -18,6 +18,7 @@ _SILENT = {"NOP", "EXTENDED_ARG", "RESUME"}
 _ABOUT_ITSELF = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
 _LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _GOES_ON = {"LOAD_ATTR", "LOAD_METHOD"}
+_ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 
 
@@ -26,13 +27,14 @@ class Bytecode(NamedTuple):
 
     `reads` are the global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
     `imports` are modules that it imports itself: name, level and what it takes of them, where nothing means all.
-    `texts` are its text constants.
+    `texts` are its text constants. `asks_environment` is True if it names what reads environment variables.
     """
 
     digest: bytes
     reads: tuple[tuple[str, ...], ...]
     imports: tuple[tuple[str, int, tuple[str, ...]], ...]
     texts: tuple[str, ...]
+    asks_environment: bool
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -48,6 +50,7 @@ def bytecode(code: types.CodeType) -> Bytecode:
         tuple(dict.fromkeys(reader.reads)),
         tuple(dict.fromkeys(reader.imports)),
         tuple(dict.fromkeys(reader.texts)),
+        reader.asks_environment,
     )
 
 
@@ -57,8 +60,10 @@ class _Reader:
         self.reads: list[tuple[str, ...]] = []
         self.imports: list[tuple[str, int, tuple[str, ...]]] = []
         self.texts: list[str] = []
+        self.asks_environment = False
 
     def read(self, code: types.CodeType) -> None:
+        self.asks_environment |= not _ENVIRONMENT.isdisjoint(code.co_names)
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
         inside = (code.co_varnames, code.co_freevars, code.co_cellvars)
         flags = code.co_flags & ~_HAS_DOCSTRING

@@ -109,6 +109,8 @@ class OfCode(ABC):
             else:
                 self.add(inside)
         home = home_of(function.__globals__, function.__code__.co_filename)
+        if home is None and done.asks_environment:
+            raise LookupError("what it does depends on environment variables")
         if home is None:
             self._what_it_names(done, function.__globals__)
         else:
@@ -315,7 +317,10 @@ def home_of(names: dict[str, Any], file: str) -> str | None:
     """Edition of the module whose global names a function has, here or as it was sent by value; None if it is own."""
     module = names.get("__name__")
     loaded = sys.modules.get(module) if isinstance(module, str) else None
-    if loaded is None or (vars(loaded) is not names and getattr(loaded, "__file__", None) != file):
+    if loaded is None:
+        return None
+    sent_from = {file, names.get("__file__", file)}  # cloudpickle keeps one of them, whatever its version
+    if vars(loaded) is not names and getattr(loaded, "__file__", None) not in sent_from:
         return None
     return edition(loaded.__name__)
 

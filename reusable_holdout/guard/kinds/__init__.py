@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGREED",
-    "APART",
     "FAILED",
     "FINAL",
     "NOT_CERTIFIED",
@@ -52,8 +51,6 @@ FINAL = "final"
 FAILED = "failed"
 NOT_CERTIFIED = "not certified"
 """Outcome of a claim whose series has spent its charges: nothing was asked, and it may be anything."""
-APART = "; apart"
-"""How the outcome of a final ends whose exam contradicts the other rows."""
 
 HaltReason = Literal["charges", "queries", "final"]
 

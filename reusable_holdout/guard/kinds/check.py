@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reusable_holdout.guard.kinds import Floats, Integers, Prepared
+    from reusable_holdout.guard.kinds.scores import Scores
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import CellCode
 
@@ -57,15 +58,12 @@ class Check(Stated):
     #: Whether rows are measured, one question at a time, and not scores alone.
     measures_rows: ClassVar[bool] = False
 
-    #: Whether it may say "agreed" where a model failed: which models are asked in one batch must not tell that.
-    hides_failures: ClassVar[bool] = False
-
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)
         self._calibration = Calibration(certificate.mechanism, certificate.charges)
         self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
         self._noise = noise
-        self._mechanism = self._resumed(State())
+        self._mechanism: GuardCore | None = None
         self.table = lru_cache(maxsize=4)(self._made_table)
 
     @classmethod
@@ -210,7 +208,7 @@ class Check(Stated):
 
     def decide_many(
         self,
-        scores: Integers,
+        scores: Scores,
         stated: Floats,
         questions: Sequence[bytes],
         state: State,
@@ -223,22 +221,29 @@ class Check(Stated):
         start = 0
         while start < len(priors) and state.charges < self.certificate.charges:
             rest = slice(start, None)
+            failed = scores.failed[rest]
             mechanism, length = self._at(state), self.length(state)
             priors[rest] = self.prior(stated[rest], state)
             thresholds[rest] = self.thresholds(
                 priors[rest], state, None if tolerances is None else tolerances[rest]
             )
-            above = mechanism.first_deviation(
-                *self._compared(scores[rest], priors[rest], thresholds[rest], length),
-                questions[rest],
-                query_noise=query_noise[rest],
-            )
-            if above is None:
-                start = len(priors)
+            here = start + (int(failed.argmax()) if failed.any() else len(failed))
+            if here > start:
+                some = slice(start, here)
+                above = mechanism.first_deviation(
+                    *self._compared(scores.values[some], priors[some], thresholds[some], length),
+                    questions[some],
+                    query_noise=query_noise[some],
+                )
+                here = here if above is None else start + above
+            start = here + 1
+            if here == len(priors):
                 break
-            here = start + above
             terms = Terms(float(priors[here]), float(thresholds[here]))
-            outcome = self._charge(mechanism, scores[here], Posed(terms, questions[here], length))
+            if scores.failed[here]:
+                outcome = self.fail(terms, state)
+            else:
+                outcome = self._charge(mechanism, scores.values[here], Posed(terms, questions[here], length))
             outcomes[here] = outcome
             state = state._replace(
                 charges=state.charges + 1,
@@ -246,7 +251,6 @@ class Check(Stated):
                 value=outcome.value,
                 last_charged=questions[here],
             )
-            start = here + 1
         return Batch(priors[:start], thresholds[:start], outcomes[:start])
 
     def _score(self, measured: int | Integers) -> int:
@@ -283,9 +287,12 @@ class Check(Stated):
     def _at(self, state: State) -> GuardCore:
         """Give the mechanism of this state: another process may have charged, or a commit may have failed."""
         mechanism = self._mechanism
-        if (mechanism.spent, mechanism.last_charged) != (state.charges, state.last_charged):
-            self._mechanism = self._resumed(state)
-        return self._mechanism
+        if mechanism is None or (mechanism.spent, mechanism.last_charged) != (
+            state.charges,
+            state.last_charged,
+        ):
+            mechanism = self._mechanism = self._resumed(state)
+        return mechanism
 
     def _resumed(self, state: State) -> GuardCore:
         return self._calibration.core(

@@ -55,10 +55,10 @@ class Winner(NamedTuple):
 class Choose(Reveal):
     """Tell which candidate is best by the holdout, by report-noisy-max, and the cell of its value.
 
-    Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. One
-    that failed on the holdout is the worst there, and nothing is said of it. Each candidate is one of the declared
-    queries. The winner's name costs by the rank of its prior, public before the rows are read: a favourite that wins
-    costs little. Its cell costs what a reveal's does.
+    Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. Where
+    one failed on the holdout, the choice has failed: it names the best of the others, and tells no value. Each
+    candidate is one of the declared queries. The winner's name costs by the rank of its prior, public before the rows
+    are read: a favourite that wins costs little. Its cell costs what a reveal's does.
     """
 
     name: ClassVar[str] = "choose"
@@ -79,7 +79,7 @@ class Choose(Reveal):
         return super().interval(outcome._replace(told=self._winner(outcome.told).cell), terms, length)
 
     def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
-        """Good end of the interval of the population value of every other candidate that did not fail."""
+        """Good end of the interval of the population value of every other candidate; none of a choice that failed."""
         winner, certificate = self._winner(outcome.told), self.certificate
         if winner.cell == FAILED:
             return self.best
@@ -107,7 +107,7 @@ class Choose(Reveal):
         questions: Sequence[bytes],
         state: State,
     ) -> tuple[Terms, Outcome]:
-        """Find the winner, and its terms; a candidate that failed on the holdout (None) is the worst there is."""
+        """Find the winner, and its terms; a candidate that failed on the holdout is None, and wins if all are."""
         core, better = self._resumed(State()), self.certificate.better
         noise = core.query_noise(questions).tolist()
         noisy = [
@@ -117,7 +117,10 @@ class Choose(Reveal):
         best = max(range(len(noisy)), key=lambda place: (noisy[place], better * priors[place]))
         terms = self.terms(float(priors[best]), state, None)
         winner = measured[best]
-        cell = FAILED if winner is None else self._named(winner, terms, questions[best], state)
+        if winner is None or any(one is None for one in measured):
+            cell = FAILED
+        else:
+            cell = self._named(winner, terms, questions[best], state)
         return terms, self.outcome(Winner(best, len(noisy), self._rank(priors, best), cell).told(), terms)
 
     def _rank(self, priors: Floats, place: int) -> int:

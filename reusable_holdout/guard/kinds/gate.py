@@ -34,14 +34,12 @@ class Gate(Check):
     question only one of them can miss: the population value lies above the good end of "no", or below the bad end of
     "yes", or between. So a side has all of the question's failure probability, not half of it.
 
-    "Yes" is charged, and which questions were charged is all that an answer tells. A model that fails on the holdout is
-    told to have failed where the plan has room for what that costs, and is rejected where it has none. See Renggli et
-    al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
+    "Yes" is charged, and so is "failed", of a model or metric that fails on the holdout. See Renggli et al. (2019),
+    "Continuous integration of machine learning models with ease.ml/ci", MLSys.
     """
 
     name: ClassVar[str] = "gate"
     one_sided: ClassVar[bool] = True
-    hides_failures: ClassVar[bool] = True
 
     @property
     def code(self) -> CellCode:
@@ -80,15 +78,6 @@ class Gate(Check):
     def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """Intervals of what was rejected."""
         return open_to(self.worst, self, super().agreed(priors, thresholds, length))
-
-    def fail(self, terms: Terms, state: State) -> Outcome:
-        """Decide a question that failed on the holdout: where telling so would break a promise of the plan, a "no"."""
-        return self.outcome(FAILED if self.tells_failures(state) else AGREED, terms)
-
-    def tells_failures(self, state: State) -> bool:
-        """Whether the plan has room for what it costs to tell a failure."""
-        after, nats = state.charges + 1, state.nats + self.code.failure_nats
-        return after >= self.certificate.charges or self.certificate.room(charges=after, nats=nats) >= 0.0
 
     def passes(
         self, measured: int | Integers, prior: float, question: bytes, state: State, length: float
@@ -217,7 +206,7 @@ class GuardedGate(Check):
         terms = self.terms(prior, state, None)
         found = [one for one in measured if one is not None]
         if len(found) < len(measured):
-            told = FAILED if self.gate.tells_failures(state) else _NO
+            told = FAILED
         else:
             gates = [(self.gate, prior), *((rail, least) for _, rail, least in rails)]
             each = _of_each(self.length(state), verdict)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.kinds import Floats, Integers, Prepared
+    from reusable_holdout.guard.kinds.scores import Scores
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Certificate
@@ -237,7 +238,7 @@ class ParameterFreeLadder(Ladder):
 
     def decide_many(
         self,
-        scores: Integers,
+        scores: Scores,
         stated: Floats,
         questions: Sequence[bytes],
         state: State,
@@ -247,11 +248,11 @@ class ParameterFreeLadder(Ladder):
         self._forget_others(state)
         outcomes: list[Outcome | None] = []
         terms: list[Terms] = []
-        for rows in scores:
+        for rows, broken in zip(scores.values, scores.failed, strict=True):
             if state.charges >= self.certificate.charges:
                 break
             terms.append(self.terms(math.nan, state, None))
-            outcome = self._decide(rows, terms[-1], state)
+            outcome = self._failed(terms[-1], state) if broken else self._decide(rows, terms[-1], state)
             outcomes.append(outcome if outcome.charged else None)
             state = state._replace(
                 charges=state.charges + int(outcome.charged),
@@ -266,6 +267,9 @@ class ParameterFreeLadder(Ladder):
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a submission that failed on the holdout: a charge, and the best stays."""
         self._forget_others(state)
+        return self._failed(terms, state)
+
+    def _failed(self, terms: Terms, state: State) -> Outcome:
         self._bests[state.charges + 1] = self._bests.get(state.charges)
         return super().fail(terms, state)
 

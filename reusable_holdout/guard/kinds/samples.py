@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from reusable_holdout.queries import GRID, Counted, Explained, Ratio
 from reusable_holdout.validity import (
-    ConfidenceBound,
     Evidence,
     EvidenceRows,
     EvidenceSet,
-    Interval,
     average_precision_interval,
     gains_of_rows,
 )
@@ -24,12 +22,9 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.kinds import Floats, Integers
     from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Certificate
 
 __all__ = [
     "MeanSample",
-    "Measured",
-    "MeasuredBoth",
     "RatioSample",
     "Sample",
     "ratio_sample",
@@ -213,43 +208,6 @@ class ExplainedSample(RatioSample):
 
 def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
     return value <= 0.0 or (value < 1.0 and left.excludes(value, 0.5, won))
-
-
-class Measured(NamedTuple):
-    """What was measured on some rows, and all that its interval rests on: a :class:`ConfidenceBound`."""
-
-    value: float  # in the metric's unit; of MeasuredBoth on the grid
-    family: Any
-    rows: int
-    sum_of_squares: float
-
-    @classmethod
-    def of(cls, score: int, bound: BoundMetric) -> Self:
-        """Score on the grid, of a bound metric's rows."""
-        return cls(score, bound.family, bound.effective_rows, bound.sum_of_squares)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote."""
-        value, family, rows, sum_of_squares = text.split()
-        return cls(float(value), family, int(rows), float(sum_of_squares))
-
-    def text(self) -> str:
-        """Numbers and the family, for the ledger."""
-        return f"{self.value!r} {self.family} {self.rows} {self.sum_of_squares!r}"
-
-    def interval(self, certificate: Certificate, length: float) -> Interval:
-        """Interval of the population value."""
-        bound = ConfidenceBound(self.family, rows=self.rows, sum_of_squares=self.sum_of_squares)
-        own = replace(certificate, bound=bound)
-        return own.final_interval(self.value, reach=certificate.grid_slack, length=length)
-
-
-class MeasuredBoth(NamedTuple):
-    """What a final with an exam measures: samples, where these decide."""
-
-    every: Measured | Sample
-    exam: Measured | Sample | None  # none where the metric is not defined on its rows
 
 
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:

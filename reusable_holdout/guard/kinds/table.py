@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from importlib import import_module
@@ -13,9 +14,9 @@ from reusable_holdout.plan import SharedBudget
 from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from reusable_holdout.guard.kinds import Kind, choose, final, gate, reveal
+    from reusable_holdout.guard.kinds import Kind, choose, exam, final, gate, reveal
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.choose import Choose
     from reusable_holdout.guard.kinds.final import Final
@@ -24,9 +25,17 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 else:  # a guard is asked in few ways
-    choose, final, gate, reveal = modules_on_first_use(__package__, "choose", "final", "gate", "reveal")
+    choose, exam, final, gate, reveal = modules_on_first_use(
+        __package__, "choose", "exam", "final", "gate", "reveal"
+    )
 
-__all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
+__all__ = ["POLICIES", "Rules", "Ways", "differing", "rail_of"]
+
+_SAME = 1e-9  # of floats that were computed on another machine
+_SPARE_OF_VIEWS = (
+    1024.0 - 2.0**-7
+)  # nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+_NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
 
 
 class Rules(NamedTuple):
@@ -42,13 +51,13 @@ class Rules(NamedTuple):
     by_rows: bool  # whether what is revealed or chosen shows the set that the rows' evidence leaves
 
     @classmethod
-    def of(cls, plan: Plan, *, greater_is_better: bool) -> Self:
-        """Rules that follow from a plan."""
-        scores = plan.certificate(greater_is_better=greater_is_better)
+    def of(cls, plan: Plan, *, greater_is_better: bool, reserved_nats: float | None = None) -> Self:
+        """Rules that follow from a plan; so many nats may be told beside the charges, by default all that it allows."""
+        scores = plan.certificate(greater_is_better=greater_is_better, reserved_nats=reserved_nats)
         return cls(
             plan.policy,
             scores,
-            plan.paired_certificate(greater_is_better=greater_is_better),
+            plan.paired_certificate(greater_is_better=greater_is_better, reserved_nats=reserved_nats),
             scores.spread is not None and plan.privacy_is_vacuous,
         )
 
@@ -63,21 +72,30 @@ class Rules(NamedTuple):
         certificates = {name: _certificate_of(record[name]) for name in ("scores", "pairs")}
         return cls(**{**record, **certificates})
 
-    def are_of(self, plan: Mapping[str, Any]) -> bool:
-        """Whether a plan's record has the numbers that these rest on; what else follows from it, these say."""
-        scores, pairs, shared = self.scores, self.pairs, plan["shared"]
-        return (
-            [self.policy, scores.queries, scores.charges, scores.mechanism, 1.0 - plan["confidence"]]
-            == [plan["policy"], plan["queries"], plan["charges"], plan["mechanism"], scores.beta]
-            and [scores.tolerance, scores.noise_scale, scores.final_noise, scores.estimate]
-            == [plan["tolerance"], plan["noise_scale"], plan["final_noise"] or 0.0, plan["estimate"]]
-            and [pairs.tolerance, pairs.noise_scale]
-            == [plan["comparison_tolerance"], plan["comparison_noise"]]
-            and [scores.bound.rows + scores.exam_rows, [scores.lower, scores.upper]]
-            == [plan["rows"], plan["bounds"]]
-            and [scores.view, scores.told_before, scores.noisy, scores.theory.edition]
-            == [shared["view"], shared["told_before"], shared["noisy"], shared["theory"]]
-        )
+    @classmethod
+    def underived(cls, record: Mapping[str, Any], plan: Plan, *, greater_is_better: bool) -> Iterator[str]:
+        """Name what of a record are not the rules that follow from a plan's numbers and its edition.
+
+        What may be told beside the charges is solved, and stands in the record alone: that it bears it is checked.
+        """
+        reserved = record["scores"]["reserved_nats"]
+        if type(reserved) is not float:
+            yield "rules.scores.reserved_nats"
+            return
+        derived = cls.of(plan, greater_is_better=greater_is_better, reserved_nats=reserved)
+        others = list(differing(record, derived.record(), "rules"))
+        yield from others
+        if not others and not _may_be_told(plan, derived.scores):
+            yield "rules.scores.reserved_nats"
+
+    def within(self, told_nats: float) -> Self:
+        """Same rules, by which no more is told beside the charges than the guard's own plan allows.
+
+        Those that version 0.2.0 wrote for views allow more, which would break that plan's promises.
+        """
+        least = min(self.scores.reserved_nats, told_nats or math.inf)
+        scores, pairs = (replace(one, reserved_nats=least) for one in (self.scores, self.pairs))
+        return self._replace(scores=scores, pairs=pairs)
 
     def keep_to(self, first: Self) -> bool:
         """Whether rules of another metric of the same rows keep to the promises of the first one's."""
@@ -98,6 +116,49 @@ class Rules(NamedTuple):
             noisy=self.scores.noise_scale > 0.0,
             theory=self.scores.theory.edition,
         )
+
+
+def differing(stored: object, derived: object, name: str) -> Iterator[str]:
+    """Name the places at which stored facts are not the derived ones: in kind, in number, or in value but rounding."""
+    if isinstance(derived, dict) and isinstance(stored, dict):
+        for part in derived | stored:
+            if part in derived and part in stored:
+                yield from differing(stored[part], derived[part], f"{name}.{part}")
+            else:
+                yield f"{name}.{part}"
+    elif isinstance(derived, list | tuple) and isinstance(stored, list) and len(derived) == len(stored):
+        for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
+            yield from differing(one, other, f"{name}[{place}]")
+    elif type(stored) is not type(derived) or not (_close(stored, derived) or stored == derived):
+        yield name
+
+
+def _close(stored: object, derived: object) -> bool:
+    numbers = isinstance(stored, float) and isinstance(derived, float)
+    return numbers and math.isclose(
+        cast("float", stored), cast("float", derived), rel_tol=_SAME, abs_tol=1e-15
+    )
+
+
+def _may_be_told(plan: Plan, certificate: Certificate) -> bool:
+    """Whether a plan keeps its tolerance up to the last charge, though so much is told beside.
+
+    By nothing that a later version may plan by.
+    """
+    least, spare = plan.set_aside, certificate.reserved_nats - plan.set_aside
+    if abs(spare) <= _SAME * (1.0 + least):
+        return True
+    if plan.shared.view and plan.shared.told_nats:
+        return math.isclose(spare, _SPARE_OF_VIEWS, rel_tol=_SAME)
+    if spare < 0.0 or certificate.adaptive:
+        return False
+    at, length, slack = plan.estimate, certificate.affordable_length, 2.0 * _SAME * plan.span
+    if certificate.fixed_threshold is not None and not certificate.by_evidence:
+        reach = certificate.fixed_threshold + certificate.comparison_tail
+        low, high = certificate.around(at - reach, at + reach, length=length, share=certificate.shares.agreed)
+        return bool(max(at - low, high - at) <= plan.tolerance + slack)
+    threshold = certificate.threshold_of_length(at, length, least=-math.inf)
+    return bool(threshold >= (0.0 if plan.policy == "gate" else plan.deviation_sd) - slack)
 
 
 def _record_of(certificate: Certificate) -> dict[str, Any]:
@@ -184,9 +245,8 @@ class Ways:
     Without the guard's noise they can be verified, and decide nothing that counts.
     """
 
-    def __init__(self, rules: Rules, noise: KeyedNoise | None = None) -> None:
-        self._rules = rules
-        self._noise = KeyedNoise(bytes(32)) if noise is None else noise
+    def __init__(self, rules: Rules, noise: KeyedNoise = _NOBODYS) -> None:
+        self._rules, self._noise = rules, noise
         self._told = replace(rules.scores, shares=Shares(0.5, 0.5))
 
     @cached_property
@@ -214,7 +274,7 @@ class Ways:
         """What ends it."""
         made: type[Final]
         if self._told.exam_rows:
-            made = final.EvidenceExam if self._told.final_by_evidence else final.ExamFinal
+            made = exam.EvidenceExam if self._told.final_by_evidence else exam.ExamFinal
         else:
             made = final.EvidenceFinal if self._told.final_by_evidence else final.Final
         return made(self._told, self._noise)

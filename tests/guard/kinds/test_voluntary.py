@@ -24,6 +24,7 @@ from reusable_holdout.validity import (
     THEORY,
     Shares,
     choice_nats,
+    edition,
 )
 
 SHARES = (0.5, 0.5)
@@ -197,20 +198,21 @@ def test_the_weights_of_all_winners_and_cells_sum_to_at_most_one(candidates):
     assert not any(outcome.charged for outcome in told)
 
 
-def test_a_candidate_that_failed_is_the_worst_there_is_and_if_all_did_nothing_is_said():
-    plan = certificate_of("thresholdout", mechanism="noiseless")
-    _, _, outcome = chosen(plan, (None, 0.0, None), (0.9, 0.5, 0.9))
-    assert Winner.parse(outcome.told)[:3] == (1, 3, 3)
-    kind, terms, outcome = chosen(plan, (None, None), (0.9, 0.5))
-    assert Winner.parse(outcome.told).cell == FAILED
-    assert kind.interval(outcome, terms, 5.0) == (0.0, 1.0)
-    assert kind.others(outcome, terms, 5.0) == 1.0
+@for_each("theory", [2, THEORY.edition])
+def test_a_choice_of_which_a_candidate_failed_names_the_best_of_the_others_and_no_value(theory):
+    plan = replace(certificate_of("thresholdout", mechanism="noiseless"), theory=edition(theory))
+    for found, best in (((0.4, 0.5, None), 1), ((None, 0.0, None), 1), ((None, None, None), 0)):
+        kind, terms, outcome = chosen(plan, found, (0.9, 0.5, 0.9))
+        assert outcome.told == f"candidate {best} of 3, rank {(1, 3)[best]}, failed"
+        assert kind.interval(outcome, terms, 5.0) == (0.0, 1.0)
+        assert kind.others(outcome, terms, 5.0) == 1.0
 
 
 @for_each(
     "told",
     [
         "cell 3",
+        "candidate 0 of 2, rank 1, others failed, cell 3",
         "candidate 2 of 2, rank 1, cell 3",
         "candidate 0 of 2, rank 3, cell 3",
         "candidate 0 of 2, rank 0, failed",

@@ -1,0 +1,174 @@
+"""Class counts that are told and priced: a fact about the rows, which the confidence bounds of some metrics rest on.
+
+How far a metric's numbers are from those at class shares that were guessed beforehand must be told, and paid for. So
+are the sizes of groups, where each of their rows counts: what is guessed of them is half of the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.queries import PublicNumbers, is_finite
+from reusable_holdout.validity import edition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import BoundMetric
+
+__all__ = ["checked_prevalence", "guess", "numbers_of_ratio", "rest_on", "told"]
+
+_TRIED = 6  # rows of each class, on which a metric is tried
+_LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
+_EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
+
+
+def guess(bound: BoundMetric, prevalence: object, *, by_ratio: bool, theory: int) -> Counts | None:
+    """Guess as :func:`~reusable_holdout.guard.pricing.guessed` says, where a metric may rest on counts."""
+    if not by_ratio and not any(_rests_on_counts(bound)):
+        checked_prevalence(prevalence, bound.classes)
+        return None
+    shares: list[float] = []
+    if bound.classes is not None and bound.groups is None:  # of groups sizes are told
+        shares = checked_prevalence(prevalence, bound.classes)
+    right = None if by_ratio else edition(theory).counts.place(_EXACT)
+    counts = Counts(shares, right, theory)
+    rest_on(bound, counts)
+    return counts
+
+
+def told(bound: BoundMetric, counts: Counts | None) -> Counts | None:
+    """Tell what was guessed as it is, rounded, which is paid for, and let the metric rest on it."""
+    if counts is None or counts.place is None:
+        return counts
+    at_guess = _numbers_at(bound, counts.prevalence)
+    factor = _factor_to_tell(bound, at_guess, _rests_on_counts(bound)) * _EXACT
+    counts = replace(counts, place=edition(counts.theory).counts.place(factor))
+    rest_on(bound, counts)
+    return counts
+
+
+def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
+    """Let a metric's public numbers be those that were told, or guessed, of class counts or sizes of groups."""
+    known = 0 if bound.classes is None or bound.groups is not None else len(bound.classes)
+    if counts is None or counts.place is None or known != len(counts.prevalence):
+        return
+    rests = _rests_on_counts(bound)
+    if any(rests):
+        least = edition(counts.theory).counts.least(counts.place)
+        bound.told(PublicNumbers.scaled(_numbers_at(bound, counts.prevalence), least, rests))
+
+
+def numbers_of_ratio(
+    bound: BoundMetric, counts: Counts, estimate: object, spread: float | None
+) -> dict[str, Any]:
+    """Numbers of rows that are about as uncertain, at class shares that are guessed."""
+    metric = bound.metric
+    if spread is not None:
+        raise InputError(
+            f"spread, a guess of the losses' standard deviation, is for means of graded losses; that of {metric.name} "
+            f"follows from the estimate; got spread={spread!r}; leave it out"
+        )
+    span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
+    at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]
+    mean = (min(max(at, metric.lower), metric.upper) - metric.lower) / span
+    likely = bound.statistic.likely(counts.prevalence, mean)
+    return {
+        "rows": max(1, round(likely.rows)),
+        "bounds": (metric.lower, metric.upper),
+        "family": "ratio",
+        "spread": max(likely.spread, _LEAST_SPREAD) * span,
+    }
+
+
+# ---- what class counts change
+
+
+def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
+    """Which public numbers of a metric depend on how many rows each class or group has, whatever the labels are."""
+    if _rests_on_sizes(bound):
+        return (True, True, True)
+    if bound.classes is None:
+        return (False, False, False)
+    count = len(bound.classes)
+    even, uneven = np.full(count, _TRIED), np.full(count, _TRIED)
+    uneven[0] -= _TRIED // 2
+    uneven[-1] += _TRIED // 2
+    here, there = (_tried(bound, counts).numbers for counts in (even, uneven))
+    return (here[0] != there[0], here[1] != there[1], here[2] != there[2])
+
+
+def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
+    """Public numbers if the classes had these shares of the rows, or groups were half as large as they may be."""
+    if _rests_on_sizes(bound):
+        groups: Any = bound.groups
+        share = Fraction(bound.counted_rows, bound.rows)
+        rows = max(1, math.floor(share * len(groups) * Fraction(groups.largest + 1, 2 * groups.largest)))
+        return PublicNumbers(Fraction(1, rows), 1.0 / rows, rows)
+    shares = np.array(prevalence)
+    counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
+    counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
+    if counts.min() < 1:
+        raise InputError(
+            f"each of {len(counts)} classes needs a row; got {bound.counted_rows} rows; nothing was made"
+        )
+    return _tried(bound, counts).numbers
+
+
+def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
+    """How many times the guessed rows the labels' own class counts are worth: private until it is told, rounded."""
+    exact = bound.exact
+    ratios = (
+        float(guessed.sensitivity / exact.sensitivity),
+        guessed.sum_of_squares / exact.sum_of_squares,
+        exact.rows / guessed.rows,
+    )
+    return min(ratio for ratio, rest in zip(ratios, rests, strict=True) if rest)
+
+
+def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list[float]:
+    """Class shares that are guessed, in the order of the sorted classes; equal ones by default.
+
+    One number is the share of the last of two classes. InputError if they are not one positive share for each class
+    that sum to 1.
+    """
+    named = [] if classes is None else classes.tolist()
+    count = len(named)
+    if prevalence is None:
+        return [1.0 / count] * count
+    shares: Any = prevalence
+    if isinstance(shares, Mapping):
+        shares = [shares.get(one) for one in named] if len(shares) == count else []
+    elif isinstance(shares, Real) and count == 2:
+        shares = [1.0 - float(shares), float(shares)]
+    try:
+        found = [float(share) for share in shares]
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != count or not (min(found, default=0.0) > 0.0 and abs(sum(found) - 1.0) <= 1e-6):
+        raise InputError(
+            f"prevalence= must be the shares of the {count} classes that are expected, each above 0, together 1, as a "
+            f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
+        )
+    return found
+
+
+def _rests_on_sizes(bound: BoundMetric) -> bool:
+    return bound.groups is not None and bound.groups.largest not in (None, 1)
+
+
+def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:
+    """Bind the same metric to other labels with these class counts."""
+    classes: NDArray[Any] = np.asarray(bound.classes)
+    return type(bound)(bound.metric, np.repeat(classes, counts), classes=classes)

@@ -1,0 +1,70 @@
+"""A new epoch in the ledger of rows: of others, or of the same by another plan while nothing was told of them."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import LedgerMismatchError
+from reusable_holdout.guard.configuration import Configuration
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.known_rows import OwnedRows
+    from reusable_holdout.guard.views import Counts
+    from reusable_holdout.ledger import Ledger, Transaction
+
+__all__ = ["begin_epoch", "guesses", "planned_anew", "tells"]
+
+
+def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
+    """Ledger in which the rows have the configuration that is wanted, if need be in an epoch of its own.
+
+    Nothing is rewritten: who goes on by the plan before finds its epoch over. A LedgerMismatchError if that plan told
+    anything.
+    """
+    text = ledger.configuration()
+    if text is None:
+        return ledger
+    stored = Configuration.parse(text)
+    with contextlib.suppress(LedgerMismatchError):
+        wanted.check_same(stored)
+        if not stored.exam:
+            return ledger
+    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
+        return ledger
+    rows.check_same(stored, key)
+    kept = rows.kept(key, epoch=ledger.epoch + 1)
+    marks = replace(wanted, another_budget=stored.another_budget, overlap=rows.overlap, witness=witness)
+    follows = replace(marks, known_rows=kept.digests)
+    with ledger.transaction() as transaction:
+        asked = transaction.tail.query
+        known = guesses(stored.counts, stored.metric) == guesses(wanted.counts, wanted.metric)
+        if asked or (tells(stored.counts) and not known):
+            heard = f"queries answered: {asked:,}" if asked else "class counts were"
+            raise LedgerMismatchError(
+                f"rows may be given another plan before anything was told of them; {heard}; nothing was changed; "
+                "resume with ReusableHoldout.open, or use fresh rows and another ledger"
+            )
+        begin_epoch(ledger, transaction, follows, kept.text)
+    latest = ledger.latest()
+    ledger.close()
+    return latest
+
+
+def tells(counts: Counts | None) -> bool:
+    """Whether class counts, or sizes of groups, were told when a guard was made."""
+    return counts is not None and counts.place is not None
+
+
+def guesses(counts: Counts | None, metric: dict[str, Any]) -> tuple[Any, ...]:
+    """What is guessed of the counts, whether they have to be told, and for which metric."""
+    return counts and counts.prevalence, tells(counts), metric
+
+
+def begin_epoch(
+    ledger: Ledger, transaction: Transaction, configuration: Configuration, known_rows: bytes
+) -> None:
+    """End the epoch a ledger stands at, and begin the next, sealed to it."""
+    follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
+    transaction.rotate(follows.text(), known_rows)

@@ -1,0 +1,73 @@
+"""The exception of a guard that has halted: what ran out, on what it was spent, and what to do now."""
+
+from __future__ import annotations
+
+from contextlib import closing, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reusable_holdout.errors import Halted
+from reusable_holdout.guard.kinds.exam import MISTAKE
+from reusable_holdout.guard.releases import released_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.kinds import State
+    from reusable_holdout.ledger import Ledger
+
+__all__ = ["halted"]
+
+_WHY = {
+    "queries": "all {queries} declared queries are asked",
+    "final": "a final was given, and ends what can be asked of these rows",
+}
+_SHOWN = 20  # of the queries that were charged
+
+
+def halted(
+    ledger: Ledger,
+    state: State,
+    queries: int,
+    reason: str,
+    answers: Sequence[Answer | None],
+    *,
+    has_exam: bool,
+) -> Halted:
+    """Build the exception; a ledger on a disk or a server is read for its history once somebody looks at that."""
+    history = partial(_released_until, ledger, ledger.epoch, state.query)
+    unanswered = f"{len(answers)} of the batch were answered" if answers else "this question was not answered"
+    todo = (
+        "Guard fresh rows to go on (Plan says how many, rotate keeps the ledger)."
+        if reason == "final"
+        else "guard.final(model) still certifies the end of the project, once; to go on, guard fresh rows (Plan "
+        "says how many, rotate keeps the ledger)."
+    )
+    why = MISTAKE if has_exam else _why(ledger, state, queries, reason)
+    return Halted(
+        f"the guard has halted: {why}; {unanswered}. What was released stays "
+        f"valid: see .history; questions already asked replay free. {todo}",
+        reason=reason,
+        history=history() if ledger.url is None else history,
+        answers=answers,
+    )
+
+
+def _why(ledger: Ledger, state: State, queries: int, reason: str) -> str:
+    """Say why it has halted, and on which queries charges were spent."""
+    paid, count = ledger.charged(_SHOWN), state.charges
+    numbers = ", ".join(map(str, paid)) + ", ..." * (count > _SHOWN)
+    on = f"on {'query' if count == 1 else 'queries'} {numbers}"
+    if reason == "charges":
+        return f"{'the only charge is' if count == 1 else f'all {count} charges are'} spent ({on})"
+    why = _WHY[reason].format(queries=queries)
+    return f"{why} (charges were paid {on})" if paid else why
+
+
+def _released_until(ledger: Ledger, epoch: int, query: int) -> pd.DataFrame:
+    """Read what an epoch released up to a query; of a ledger that was closed meanwhile, too."""
+    with closing(ledger.latest()) if ledger.closed else nullcontext(ledger) as store:
+        return released_by(store, epoch).history.head(query)

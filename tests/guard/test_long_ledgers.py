@@ -1,0 +1,132 @@
+"""A question after thousands of others takes the database as many steps as one after a few: none reads the ledger."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import count
+
+import numpy as np
+import pytest
+from contracts.ledger_contract import append
+from ledger.test_plans import CHARGED, chained
+
+from reusable_holdout import Halted, ReusableHoldout
+
+ROWS = 2_000
+LABELS = np.arange(ROWS) % 2
+SETTINGS = {
+    "queries": 20_000,
+    "charges": 40,
+    "threshold": 0.1,
+    "noise_scale": 0.0,
+    "reveals": 5,
+    "choices": [2],
+    "vacuous": True,
+}
+FEW, MANY = 100, 5_000
+
+
+def scored(share, variant):
+    """Predictions that are right for this share of the rows."""
+    wrong = np.roll(np.arange(ROWS) >= round(share * ROWS), variant)
+    return np.where(wrong, 1 - LABELS, LABELS)
+
+
+class Asked:
+    """A guard with earlier answers, and how many steps its database takes for a question."""
+
+    def __init__(self, path, earlier, charged, **changes):
+        self.guard = ReusableHoldout(None, LABELS, ledger=path, seed=0, **{**SETTINGS, **changes})
+        self.ledger, self._fresh = self.guard._ledger, count()
+        append(self.ledger, *chained(earlier, CHARGED[charged]))
+
+    def predictions(self, share=0.9):
+        return scored(share, next(self._fresh))
+
+    def steps(self, ask):
+        """Steps of one question, once everything was read that a process reads once."""
+        ask(self)
+        taken = []
+        connection = self.ledger._connected().driver_connection
+        connection.set_progress_handler(lambda: taken.append(1), 1)
+        ask(self)
+        connection.set_progress_handler(None, 0)
+        return len(taken)
+
+
+def _replay(asked):
+    asked.guard.evaluate_predictions(scored(0.9, 1_999), prior=0.9)
+
+
+def _guarded(asked):
+    odd = asked.guard.on(sample_weight=LABELS == 1, vacuous=True, name="odd")
+    asked.guard.evaluate_predictions(scored(0.9, 1_997), prior=0.7, guardrails={odd: 0.7})
+
+
+def _choose(asked):
+    asked.guard.choose_predictions([scored(0.9, 1_998), scored(0.8, 1_998)], [0.9, 0.8])
+
+
+WAYS = {
+    "a question that agrees": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.9),
+    "a question that is charged": lambda a: a.guard.evaluate_predictions(a.predictions(0.7), prior=0.9),
+    "a replay": _replay,
+    "a batch": lambda a: a.guard.evaluate_many([a.predictions() for _ in range(3)], [0.9] * 3),
+    "a reveal": lambda a: a.guard.reveal_predictions(a.predictions(), prior=0.9),
+    "a replayed choice": _choose,
+    "another metric": lambda a: a.guard.on("balanced_accuracy", vacuous=True).evaluate_predictions(
+        a.predictions(), prior=0.9
+    ),
+    "what is left": lambda a: (a.guard.charges_left, a.guard.queries_asked, a.guard.halted),
+}
+
+
+@pytest.mark.parametrize("charged", ["nothing", "twenty long ago"])
+@pytest.mark.parametrize("way", list(WAYS))
+def test_a_late_question_takes_as_many_steps_as_an_early_one(tmp_path, way, charged):
+    steps = []
+    for earlier in (FEW, MANY):
+        asked = Asked(tmp_path / f"{earlier}.db", earlier, charged)
+        steps.append(asked.steps(WAYS[way]))
+        asked.guard.close()
+    assert steps[1] <= 1.05 * steps[0]
+
+
+@pytest.mark.parametrize("policy", ["ladder", "claims", "gate", "gate and guardrail"])
+def test_so_does_one_of_another_policy_beside_thousands_of_questions(tmp_path, policy):
+    changes = {"policy": policy.partition(" ")[0], "threshold": None, "noise_scale": None}
+    if policy == "claims":
+        changes["charges"] = 3
+    asking = {
+        "ladder": lambda a: a.guard.evaluate_predictions(a.predictions()),
+        "claims": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.8, series="Blue"),
+        "gate": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.7),
+        "gate and guardrail": _guarded,
+    }
+    steps = []
+    for earlier in (FEW, MANY):
+        asked = Asked(tmp_path / f"{earlier}.db", earlier, "nothing", **changes)
+        steps.append(asked.steps(asking[policy]))
+        asked.guard.close()
+    assert steps[1] <= 1.05 * steps[0]
+
+
+def test_a_halt_reads_what_was_released_when_somebody_looks_at_it(tmp_path):
+    steps = []
+
+    def halted(asked):
+        with pytest.raises(
+            Halted, match=r"all 20 charges are spent \(on queries 1, 2, 3,.* 19, 20\)"
+        ) as caught:
+            asked.guard.evaluate_predictions(asked.predictions(), prior=0.9)
+        return caught.value
+
+    for earlier in (FEW, MANY):
+        asked = Asked(tmp_path / f"{earlier}.db", earlier, "twenty long ago", charges=20)
+        steps.append(asked.steps(halted))
+        before, pickled = halted(asked), pickle.dumps(halted(asked))
+        asked.guard.final_predictions(asked.predictions())
+        asked.guard.close()
+        assert len(before.history) == len(pickle.loads(pickled).history) == earlier
+        assert before.history["charged"].sum() == 20
+    assert steps[1] <= 1.05 * steps[0]
