@@ -16,6 +16,7 @@ truth is exact.
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import JudgePower
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 LABELLED, JUDGED, DEVELOPMENT = 300, 3_000, 200
 QUALITY, QUESTIONS, TOLERANCE = 0.75, 40, 0.25

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from itertools import product
 from pathlib import Path
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.attacks import AttackResult
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 TEXTBOOK = "none (textbook)"
 POLICIES = ("thresholdout", "ladder", "guess-and-check", TEXTBOOK)

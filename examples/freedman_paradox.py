@@ -19,6 +19,7 @@ redrawn at each query, no budget (20 repetitions of it made 218 charges on avera
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ from tqdm import tqdm
 
 from reusable_holdout import Metric, ReusableHoldout
 from reusable_holdout.plotting import pyplot
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 CHOSEN = [10, 20, 30, 45, 70, 100, 150, 200, 250, 300, 400, 500]
 SIGNALS, STRENGTH = 20, 6.0

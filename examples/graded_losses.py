@@ -14,6 +14,7 @@ for, its prior one standard error off; its half-width less half its cell, with t
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.validity import Certificate
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 QUESTIONS, CHARGES, HONEST = 50, 3, 0.95
 ROWS, POSITIVE = 5_000, 0.22

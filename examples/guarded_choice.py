@@ -27,6 +27,7 @@ estimator that is searched look at a table.
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -44,6 +45,8 @@ from reusable_holdout import Halted, InputError, ReusableHoldout
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from searches.candidates import Fitted, Rows, Split
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 TRAIN, ESTIMATE = 3_000, 0.85
 TOLERANCES = {5_000: 0.06, 10_000: 0.045}

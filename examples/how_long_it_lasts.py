@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import Answer
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 BETA = 0.05
 ROWS = [1_000, 3_000, 10_000, 30_000, 100_000]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import os
 import sys
 from pathlib import Path
 from statistics import NormalDist
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from reusable_holdout.attacks import AttackResult, GuardLike
 
     Board = Callable[[NDArray[np.uint8], int, int], GuardLike]
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 METRIC = "zero_one_loss"
 POLICIES = ("thresholdout", "ladder", "guess-and-check")

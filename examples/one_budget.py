@@ -16,6 +16,7 @@ contain its population value.
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import Answer
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 ROWS, VIEWS = 1_000, 20
 SLICES = np.random.default_rng(0).random((VIEWS - 1, ROWS)) < 0.5

@@ -14,6 +14,7 @@ Then the tolerance of a plan for 10,000 rows, half of them positive, 1,000 quest
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from reusable_holdout.queries import resolve_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 ROWS, POSITIVE, QUERIES = 5_000, 0.22, 100
 

@@ -40,6 +40,7 @@ _MODULES = {
     "python-multipart": "python_multipart",
     "markdown-it-py": "markdown_it",
     "inspect-ai": "inspect_ai",
+    "confusable-homoglyphs": "confusable_homoglyphs",
 }
 
 _NEEDED = {  # what others here import comes first
@@ -73,6 +74,11 @@ _NEEDED = {  # what others here import comes first
     "jinja2": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "httpx": ("leaderboard", "from reusable_holdout_leaderboard import BoardHoldout"),
+    "regex": ("leaderboard", "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')"),
+    "confusable_homoglyphs": (
+        "leaderboard",
+        "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')",
+    ),
 }
 _TOOLS = {"dev", "docs"}  # which nothing of the library imports
 _ON_THE_WAY = {"dask": "its users bring it: only their own collections are asked for anything"}

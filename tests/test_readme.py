@@ -17,7 +17,7 @@ from long_tests import GUARD
 
 from reusable_holdout import Plan
 from reusable_holdout.cli import main
-from reusable_holdout.registry import VARIABLE
+from reusable_holdout.registry import registry_of_its_own
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
@@ -42,9 +42,10 @@ def _about(page):
 
 
 @pytest.fixture(autouse=True)
-def registry(tmp_path, monkeypatch):
-    """As a reader has one."""
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "registry"))
+def registry():
+    """As a reader has one, and a process for each page."""
+    with registry_of_its_own():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,8 @@ from sklearn.preprocessing import StandardScaler
 from reusable_holdout import InputError, Plan, PlanError, RemoteHoldout, ReusableHoldout, verify
 from reusable_holdout.box import BoxHoldout
 from reusable_holdout.guard import released
-from reusable_holdout.slips import checked_call, closest, misfit
+from reusable_holdout.misfits import closest, misfit
+from reusable_holdout.slips import checked_call
 
 ROWS = 400
 WISH = {

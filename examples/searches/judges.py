@@ -7,6 +7,7 @@ is judged later on the fresh rows.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from searches.candidates import Split
 
     Rule = NDArray[np.int8]
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 __all__ = ["JUDGES", "BudgetSpent", "Judge", "Told", "exact_interval"]
 

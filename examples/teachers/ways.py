@@ -13,8 +13,8 @@ import numpy as np
 from reusable_holdout.accounting import (
     boundary_q,
     boundary_wrapped_epsilon,
+    bounded_range_epsilon_each,
     not_prior_q,
-    optimal_epsilon_each,
 )
 from reusable_holdout.mechanisms import (
     TargetInteraction,
@@ -90,7 +90,7 @@ def by_student(
 
 def plainly(counts: NDArray[np.int64], *, epsilon: float, seed: int | None) -> Run:
     """Label every row by the exponential mechanism, with an equal part of the budget each."""
-    each = optimal_epsilon_each(epsilon=epsilon, count=len(counts), delta=DELTA)
+    each = bounded_range_epsilon_each(epsilon=epsilon, count=len(counts), delta=DELTA)
     chosen = [
         exponential_mechanism(row, epsilon=each, seed=own_seed(seed, place))
         for place, row in enumerate(counts)

@@ -140,7 +140,10 @@ def _told(answer: Any) -> dict[str, Any]:
 
 
 def history_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """History as JSON has it: floats to their last bit, times to the millisecond."""
-    columns = {name: frame[name].tolist() for name in frame}
+    """History as JSON has it: floats to their last bit, null where there is no value, times to the millisecond."""
+    columns = {
+        name: [None if one != one else one for one in frame[name].tolist()]  # NaN
+        for name in frame
+    }
     columns["asked_at"] = [round(time.timestamp(), 3) for time in columns["asked_at"]]
     return columns

@@ -114,7 +114,7 @@ def changed(value: Any, path: Place, change: Callable[[float], float] = moved) -
 
 
 def newer_edition(paths: Sequence[Place]) -> dict[str, Callable[[ModuleType], None]]:
-    """Change of the theory: a third edition, by which new guards are made, with these numbers changed."""
+    """Change of the theory: one more edition, by which new guards are made, with these numbers changed."""
 
     def change(theory: ModuleType) -> None:
         latest = theory.THEORY
@@ -130,8 +130,7 @@ def in_place(path: Place) -> dict[str, Callable[[ModuleType], None]]:
     """Change that nobody may make: of a number of the edition that golden ledgers name."""
 
     def change(theory: ModuleType) -> None:
-        theory.THEORY = changed(theory.THEORY, path)
-        theory.EDITIONS[theory.THEORY.edition] = theory.THEORY
+        theory.EDITIONS[2] = changed(theory.EDITIONS[2], path)
 
     return {_THEORY: change}
 

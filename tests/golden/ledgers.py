@@ -59,7 +59,7 @@ def accuracy(made: Making) -> None:
     """Thresholdout with noise: each outcome, a batch, comparisons, a reveal, a choice, failures, views."""
     draws = Draws(1, 2_000)
     X, half = draws.features(), (draws.any() < 0.5).astype(np.uint8)
-    made.guard(X, draws.y, queries=60, tolerance=0.14, estimate=0.8, prior_error=0.02, reveals=1, choices=[5])
+    made.guard(X, draws.y, queries=60, tolerance=0.14, estimate=0.8, prior_error=0.02, reveals=2, choices=[5])
     ask = made.ask
     ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8, name="agreed")
     ask("evaluate_predictions", predictions=draws.right(0.7), prior=0.95, name="charged over")
@@ -258,10 +258,10 @@ def ratios(made: Making) -> None:
 
 
 def graded(made: Making) -> None:
-    """A mean of graded losses with an exam: agreed, charged, a width, a final."""
+    """A mean of graded losses: agreed, charged, a width, a final."""
     draws = Draws(6, 2_000)
     settings = {"queries": 40, "tolerance": 0.12, "estimate": 0.2, "spread": 0.25}
-    made.guard(None, draws.y, metric="brier", exam=0.2, reveals=1, choices=[3], **settings)
+    made.guard(None, draws.y, metric="brier", reveals=1, choices=[3], **settings)
     made.ask("evaluate_predictions", predictions=draws.probable(0.45), prior=0.17)
     made.ask("evaluate_predictions", predictions=draws.probable(0.7), prior=0.1)
     made.ask("evaluate_predictions", predictions=draws.probable(0.4), prior=0.5)
@@ -396,6 +396,24 @@ def rotated(made: Making) -> None:
         made.close([("evaluate_predictions", {"predictions": fresh.right(0.5), "prior": 0.8})])
 
 
+def private(made: Making) -> None:
+    """Labels of which no list is told: exact matches of text, and candidates of which one fails."""
+    draws = Draws(15, 600)
+    labels = np.array([f"Answer {k}" for k in range(600)])
+
+    def right(rate: float) -> Any:
+        return np.where(draws.any() < rate, np.char.upper(labels), "another").astype("U20")
+
+    made.guard(
+        draws.features(), labels, queries=30, charges=2, estimate=0.8, reveals=1, choices=[2], vacuous=True
+    )
+    made.ask("evaluate_predictions", predictions=right(0.8), prior=0.8, name="agreed")
+    made.ask("evaluate_predictions", predictions=right(0.5), prior=0.9, name="charged")
+    made.ask("reveal_predictions", predictions=right(0.7), prior=0.7)
+    made.ask("choose_predictions", predictions=[right(0.6), right(0.7)], priors=[0.7, 0.6])
+    made.close([("evaluate_predictions", {"predictions": right(0.9), "prior": 0.9})])
+
+
 LEDGERS = [
     accuracy,
     ladder,
@@ -411,4 +429,5 @@ LEDGERS = [
     halted,
     targets,
     rotated,
+    private,
 ]

@@ -26,8 +26,6 @@ PLACES = list(leaves(THEORY))
 
 # of an edition, but no recorded answer rests on them
 _UNUSED = [
-    ("scores",),  # a certificate in the ledger has its own shares
-    ("by_evidence",),
     ("counts", "first"),  # the ledger keeps how many rows class counts were told to be worth
     ("counts", "growth"),
     *(("gate", "cells", 0, end) for end in ("side", "near", "far")),  # "yes" is all beyond what was named
@@ -89,7 +87,7 @@ def test_an_old_ledger_goes_on_by_its_edition_and_its_next_epoch_by_the_newest()
     from reusable_holdout import Plan
 
     editions, problems, width = said(child(made_by_a_newer_edition))
-    assert editions == [2, 3]
+    assert editions == [2, 4]
     assert problems == []
     assert width != Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8).final_half_width()
 
@@ -163,8 +161,8 @@ _PLANNING = [
     ("plan.plan", "_ROUNDING", -1.0),
     ("plan.plan", "_CANDIDATES", 10),
     ("plan.solution", "_WIDEST", 0.01),
-    ("guard.pricing", "_LEAST_SPREAD", 0.1),
-    ("guard.pricing", "_EXACT", 0.7),
+    ("guard.class_counts", "_LEAST_SPREAD", 0.1),
+    ("guard.class_counts", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),
     ("guard.row_sets", "_SPARE", 10.0),
     ("guard.row_sets", "_NOTICED", 1.5),

@@ -6,6 +6,7 @@ import pytest
 from cases import for_each
 from golden.asking import goldens, history_of
 from golden.make import make
+from servers import new_database
 
 from reusable_holdout import verify
 from reusable_holdout.cli import main
@@ -57,12 +58,12 @@ def test_there_are_golden_ledgers_of_every_released_version():
 
 @each_golden
 def test_a_golden_ledger_goes_on_as_when_it_was_made(golden, tmp_path):
-    goes_on(golden.copied(tmp_path / golden.folder.name), golden)
+    goes_on(golden.copied(tmp_path / golden.name.replace("/", "-")), golden)
 
 
 @each_golden
 def test_reading_a_golden_ledger_changes_nothing_in_it(golden, tmp_path):
-    ledger = golden.copied(tmp_path / golden.folder.name)
+    ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
     verify(ledger)
     golden.opened(ledger).close()
     assert ledger.read_bytes() == (golden.folder / "guard.db").read_bytes()
@@ -70,7 +71,7 @@ def test_reading_a_golden_ledger_changes_nothing_in_it(golden, tmp_path):
 
 @each_golden
 def test_the_command_line_verifies_and_shows_a_golden_ledger(golden, tmp_path, capsys):
-    ledger = golden.copied(tmp_path / golden.folder.name)
+    ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
     assert main(["verify", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["head"] == golden.expected["head"]
     assert main(["history", str(ledger)]) == 0
@@ -78,10 +79,11 @@ def test_the_command_line_verifies_and_shows_a_golden_ledger(golden, tmp_path, c
 
 
 @for_each("golden", [golden for golden in GOLDENS if (golden.folder / "postgresql.sql").exists()])
-def test_a_golden_ledger_of_a_server_goes_on_as_when_it_was_made(golden, server_url, tmp_path):
+def test_a_golden_ledger_of_a_server_goes_on_as_when_it_was_made(golden, postgresql_server, tmp_path):
     import psycopg
 
-    key = golden.copied(tmp_path / golden.folder.name).with_name("guard.db.key")
+    server_url = new_database(postgresql_server)
+    key = golden.copied(tmp_path / golden.name.replace("/", "-")).with_name("guard.db.key")
     with psycopg.connect(server_url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute((golden.folder / "postgresql.sql").read_text())
     goes_on(server_url, golden, key=key)

@@ -4,6 +4,13 @@ from golden.names import FOLDER, names_now
 
 from reusable_holdout.version import __version__
 
+BROKEN = {
+    "command plan --exam",
+    "name reusable_holdout.plan.checked_exam",
+    "name reusable_holdout.plan.exam_count",
+}
+"""Names that are gone because what they promised could be wrong (docs/stability.md)."""
+
 
 def test_every_name_of_every_version_is_there():
     now = set(names_now())
@@ -11,7 +18,7 @@ def test_every_name_of_every_version_is_there():
     assert __version__ in written
     for version, names in written.items():
         assert len(names) > 500
-        gone = [name for name in names if name not in now]
+        gone = [name for name in names if name not in now | BROKEN]
         assert gone == [], (
             f"{version} had these names (docs/stability.md); of a version that is not released yet, write them down "
             "anew: PYTHONPATH=tests python -m golden.names"

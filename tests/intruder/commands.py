@@ -22,7 +22,7 @@ def try_commands():
         "open the guard": [
             python,
             "-c",
-            f"from reusable_holdout.guard.configuration import released; print(released({ledger!r}))",
+            f"from reusable_holdout.guard.releases import released; print(released({ledger!r}))",
         ],
         "read the key": [
             python,
