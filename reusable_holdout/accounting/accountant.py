@@ -212,7 +212,7 @@ class PrivacyAccountant:
         yield math.exp(high), name
 
     def _composable(self) -> bool:
-        """Whether the losses of all events fit a grid that is fine enough."""
+        """Return True if the losses of all events fit a grid that is fine enough."""
         return sum(self._counts.values()) <= _MOST_COMPOSED
 
     def _failure(self) -> float:

@@ -16,7 +16,7 @@ __all__ = ["PrivacyEvent", "has_profile"]
 
 
 def has_profile(event: PrivacyEvent) -> bool:
-    """Whether its delta is known at every epsilon, and so at any."""
+    """Return True if its delta is known at every epsilon, and so at any."""
     return event.delta(np.array([math.e])) is not None
 
 
@@ -30,7 +30,7 @@ class PrivacyEvent:
     __slots__ = ()
 
     def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:
-        """What it consists of, and how often."""
+        """Return its parts, each with its count."""
         return ((self, 1),)
 
     def failure(self) -> float:

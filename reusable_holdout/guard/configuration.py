@@ -180,7 +180,7 @@ _FORMS: dict[str, Callable[[Configuration], bool]] = {
 
 
 def _fits_exam(configuration: Configuration) -> bool:
-    """Whether there is an exam where the plan has one; rows without a weight are none of a plan's."""
+    """Return True if there is an exam where the plan has one; rows without a weight are none of a plan's."""
     return "weights" in configuration.metric or (configuration.exam > 0) == bool(configuration.plan["exam"])
 
 

@@ -53,7 +53,7 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
 
 
 def tells(counts: Counts | None) -> bool:
-    """Whether class counts, or sizes of groups, were told when a guard was made."""
+    """Return True if class counts, or sizes of groups, were told when a guard was made."""
     return counts is not None and counts.place is not None
 
 

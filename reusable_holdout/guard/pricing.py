@@ -118,7 +118,7 @@ def plan_numbers(
     estimate: float | None = None,
     spread: float | None = None,
 ) -> dict[str, Any]:
-    """What a plan needs to know of a metric and its rows."""
+    """Facts of a metric and its rows that a plan needs."""
     if counts is not None and counts.place is None:
         return class_counts.numbers_of_ratio(bound, counts, estimate, spread)
     return {

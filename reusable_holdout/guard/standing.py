@@ -70,7 +70,7 @@ def looked_through(
 
 
 def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *, may_tell: bool) -> Kept:
-    """What is kept of a wish in a ledger that is new, where counts are told now, or has a configuration.
+    """The part of a wish that is kept in a ledger that is new, where counts are told now, or has a configuration.
 
     Where they were told by the same guess they are known; by another one they are not told again.
     """

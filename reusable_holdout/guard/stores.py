@@ -257,14 +257,14 @@ def _has_more(ledger: Ledger, before: int) -> bool:
 
 
 def _registry_of(ledger: Ledger) -> Registry | InMemory | None:
-    """What knows of budgets beside a ledger; None if it is off, or cannot be used."""
+    """Return the registry of budgets beside a ledger; None if it is off, or cannot be used."""
     if ledger.url is not None:
         return _of_user(may_be_new=True)
     return None if registries.InMemory.is_off() else registries.InMemory(cast("MemoryLedger", ledger))
 
 
 def _of_user(*, may_be_new: bool) -> Registry | None:
-    """What knows of budgets on disk; None if it is off, or cannot be used."""
+    """Return the registry of budgets on disk; None if it is off, or cannot be used."""
     try:
         return registries.Registry.of_user(may_be_new=may_be_new)
     except LedgerError as error:

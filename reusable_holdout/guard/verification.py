@@ -301,7 +301,7 @@ def _content_problems(
 
 
 def _column_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
-    """What a column may not hold, whatever the others do."""
+    """Values that a column may not hold, whatever the others do."""
     lower, upper = kind.certificate.lower, kind.certificate.upper
     if not (lower <= row.value <= upper and lower <= row.prior <= upper):
         yield f"query {row.query}: prior or value is out of bounds"

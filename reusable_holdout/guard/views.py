@@ -48,7 +48,7 @@ class Counts:
     theory: int
 
     def of(self, theory: object) -> bool:
-        """Whether a guard can have written them by this edition of the theory."""
+        """Return True if a guard can have written them by this edition of the theory."""
         shares = self.prevalence
         return (
             (type(self.theory), self.theory) == (int, theory)

@@ -44,7 +44,7 @@ class MemoryLedger:
 
     @property
     def beside(self) -> dict[Any, Any]:
-        """What its guard keeps beside it, as the key lies in a file beside a ledger on the disk."""
+        """Return facts that its guard keeps beside it, as the key lies in a file beside a ledger on the disk."""
         return self._book.beside
 
     def keep_key(self, found: tuple[bytes, Path | None], *, stated: bool) -> tuple[bytes, Path | None]:

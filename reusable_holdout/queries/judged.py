@@ -35,7 +35,7 @@ class Judge(ABC):
     """How the scores of a row's repeats become one; the metric is the mean of these over rows."""
 
     every_row = False
-    """Whether it needs all rows, each as a draw of its own: then there are no slices or groups."""
+    """Return True if it needs all rows, each as a draw of its own: then there are no slices or groups."""
 
     @property
     def likely_spread(self) -> float | None:

@@ -1,4 +1,4 @@
-"""What others packed, unpacked with bounds: members of a zip archive, and CSV.
+"""Packed files of others, unpacked with bounds: members of a zip archive, and CSV.
 
 Zstandard, too, which Python 3.13 does not know.
 """

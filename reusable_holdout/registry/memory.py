@@ -61,7 +61,7 @@ class InMemory:
 
     @staticmethod
     def is_off() -> bool:
-        """Whether the environment says that no budget is remembered, as simulations need."""
+        """Return True if the environment says that no budget is remembered, as simulations need."""
         return os.environ.get(VARIABLE) == "off"
 
     def sketcher(self) -> Sketcher:

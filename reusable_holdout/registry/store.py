@@ -194,7 +194,7 @@ class Registry:
         ]
 
     def has_told(self) -> bool:
-        """Whether class counts or sizes of groups were told of any rows."""
+        """Return True if class counts or sizes of groups were told of any rows."""
         with self.connected() as connection:
             return connection.execute("SELECT 1 FROM told LIMIT 1").fetchone() is not None
 

@@ -65,7 +65,7 @@ class Problem(Exception):  # noqa: N818 - it is the answer to a request, not alw
 
 
 class Rates:
-    """How often each of many may ask: each has a bucket that refills steadily.
+    """Rate limits of many askers: each has a bucket that refills steadily.
 
     They are of this process alone: with several workers the limit is that many times as high. Those asked least
     recently are forgotten, so memory is bounded.

@@ -25,7 +25,7 @@ MISTAKE = (
     "the exam's rows at every question, so a model that fails could tell its score on them; do not rely on a final of "
     "it; its other answers hold"
 )
-"""What was wrong with the certificate, for whoever reads such a ledger."""
+"""The mistake in the certificate, for readers of such a ledger."""
 
 _APART = "; apart"  # the two intervals do not meet: the answer is all that lies between their ends
 _NONE = "none"

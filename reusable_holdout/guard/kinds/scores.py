@@ -1,4 +1,4 @@
-"""What is measured of the questions of a batch, some of which may have failed."""
+"""Scores of the questions of a batch, some of which may have failed."""
 
 from __future__ import annotations
 

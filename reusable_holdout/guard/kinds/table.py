@@ -141,7 +141,7 @@ def _close(stored: object, derived: object) -> bool:
 
 
 def _may_be_told(plan: Plan, certificate: Certificate) -> bool:
-    """Whether a plan keeps its tolerance up to the last charge, though so much is told beside.
+    """Return True if a plan keeps its tolerance up to the last charge, though so much is told beside.
 
     By nothing that a later version may plan by.
     """
