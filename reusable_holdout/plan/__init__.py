@@ -1,19 +1,16 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.deferred import names_on_first_use
 from reusable_holdout.plan.numbers import MechanismChoice, choice, round_up, whole
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.stated import SharedBudget, same_wish
 from reusable_holdout.plan.wish import ALLOWANCE
 
-__getattr__, __dir__ = names_on_first_use(__name__, {".renewal": ["renewed"]})
 __all__ = [
     "ALLOWANCE",
     "MechanismChoice",
     "Plan",
     "SharedBudget",
     "choice",
-    "renewed",
     "round_up",
     "same_wish",
     "whole",
