@@ -5,7 +5,7 @@ Run: python examples/accounting_tightness.py (some ten seconds)
 
 from __future__ import annotations
 
-from reusable_holdout.accounting import (
+from reusable_holdout.mechanisms.accounting import (
     BoundedRangeEvent,
     GaussianEvent,
     PrivacyAccountant,

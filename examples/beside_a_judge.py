@@ -17,19 +17,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.queries import judge_power, score, score_with_judge
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import JudgePower
+from reusable_holdout.metrics import JudgePower, judge_power, score, score_with_judge
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

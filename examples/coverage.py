@@ -28,20 +28,17 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from asking.ways import EXPECTED, WAYS
-from joblib import Parallel, delayed
-from scipy.stats import beta, binom
-from tqdm import tqdm
-
-from reusable_holdout import ReusableHoldout
-from reusable_holdout.attacks import (
+from asking.ways import EXPECTED, WAYS, Way
+from attacks import (
+    AttackResult,
     PlainHoldout,
     SearchProblem,
     boosting_attack,
@@ -53,15 +50,13 @@ from reusable_holdout.attacks import (
     log_loss_attack,
     threshold_probing_attack,
 )
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.stats import beta, binom
+from tqdm import tqdm
+
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from asking.ways import Way
-    from numpy.typing import NDArray
-
-    from reusable_holdout.attacks import AttackResult
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

@@ -18,7 +18,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, cross_validate, train_test_split
 from sklearn.svm import SVC
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

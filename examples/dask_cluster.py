@@ -25,8 +25,9 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import ParameterSampler, cross_val_score, train_test_split
 
-from reusable_holdout import Halted, ReusableHoldout
-from reusable_holdout.datasets import load_adult
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.errors import Halted
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -15,16 +15,14 @@ Visitors are drawn at random; the pages' numbers of visits follow Zipf's law.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reusable_holdout.accounting import optimal_epsilon_each
 from reusable_holdout.mechanisms import DistinctSketch, TargetCharging, TargetInteraction
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.mechanisms.accounting import optimal_epsilon_each
 
 PEOPLE = 1_000_000
 REGISTERS = 256

@@ -16,21 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reusable_holdout.accounting import (
-    boundary_wrapped_epsilon,
-    differing_runs_q,
-    not_prior_q,
-    subsampled_epsilon,
-)
 from reusable_holdout.mechanisms import (
     AboveThreshold,
     DistinctSketch,
     IndividualCharging,
-    KeyedNoise,
     MixedInteraction,
     NumericSparse,
     Sparse,
-    SparseVector,
     StandardSVT,
     TargetCharging,
     TargetInteraction,
@@ -41,9 +33,7 @@ from reusable_holdout.mechanisms import (
     exponential_weights,
     exponential_weights_or_low,
     gaussian_mechanism,
-    key_from_seed,
     laplace_mechanism,
-    new_key,
     noisy_top_k_gaps,
     one_shot_top_k,
     permute_and_flip,
@@ -52,6 +42,13 @@ from reusable_holdout.mechanisms import (
     standard_svt_scales,
     synthetic_data,
 )
+from reusable_holdout.mechanisms.accounting import (
+    boundary_wrapped_epsilon,
+    differing_runs_q,
+    not_prior_q,
+    subsampled_epsilon,
+)
+from reusable_holdout.noise import KeyedNoise, SparseVector, key_from_seed, new_key
 
 Say = Callable[[np.ndarray, int | None], Any]
 EPSILON, DELTA = 1.0, 1e-6

@@ -13,11 +13,31 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pandas as pd
+from alternatives import (
+    bassily_error,
+    expected_error,
+    fixed_queries_half_width,
+    naive_union_half_width,
+    transfer_error,
+    transfer_failure,
+)
 
-from reusable_holdout.accounting import (
+from reusable_holdout.certainty import ConfidenceBound
+from reusable_holdout.mechanisms import (
+    AboveThreshold,
+    NumericSparse,
+    Sparse,
+    exponential_accuracy,
+    laplace_accuracy,
+    standard_svt_scales,
+    synthetic_accuracy,
+    synthetic_size,
+)
+from reusable_holdout.mechanisms.accounting import (
     advanced_composition,
     basic_composition,
     between_thresholds_q,
@@ -34,29 +54,7 @@ from reusable_holdout.accounting import (
     subsampled_epsilon,
     target_charging,
 )
-from reusable_holdout.mechanisms import (
-    AboveThreshold,
-    NumericSparse,
-    Sparse,
-    exponential_accuracy,
-    laplace_accuracy,
-    optimal_ratio,
-    standard_svt_scales,
-    synthetic_accuracy,
-    synthetic_size,
-)
-from reusable_holdout.validity import ConfidenceBound
-from reusable_holdout.validity.alternatives import (
-    bassily_error,
-    expected_error,
-    fixed_queries_half_width,
-    naive_union_half_width,
-    transfer_error,
-    transfer_failure,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from reusable_holdout.noise import optimal_ratio
 
 EPSILON, BETA, DELTA = 0.5, 0.05, 1e-6
 CHARGES, QUERIES, ROWS = 10, 1_000, 10_000

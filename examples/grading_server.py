@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import argparse
 import io
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import uvicorn
 from fastapi import FastAPI, UploadFile
+from numpy.typing import NDArray
+from reusable_holdout_box import RemoteHoldout
 
-from reusable_holdout import Halted, RemoteHoldout
-from reusable_holdout.errors import HoldoutError, InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.errors import Halted, HoldoutError, InputError
 
 MOST_BYTES = 200 * 2**20
 

@@ -29,22 +29,20 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from reusable_holdout_sklearn import GuardedSearchCV
-from searches.candidates import fit, load, propose, split
+from searches.candidates import Fitted, Rows, Split, fit, load, propose, split
 from searches.judges import exact_interval
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from tqdm import tqdm
 
-from reusable_holdout import Halted, InputError, ReusableHoldout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from searches.candidates import Fitted, Rows, Split
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

@@ -31,23 +31,22 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from reusable_holdout_sklearn import GuardedSearchCV
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.tree import DecisionTreeClassifier
 from tqdm import tqdm
 
-from reusable_holdout import Halted, ReusableHoldout
-from reusable_holdout.datasets import load_adult
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.errors import Halted
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

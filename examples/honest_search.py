@@ -41,23 +41,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from searches.candidates import fit, load, propose, split
-from searches.judges import JUDGES, BudgetSpent, exact_interval
+from numpy.typing import NDArray
+from searches.candidates import Fitted, Rows, Split, fit, load, propose, split
+from searches.judges import JUDGES, BudgetSpent, Judge, Told, exact_interval
 from tqdm import tqdm
 
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-    from searches.candidates import Fitted, Rows, Split
-    from searches.judges import Judge, Told
 
 DOUBT = 0.01  # of the fresh rows' own intervals, for all questions of a split together
 

@@ -25,24 +25,19 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from tqdm import tqdm
 
-from reusable_holdout import Plan, ReusableHoldout
+from reusable_holdout import Answer, Plan, ReusableHoldout
 from reusable_holdout.errors import Halted, PlanError
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Answer
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

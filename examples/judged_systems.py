@@ -23,17 +23,15 @@ from __future__ import annotations
 import argparse
 import os
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from scipy.stats import beta
 
 from reusable_holdout import ReusableHoldout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

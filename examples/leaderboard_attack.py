@@ -18,26 +18,21 @@ import functools
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from attacks import AttackResult, GuardLike, PlainHoldout, boosting_attack, coin_truth, flip_attack
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.attacks import PlainHoldout, boosting_attack, coin_truth, flip_attack
 from reusable_holdout.plotting import INK, pyplot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.attacks import AttackResult, GuardLike
-
-    Board = Callable[[NDArray[np.uint8], int, int], GuardLike]
+Board = Callable[[NDArray[np.uint8], int, int], GuardLike]
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

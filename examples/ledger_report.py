@@ -11,15 +11,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main as command
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

@@ -20,22 +20,19 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from mlflow import MlflowClient
+from numpy.typing import NDArray
 from reusable_holdout_mlflow import best_run, track
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, ReusableHoldout
-from reusable_holdout.datasets import load_adult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

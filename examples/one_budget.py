@@ -17,19 +17,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from scipy.stats import beta
 
-from reusable_holdout import Halted, ReusableHoldout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Answer
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

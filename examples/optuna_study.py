@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import optuna
+from numpy.typing import NDArray
 from reusable_holdout_optuna import GuardedStudy
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
@@ -30,7 +31,6 @@ from reusable_holdout.plotting import INK, pyplot
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 STUDIES = {"folds, then copies": False, "copies, then folds": True}
 TRAIN, HOLDOUT = 120, 1_200

@@ -14,20 +14,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn import datasets
 
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.guard.row_sets import ANALYSTS, OWNERS, RowSet, by_chance, row_hashes, rows_of_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 PLANTED = (1, 5, 20, 100)
 COARSE = ["workclass", "education", "marital_status", "occupation", "sex", "hours_per_week"]

@@ -32,7 +32,7 @@ import pandas as pd
 from teachers.voting import SETTINGS, Votes, predictions, vote
 from teachers.ways import DELTA, LOW, Run, by_agreement, by_agreement_or_low, by_student, plainly
 
-from reusable_holdout.accounting import bounded_range_composition
+from reusable_holdout.mechanisms.accounting import bounded_range_composition
 from reusable_holdout.plotting import INK, pyplot
 
 STYLES = {"(i)": "-", "(ii)": "--", "(iii)": ":"}

@@ -18,22 +18,20 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from how_long_it_lasts import Mistakes
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from scipy.stats import beta
 from tqdm import tqdm
 
-from reusable_holdout import Halted, ReusableHoldout
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

@@ -20,22 +20,20 @@ import argparse
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 from tqdm import tqdm
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.errors import Halted
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

@@ -18,15 +18,13 @@ from __future__ import annotations
 import argparse
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reusable_holdout.mechanisms import DiscreteLaplace, standard_svt_scales
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.mechanisms import standard_svt_scales
+from reusable_holdout.noise import DiscreteLaplace
 
 STEPS = 8  # per sensitivity
 REACH = 60  # threshold scales

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from reusable_holdout import Plan, ReusableHoldout, verify
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.datasets import load_adult
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

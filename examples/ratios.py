@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.queries import resolve_metric
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.metrics import resolve_metric
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.datasets import load_adult
 
 VERSIONS = {
     "v1": DecisionTreeClassifier(max_depth=4, random_state=0),

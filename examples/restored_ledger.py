@@ -19,14 +19,13 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout import Halted, ReusableHoldout, RolledBackError, verify
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, RolledBackError
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

@@ -23,24 +23,20 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom, norm
 
 from reusable_holdout import Plan
-from reusable_holdout.validity import (
+from reusable_holdout.certainty import (
     THEORY,
     ConfidenceBound,
     TranscriptCode,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 ROWS, QUERIES, BETA = 10_000, 1_000, 0.05
 SD = math.sqrt(ROWS) / 2.0  # of how many coins come up

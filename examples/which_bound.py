@@ -30,17 +30,17 @@ import math
 from pathlib import Path
 
 import pandas as pd
+from alternatives.gaussian_width import gaussian_width
+from alternatives.hoeffding_widths import (
+    hoeffding_splitting_half_width,
+    rounded_answers_half_width,
+)
 from scipy.stats import binom, norm
 from tqdm import tqdm
 
 from reusable_holdout import Plan
+from reusable_holdout.certainty import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.plotting import INK, pyplot
-from reusable_holdout.validity import fixed_queries_half_width, sample_splitting_half_width
-from reusable_holdout.validity.alternatives.gaussian_width import gaussian_width
-from reusable_holdout.validity.alternatives.hoeffding_widths import (
-    hoeffding_splitting_half_width,
-    rounded_answers_half_width,
-)
 
 BETA = 0.05
 ROWS = [10**3, 10**4, 10**5, 10**6]

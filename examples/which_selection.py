@@ -17,8 +17,8 @@ import pandas as pd
 from frequent_items.error_rates import false_negative_rate
 from frequent_items.item_counts import BUILT_IN
 
-from reusable_holdout.accounting import Repetitions, one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms import compare_selections, select_top
+from reusable_holdout.mechanisms.accounting import Repetitions, one_shot_top_k_epsilon_each
 
 CANDIDATES = 1000
 SIZES = (1, 3, 10, 30, 100, 300)

@@ -25,15 +25,13 @@ from __future__ import annotations
 import argparse
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reusable_holdout.mechanisms import DiscreteLaplace
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.noise import DiscreteLaplace
 
 STEPS = 8  # per sensitivity
 REACH = 80  # threshold scales

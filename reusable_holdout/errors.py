@@ -31,13 +31,11 @@ values, and no error charges anything.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import pandas as pd
+from reusable_holdout.deferred import pandas as pd
 
 __all__ = [
     "BudgetError",

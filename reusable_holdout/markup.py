@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from reusable_holdout.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["escape", "facts_table"]
 

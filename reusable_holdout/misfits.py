@@ -6,12 +6,10 @@ No value is ever quoted, only names: an argument may be the holdout.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from reusable_holdout.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["closest", "misfit"]
 

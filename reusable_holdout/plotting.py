@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError, of_extra
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
 
 __all__ = ["INK", "plot_history", "pyplot", "save_picture"]
 

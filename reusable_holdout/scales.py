@@ -6,10 +6,8 @@ All in percent of a drawing's width or height, so that it is drawn by SVG attrib
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 __all__ = ["Bar", "Scale", "Tick", "decimals_of", "scale_of"]
 

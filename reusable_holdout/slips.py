@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
-from reusable_holdout.deferred import modules_on_first_use
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout import misfits
-else:  # of calls that do not fit
-    (misfits,) = modules_on_first_use(__package__, "misfits")
+from reusable_holdout import misfits
 
 __all__ = ["checked_call", "percentage"]
 

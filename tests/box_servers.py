@@ -32,9 +32,9 @@ __all__ = [
 
 OWNER, AGENT, STRANGER = 64_101, 64_102, 64_103  # numbers alone: no such user is made
 BOX = (
-    "reusable_holdout/box",
-    "reusable_holdout/remote.py",
-    "reusable_holdout/cli/boxes.py",
+    "integrations/reusable_holdout_box",
+    "integrations/reusable_holdout_box/remote.py",
+    "integrations/reusable_holdout_box/command.py",
     "tests/box_servers.py",
 )
 """What tests that start other users' processes are about: see tests/long_tests.py."""
@@ -46,10 +46,10 @@ _PATIENCE_SECONDS = 60
 @contextlib.contextmanager
 def answering(folder: Path, **settings: Any) -> Iterator[str]:
     """Address of a box that a thread of this process answers for."""
-    from reusable_holdout.box.desk import Desk
-    from reusable_holdout.box.door import opened_door
-    from reusable_holdout.box.folder import open_box, socket_of
-    from reusable_holdout.box.server import Limits, Server
+    from reusable_holdout_box.desk import Desk
+    from reusable_holdout_box.door import opened_door
+    from reusable_holdout_box.folder import open_box, socket_of
+    from reusable_holdout_box.server import Limits, Server
 
     limits = Limits(**{"most_bytes": 1 << 20, **settings})
     box = open_box(folder)
@@ -73,7 +73,7 @@ def interpreter() -> str | None:
     """Python that another user can run, with this one's libraries; None if there is none."""
     for one in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")):
         # from a shell, as the agent's own programs will run it
-        program = f"{one} -c 'import reusable_holdout.box, sqlalchemy'"
+        program = f"{one} -c 'import reusable_holdout_box, sqlalchemy'"
         command = [*_setpriv(OWNER), "sh", "-c", program]
         if (
             one

@@ -4,7 +4,7 @@ A fixed-seed statistical test draws the same numbers on every run, so it can onl
 The same holds of an exact audit, which draws nothing at all. Such tests, where they take long, name the rooms that they
 are about::
 
-    @pytest.mark.long("reusable_holdout/validity", "reusable_holdout/mechanisms")
+    @pytest.mark.long("reusable_holdout/certainty", "reusable_holdout/mechanisms")
 
 or `GUARD` and the like, which are the rooms with all that they are built on.
 
@@ -52,12 +52,13 @@ _ALONE = (
 )  # no test's outcome depends on them
 _SOURCE = ("reusable_holdout/", "integrations/", "examples/", "tests/")
 
-ACCOUNTING = ("reusable_holdout/errors.py", "reusable_holdout/accounting")
-MECHANISMS = (*ACCOUNTING, "reusable_holdout/mechanisms")
-QUERIES = (*ACCOUNTING, "reusable_holdout/queries")
-VALIDITY = (*MECHANISMS, *QUERIES, "reusable_holdout/validity")
+NOISE = ("reusable_holdout/errors.py", "reusable_holdout/noise")
+MECHANISMS = (*NOISE, "reusable_holdout/mechanisms")
+ACCOUNTING = (*NOISE, "reusable_holdout/mechanisms/accounting")
+QUERIES = ("reusable_holdout/errors.py", "reusable_holdout/metrics")
+VALIDITY = (*NOISE, *QUERIES, "reusable_holdout/certainty")
 PLAN = (*VALIDITY, "reusable_holdout/plan")
-LEDGER = (*MECHANISMS, "reusable_holdout/ledger")
+LEDGER = (*NOISE, "reusable_holdout/ledger")
 GUARD = (*PLAN, *LEDGER, "reusable_holdout/guard")
 
 

@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from reusable_holdout import Halted, Plan, ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.cli import main
+from reusable_holdout.errors import Halted
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reusable_holdout import accounting, mechanisms
+from reusable_holdout import mechanisms
+from reusable_holdout.mechanisms import accounting
 
 _ROOT = Path(__file__).parent.parent
 _PAGE = (_ROOT / "docs" / "mechanisms-and-seeds.md").read_text()

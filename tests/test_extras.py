@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reusable_holdout import MissingExtraError
+from reusable_holdout.errors import MissingExtraError
 
 _ROOT = Path(__file__).parent.parent
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
@@ -54,9 +54,9 @@ _NEEDED = {  # what others here import comes first
     ),
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
-    "mcp": ("mcp", "import reusable_holdout_mcp"),
+    "mcp": ("mcp", "import reusable_holdout_box.mcp"),
     "optuna": ("optuna", "import reusable_holdout_optuna"),
-    "inspect_ai": ("inspect", "import reusable_holdout_inspect"),
+    "inspect_ai": ("inspect", "import reusable_holdout_evals.inspect"),
     "lightgbm": (
         "callbacks",
         "from reusable_holdout_callbacks import LightGBMCallback; LightGBMCallback(None)",
@@ -64,7 +64,7 @@ _NEEDED = {  # what others here import comes first
     "xgboost": ("callbacks", "from reusable_holdout_callbacks import XGBoostCallback"),
     "psycopg": (
         "postgresql",
-        "from reusable_holdout.ledger import SqlLedger; SqlLedger('postgresql+psycopg://nobody@127.0.0.1:1/none')",
+        "from reusable_holdout.ledger.storage import SqlLedger; SqlLedger('postgresql+psycopg://nobody@127.0.0.1:1/none')",
     ),
     "pyarrow": (
         "large",
@@ -146,7 +146,7 @@ def test_a_gates_parquet_files_name_the_extra(tmp_path):
     program = (
         "open('labels.parquet', 'w').close()\n"
         "from pathlib import Path\n"
-        "from reusable_holdout.release_gate.files import read_labels\n"
+        "from reusable_holdout_evals.gate.files import read_labels\n"
         "read_labels(Path('labels.parquet'), id_column=None)"
     )
     done = _without(["pyarrow", "fastparquet"], program, tmp_path)

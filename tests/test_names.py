@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from reusable_holdout_evals import read_inspect, read_scores
 
-from reusable_holdout import InputError, ReusableHoldout, read_inspect, read_scores
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main
-from reusable_holdout.errors import Refused, printable
+from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
 
 TRICKS = {

@@ -26,7 +26,7 @@ _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
 _BOARD = "http://127.0.0.1:8000"
 _LONG = {  # pages of which most of the time is a library's, and what of ours they are about
-    "docs/inspect.md": "integrations/reusable_holdout_inspect",
+    "docs/inspect.md": "integrations/reusable_holdout_evals/inspect",
     "docs/mlflow.md": "integrations/reusable_holdout_mlflow",
     "docs/optuna.md": "integrations/reusable_holdout_optuna",
 }

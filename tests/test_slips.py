@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
+from reusable_holdout_box import BoxHoldout, RemoteHoldout
 from reusable_holdout_callbacks import KerasCallback, LightGBMCallback, LightningCallback, XGBoostCallback
 from reusable_holdout_leaderboard import BoardHoldout
 from reusable_holdout_mlflow import best_run, register_certified, register_holdout, sync, track
@@ -22,8 +23,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import InputError, Plan, PlanError, RemoteHoldout, ReusableHoldout, verify
-from reusable_holdout.box import BoxHoldout
+from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.guard import released
 from reusable_holdout.misfits import closest, misfit
 from reusable_holdout.slips import checked_call

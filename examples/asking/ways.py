@@ -7,19 +7,15 @@ every interval that was released holds. Another way to ask is another entry of `
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+from attacks import AttackResult, GuardLike
+from numpy.typing import NDArray
 
-from reusable_holdout import Halted, InputError, PlanError, ReusableHoldout
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Answer
-    from reusable_holdout.attacks import AttackResult, GuardLike
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import Halted, InputError, PlanError
 
 __all__ = ["WAYS", "Checks", "Mixed", "Way"]
 

@@ -34,7 +34,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import numpy as np
@@ -47,10 +47,9 @@ from reusable_holdout_leaderboard.files.decoder import Decoder
 from reusable_holdout_leaderboard.settings import Settings
 
 sys.path.append(str(Path(__file__).parent.parent / "leaderboard"))
-from served import Served, served
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from served import Served, served
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

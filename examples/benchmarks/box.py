@@ -19,18 +19,15 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from reusable_holdout_box import NoWallWarning, RemoteHoldout, make_box
 
-from reusable_holdout import RemoteHoldout, ReusableHoldout
-from reusable_holdout.box import NoWallWarning, make_box
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+from reusable_holdout import ReusableHoldout
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 warnings.simplefilter("ignore", NoWallWarning)  # it measures time: one user does

@@ -15,20 +15,19 @@ import sqlite3
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from operator import truediv
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.ledger import Row, SqlLedger
-from reusable_holdout.queries import resolve_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.ledger import Row
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.metrics import resolve_metric
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

@@ -17,18 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout import ParquetRows, ReusableHoldout
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
 
 _ROWS = 100_000_000
 _ROUNDS = 5

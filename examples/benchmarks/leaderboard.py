@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -41,13 +41,12 @@ from reusable_holdout import verify
 
 sys.path.append(str(Path(__file__).parent.parent.parent / "tests"))
 sys.path.append(str(Path(__file__).parent.parent / "leaderboard"))
+from collections.abc import Iterator, Sequence
+
 from served import Served, served
 from servers import new_database, postgresql, why_no_postgresql
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Client = subprocess.Popen[str]
+Client = subprocess.Popen[str]
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

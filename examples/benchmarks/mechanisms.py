@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import shake_256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,7 @@ from reusable_holdout.mechanisms import (
     AboveThreshold,
     ConditionalStream,
     DiscreteExponential,
-    DiscreteLaplace,
     GaussianSVT,
-    KeyedNoise,
     NumericSparse,
     RoundedNormal,
     Sparse,
@@ -31,7 +30,6 @@ from reusable_holdout.mechanisms import (
     TargetCharging,
     exponential_mechanism,
     exponential_top,
-    key_from_seed,
     laplace_mechanism,
     one_shot_top_k,
     permute_and_flip,
@@ -39,12 +37,9 @@ from reusable_holdout.mechanisms import (
     retraversal,
 )
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
-    from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream
+from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
+from reusable_holdout.noise.keyed import NoiseLaw
 
 _MANY = 10_000
 _SINGLE = 300

@@ -16,11 +16,13 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import optuna
+from numpy.typing import NDArray
 from reusable_holdout_optuna import GuardedStudy
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.base import clone
@@ -29,11 +31,6 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_val_score
 from threadpoolctl import threadpool_limits
 
 from reusable_holdout import ReusableHoldout
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

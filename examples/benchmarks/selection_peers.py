@@ -22,7 +22,7 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,16 +31,13 @@ from reusable_holdout.mechanisms import compare_selections, select_top
 
 sys.path.append(str(Path(__file__).parent.parent))
 
+from collections.abc import Callable
+
 from frequent_items.error_rates import false_negative_rate
-from frequent_items.item_counts import BUILT_IN, from_file
+from frequent_items.item_counts import BUILT_IN, ItemCounts, from_file
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from frequent_items.item_counts import ItemCounts
-    from numpy.typing import NDArray
-
-    Select = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
+Select = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
 
 SIZES = (10, 25, 50, 100, 200, 300)
 WAYS = (

@@ -23,19 +23,18 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from reusable_holdout import ReusableHoldout, verify
 
 sys.path.append(str(Path(__file__).parent.parent.parent / "tests"))
+from collections.abc import Iterator
+
 from servers import new_database, postgresql, why_no_postgresql
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Worker = subprocess.Popen[str]
+Worker = subprocess.Popen[str]
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

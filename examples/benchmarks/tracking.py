@@ -19,8 +19,9 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from mlflow import MlflowClient
@@ -29,10 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Ask = Callable[[ReusableHoldout, int], object]
+Ask = Callable[[ReusableHoldout, int], object]
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

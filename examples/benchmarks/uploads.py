@@ -21,19 +21,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import psutil
 from board_door import MEGABYTE, PATIENCE_SECONDS, make_board, memory
 
 sys.path.append(str(Path(__file__).parent.parent / "leaderboard"))
-from served import served
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from served import Served
+from served import Served, served
 
 CONNECTIONS, LARGEST, MOST = 90, 16 * MEGABYTE, 50
 PATHS = ("submit", "login", "join", "organise/files", "organise/login", "organise/rules")

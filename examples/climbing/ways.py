@@ -6,20 +6,17 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from reusable_holdout_box import NoWallWarning, RemoteHoldout
 
-from reusable_holdout import Halted, RemoteHoldout
-from reusable_holdout.box import NoWallWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from climbing.worlds import World
+from climbing.worlds import World
+from reusable_holdout.errors import Halted
 
 __all__ = ["WAYS", "Climb"]
 

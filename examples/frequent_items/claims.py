@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
 Verdict = Literal["holds", "fails", "undecided"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,8 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from frequent_items.error_rates import false_negative_rate, missed_score, score_error_rate
+from frequent_items.item_counts import ItemCounts
 from frequent_items.methods import methods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from frequent_items.item_counts import ItemCounts
 
 COLUMNS = ["data", "run", "c", "setting", "method", "ser", "fnr", "missed", "selected"]
 

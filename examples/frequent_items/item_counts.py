@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reusable_holdout.datasets import load_adult
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
+from reusable_holdout.demo.datasets import load_adult
 
 ZIPF_ITEMS, ZIPF_RECORDS = 10_000, 1_000_000
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.mechanisms import KeyedNoise, Sparse, StandardSVT, key_from_seed, retraversal
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms import Sparse, StandardSVT, retraversal
 from reusable_holdout.mechanisms.selection.exponential import exponential_top
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.noise import KeyedNoise, key_from_seed
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 EPSILON, DELTA = 0.1, 1e-6
 _BLOCK = 500  # queries asked at once

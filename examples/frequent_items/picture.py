@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frequent_items.claims import BEST
 from reusable_holdout.plotting import pyplot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 # Okabe and Ito's colours, told apart by the colour-blind; retraversal is one family, so one hue from light to dark.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reusable_holdout.datasets import load_adult
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.demo.datasets import load_adult
 
 
 class Rows(NamedTuple):

@@ -16,9 +16,10 @@ import argparse
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from itertools import pairwise, permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +27,7 @@ import pyarrow.parquet as pq
 from reusable_holdout_leaderboard import Competition, Rules
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.validity import lead_nats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.certainty import lead_nats
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

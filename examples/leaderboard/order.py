@@ -14,18 +14,15 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from neighbours import Board, Sent
+from reusable_holdout_leaderboard.store.records import Standing
 from scipy.stats import spearmanr
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout_leaderboard.store.records import Standing
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from replay import Outcome
+from teams import Team
 
 from reusable_holdout.plotting import INK, pyplot
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from typing import Any
-
-    from replay import Outcome
-    from teams import Team
 
 _MARKS = {"honest": "o", "lucky": "D", "attack": "X"}
 _INKS = {"honest": INK["answer"], "lucky": INK["prior"], "attack": INK["charge"]}

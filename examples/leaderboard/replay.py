@@ -20,22 +20,19 @@ import argparse
 import math
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from attacks import PlainHoldout
 from incomes import FULL, QUICK, Rows, Sizes, incomes
 from picture import draw
 from reusable_holdout_leaderboard import Competition, RemoteHoldout, Rules
 from served import read, served
 from teams import Game, Team, chance_teams, class_teams
-
-from reusable_holdout.attacks import PlainHoldout
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CLIP = 0.05  # of the log loss: it bounds what one row can do
 CLASSES, CHANCES = "zero-one loss", "log loss"

@@ -7,14 +7,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reusable_holdout_leaderboard.client.connection import Connection
 from reusable_holdout_leaderboard.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SERVE = """
 import sys

@@ -5,30 +5,25 @@ Each plays on any board that answers like a guard: the served one, or one that t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from attacks import AttackResult, GuardLike, boosting_attack, flip_attack, log_loss_attack
+from incomes import Incomes, Rows, Sizes
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted
-from reusable_holdout.attacks import boosting_attack, flip_attack, log_loss_attack
+from reusable_holdout import Metric
+from reusable_holdout.errors import Halted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from incomes import Incomes, Rows, Sizes
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Metric
-    from reusable_holdout.attacks import AttackResult, GuardLike
-
-    Scores = NDArray[np.float64]
+Scores = NDArray[np.float64]
 
 NAN = float("nan")
 

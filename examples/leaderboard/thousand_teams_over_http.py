@@ -17,7 +17,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
@@ -25,11 +25,10 @@ import psutil
 from reusable_holdout_leaderboard import Competition, Rules
 
 sys.path.append(str(Path(__file__).parent))
+from collections.abc import Iterator, Sequence
+
 from served import Served, served
 from thousand_teams import BOARDS, FULL, HEAD, OFF, Board, Season, Sent, Size, Told, play, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 

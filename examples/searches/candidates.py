@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -22,10 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.datasets import load_adult
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.base import BaseEstimator
 
 __all__ = ["Fitted", "Rows", "Split", "fit", "load", "propose", "split"]

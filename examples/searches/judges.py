@@ -8,19 +8,16 @@ is judged later on the fresh rows.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import beta as beta_law
 
 from reusable_holdout import ReusableHoldout
+from searches.candidates import Split
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from searches.candidates import Split
-
-    Rule = NDArray[np.int8]
+Rule = NDArray[np.int8]
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

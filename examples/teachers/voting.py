@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
@@ -14,10 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from reusable_holdout.datasets import load_adult
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from reusable_holdout.demo.datasets import load_adult
 
 COMPONENTS = 20
 

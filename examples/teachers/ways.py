@@ -6,16 +6,12 @@ and (ii), a label that the student did not predict in (iii), every label in the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.accounting import (
-    boundary_q,
-    boundary_wrapped_epsilon,
-    bounded_range_epsilon_each,
-    not_prior_q,
-)
 from reusable_holdout.mechanisms import (
     TargetInteraction,
     boundary_wrapper,
@@ -23,12 +19,13 @@ from reusable_holdout.mechanisms import (
     exponential_weights,
     exponential_weights_or_low,
 )
+from reusable_holdout.mechanisms.accounting import (
+    boundary_q,
+    boundary_wrapped_epsilon,
+    bounded_range_epsilon_each,
+    not_prior_q,
+)
 from teachers.voting import predictions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 DELTA = 1e-6
 BOUNDARY, LOW = -1, -2

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.rounds import OnHalt, Rounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["BoosterModel", "BoosterRounds", "classes_of"]
 

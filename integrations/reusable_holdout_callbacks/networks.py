@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.rounds import OnHalt, Rounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["NetworkRounds", "Predicted"]
 

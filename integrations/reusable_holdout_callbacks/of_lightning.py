@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_callbacks.bases import base_class
 from reusable_holdout_callbacks.networks import NetworkRounds, Predicted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["LightningCallback"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import check_is_guard
-
-if TYPE_CHECKING:
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout.guard import Answer
+from reusable_holdout.guard import Answer, check_is_guard
 
 __all__ = ["OnHalt", "RoundAnswer", "Rounds"]
 

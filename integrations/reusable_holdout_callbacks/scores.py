@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reusable_holdout.queries import Metric
+from reusable_holdout.metrics import Metric
 
 __all__ = ["LIGHTGBM_SCORES", "XGBOOST_SCORES", "Score", "prior_of"]
 

@@ -16,6 +16,8 @@ with of_extra("leaderboard", "a leaderboard"):
     import jinja2  # noqa: F401
     import markdown_it  # noqa: F401
 
+from collections.abc import AsyncIterator
+
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -32,8 +34,6 @@ from reusable_holdout_leaderboard.web.server import accept_few_at_once
 from reusable_holdout_leaderboard.web.services import Boards, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["create_app", "from_environment"]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from reusable_holdout.metrics import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
 
 __all__ = ["MOST_ALSO", "also_of", "metric_of"]
 

@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import round_up
 from reusable_holdout_leaderboard.metrics import also_of, metric_of
-
-if TYPE_CHECKING:
-    from reusable_holdout.queries import Metric
 
 __all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 

@@ -1,6 +1,6 @@
 """What a guarded holdout has released, in MLflow."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import of_extra
 
@@ -9,13 +9,11 @@ with of_extra("mlflow", "reusable_holdout_mlflow"):
 
 from reusable_holdout_mlflow.autologging import autolog
 from reusable_holdout_mlflow.dataset import HoldoutDataset
+from reusable_holdout_mlflow.judged import guarded_genai_scorer
 from reusable_holdout_mlflow.registered import register_holdout
 from reusable_holdout_mlflow.selection import BestRun, best_run, register_certified
 from reusable_holdout_mlflow.sync import Synced, sync
 from reusable_holdout_mlflow.tracking import Tracked, track
-
-if TYPE_CHECKING:
-    from reusable_holdout_mlflow.judged import guarded_genai_scorer
 
 __all__ = [
     "BestRun",

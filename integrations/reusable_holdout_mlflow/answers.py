@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from mlflow.entities import Metric
 
+from reusable_holdout import ReusableHoldout
+
 if TYPE_CHECKING:
     import pandas as pd
     from mlflow.tracking import MlflowClient
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["log_answers", "milliseconds", "released", "steps_in"]
 

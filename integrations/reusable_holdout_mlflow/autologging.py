@@ -5,21 +5,20 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mlflow
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import tag
 from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import told
 from reusable_holdout_mlflow.tracking import track
 from reusable_holdout_mlflow.winner import SILENCE, log_winner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["autolog"]
 

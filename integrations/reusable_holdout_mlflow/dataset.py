@@ -11,13 +11,12 @@ from mlflow.entities import Dataset as LoggedDataset
 from mlflow.entities import DatasetInput, InputTag
 from mlflow.exceptions import MlflowException
 
-from reusable_holdout import InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
     from mlflow.entities import LoggedModelInput
     from mlflow.tracking import MlflowClient
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["HoldoutDataset", "Withheld", "dataset_input", "log_dataset"]
 

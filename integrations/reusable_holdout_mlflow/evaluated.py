@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelInput, Metric, RunTag
 
-from reusable_holdout import InputError
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import InputError
 from reusable_holdout_mlflow.answers import log_answers, released
 from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import tag, tags_of, takes_answers
 from reusable_holdout_mlflow.page import HoldoutPage
-from reusable_holdout_mlflow.pictures import write_files
+from reusable_holdout_mlflow.pictures import Files, write_files
 from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted, words_of
 
 if TYPE_CHECKING:
     from mlflow.models.evaluation import EvaluationArtifact
-
-    from reusable_holdout import Answer, ReusableHoldout
-    from reusable_holdout_mlflow.pictures import Files
 
 __all__ = ["EvaluatedRun", "metrics_of"]
 

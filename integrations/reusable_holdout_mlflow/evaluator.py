@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from mlflow.models.evaluation import EvaluationResult, ModelEvaluator
 from mlflow.tracing.provider import trace_disabled
 from mlflow.utils.autologging_utils import disable_autologging
 
-from reusable_holdout import Halted, InputError, ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard import has_most_rows, predictions_of
 from reusable_holdout_mlflow.evaluated import EvaluatedRun, metrics_of
 from reusable_holdout_mlflow.registered import registered_guard
-
-if TYPE_CHECKING:
-    from reusable_holdout import Answer
 
 __all__ = ["HoldoutEvaluator"]
 

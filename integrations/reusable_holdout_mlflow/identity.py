@@ -6,14 +6,11 @@ import getpass
 import hashlib
 import uuid
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reusable_holdout import ReusableHoldout
+from reusable_holdout import ReusableHoldout
 
 __all__ = ["ledger_identity", "params_of", "tag", "tags_of", "takes_answers", "user"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import mlflow
 import numpy as np
@@ -14,16 +15,11 @@ from mlflow.tracing.provider import trace_disabled
 from mlflow.utils.autologging_utils import disable_autologging
 from pydantic import PrivateAttr
 
-from reusable_holdout import Halted, InputError
-from reusable_holdout.errors import HoldoutError, Refused
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, HoldoutError, InputError, Refused
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.evaluated import EvaluatedRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["GuardedScorer", "guarded_genai_scorer"]
 

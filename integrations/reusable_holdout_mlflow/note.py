@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout_mlflow.pictures import GAP_AND_BUDGET
 from reusable_holdout_mlflow.words import BUDGET, NOTE, OVERFITTING, budget_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["VIEW", "write_note"]
 

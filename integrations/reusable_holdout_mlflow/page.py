@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from mlflow.entities import Metric, Param, RunTag
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout_mlflow.answers import log_answers, milliseconds, released, steps_in
 from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import ledger_identity, params_of, tag, tags_of, user
@@ -19,12 +21,8 @@ from reusable_holdout_mlflow.search import experiments, pages_of, runs_of
 from reusable_holdout_mlflow.words import BUDGET, NOTE, budget_in_words, halt_note, is_halted, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["HoldoutPage", "runs_table"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.plotting import INK
 from reusable_holdout_mlflow.answers import released
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["GAP_AND_BUDGET", "Files", "write_files"]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from reusable_holdout import InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.handle import Handle
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["register_holdout", "registered_guard"]
 

@@ -8,14 +8,16 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from reusable_holdout import InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.errors import InputError
 from reusable_holdout_mlflow.answers import log_answers, released, steps_in
 from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import params_of, tag, tags_of, takes_answers, user
@@ -23,13 +25,6 @@ from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
 from reusable_holdout_mlflow.places import check_reachable, experiment_id
 from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["RunLog", "told"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mlflow.entities import ViewType
@@ -9,8 +10,6 @@ from mlflow.entities import ViewType
 from reusable_holdout_mlflow.identity import tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mlflow.entities import Experiment, Run
     from mlflow.tracking import MlflowClient
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mlflow
 from mlflow.tracking import MlflowClient
 
-from reusable_holdout import InputError
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import tag, tags_of
 from reusable_holdout_mlflow.search import experiments, runs_of
@@ -15,8 +16,6 @@ from reusable_holdout_mlflow.search import experiments, runs_of
 if TYPE_CHECKING:
     from mlflow.entities import Run
     from mlflow.entities.model_registry import ModelVersion
-
-    from reusable_holdout import Answer, ReusableHoldout
 
 __all__ = ["BestRun", "best_run", "register_certified"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import mlflow
 from mlflow.tracking import MlflowClient
 
-from reusable_holdout import InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import ledger_identity, tag
 from reusable_holdout_mlflow.places import check_reachable
@@ -16,8 +17,6 @@ from reusable_holdout_mlflow.search import runs_of
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["Synced", "sync"]
 

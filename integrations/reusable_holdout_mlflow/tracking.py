@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import mlflow
 from mlflow.exceptions import MlflowException
 
-from reusable_holdout import Halted, InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.follower import Follower
 from reusable_holdout_mlflow.identity import takes_answers
 from reusable_holdout_mlflow.places import active_run, check_reachable
 from reusable_holdout_mlflow.run_log import RunLog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["Tracked", "track"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any
 
 import mlflow
 from mlflow.utils import autologging_utils
@@ -15,9 +16,6 @@ from mlflow.utils.autologging_utils import (
 )
 
 from reusable_holdout_mlflow.run_log import told
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 __all__ = ["SILENCE", "log_winner"]
 

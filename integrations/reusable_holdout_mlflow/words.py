@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.guard.kinds import failed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["BUDGET", "NOTE", "OVERFITTING", "budget_in_words", "halt_note", "is_halted", "noted", "words_of"]
 

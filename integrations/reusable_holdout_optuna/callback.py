@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from optuna import TrialPruned
 from optuna.trial import TrialState
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
     Confirmation,
+    Which,
     note_halt,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
-
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout_optuna.confirmation import Which
 
 __all__ = ["GuardCallback"]
 

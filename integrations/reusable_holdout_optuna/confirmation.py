@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
-
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout.guard import Answer
 
 __all__ = [
     "Best",

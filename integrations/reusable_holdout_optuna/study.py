@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from optuna import TrialPruned
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
+    Best,
     Confirmation,
+    Which,
     attributes,
     guard_results,
     note_halt,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import pandas as pd
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
-
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout_optuna.confirmation import Best, Which
 
 __all__ = ["GuardedStudy"]
 

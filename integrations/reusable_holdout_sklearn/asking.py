@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sklearn.base import clone
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import HandleError, HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import MeasuredModel, check_is_guard
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["Way", "called", "check_guard", "fitted_and_measured", "guard_for_workers", "refusals"]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["BestModel", "best_can"]
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
-from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout_sklearn.asking import called, fitted_and_measured, guard_for_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    import pandas as pd
-
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout.errors import Halted
-    from reusable_holdout.guard import Answer, Choice, MeasuredModel
-    from reusable_holdout_sklearn.asking import Way
-    from reusable_holdout_sklearn.priors import PriorColumn
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.errors import BudgetError, Halted, InputError
+from reusable_holdout.guard import Answer, Choice, MeasuredModel
+from reusable_holdout_sklearn.asking import Way, called, fitted_and_measured, guard_for_workers
+from reusable_holdout_sklearn.priors import PriorColumn
 
 __all__ = [
     "Candidate",
@@ -134,8 +128,6 @@ _COLUMNS = {
 
 def frame_of(lines: list[tuple[Any, ...]] | dict[str, list[Any]]) -> pd.DataFrame:
     """Frame of what was answered, of its lines or its columns."""
-    import pandas as pd  # noqa: PLC0415 - slow to import, and a scorer does not need it
-
     return pd.DataFrame(lines, columns=list(_COLUMNS)).astype(_COLUMNS)
 
 
@@ -143,8 +135,6 @@ def _line(candidate: Candidate, answer: Answer | None, *, charged: bool) -> tupl
     """One line of the frame; of a candidate without an answer it is said whether that was a charge."""
     start = candidate.place, candidate.parameters, candidate.prior
     if answer is None:
-        import pandas as pd  # noqa: PLC0415
-
         return *start, np.nan, charged, np.nan, np.nan, pd.NA, False
     return *start, answer.value, answer.charged, answer.low, answer.high, answer.query, answer.replayed
 

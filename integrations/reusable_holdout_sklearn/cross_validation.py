@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -11,14 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_guard, fitted_and_measured
 from reusable_holdout_sklearn.priors import prior_scorer
-
-if TYPE_CHECKING:
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout.errors import Halted
 
 __all__ = ["guarded_cross_validate"]
 

@@ -5,13 +5,11 @@ All of it is made of what skops can read, too: a frame is a dict of lists.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.guard import Whereabouts
 from reusable_holdout_sklearn.candidates import frame_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["TRUSTED_TYPES", "loaded_state", "pickled_state"]
 

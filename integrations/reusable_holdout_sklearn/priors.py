@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard, predictions_of
-from reusable_holdout.queries import Metric, described_metric, resolve_metric
+from reusable_holdout.metrics import Metric, described_metric, resolve_metric
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer"]
 

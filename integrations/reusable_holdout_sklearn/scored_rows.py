@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from reusable_holdout.guard.fingerprint import fingerprint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 __all__ = ["Key", "Rows", "ScoredRows", "scored_rows_of"]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from types import FrameType
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ForWorkers, MeasuredModel, Whereabouts, check_is_guard, predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
@@ -17,11 +19,6 @@ from reusable_holdout_sklearn.asking import called, check_guard, refusals
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 from reusable_holdout_sklearn.scored_rows import scored_rows_of
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["GuardedScorer", "guarded_scorer"]
 

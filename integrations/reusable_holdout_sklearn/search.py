@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from reusable_holdout.errors import InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard, refusals
+from reusable_holdout_sklearn.asking import Way, check_guard, refusals
 from reusable_holdout_sklearn.best_model import BestModel, best_can
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
@@ -26,11 +27,6 @@ from reusable_holdout_sklearn.candidates import (
 from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
-
-if TYPE_CHECKING:
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout.errors import Halted
-    from reusable_holdout_sklearn.asking import Way
 
 __all__ = ["GuardedSearchCV"]
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
 
-from reusable_holdout.cli.agents import add_mcp
-from reusable_holdout.cli.boxes import add_box
 from reusable_holdout.cli.command import PROGRAM
 from reusable_holdout.cli.demo import add_demo
-from reusable_holdout.cli.gates import add_gate, add_gate_init
 from reusable_holdout.cli.ledgers import add_history, add_plot, add_report, add_verify, add_witness
 from reusable_holdout.cli.planning import add_plan
-from reusable_holdout.cli.redaction import add_redact
 from reusable_holdout.cli.registry import add_registry
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.version import __version__
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 __all__ = ["main"]
+
+_GROUP = "reusable_holdout.commands"
+"""Entry points of other packages' commands: each is a function that adds one or more to argparse's subparsers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,20 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    add_demo(commands)
-    add_plan(commands)
-    add_gate_init(commands)
-    add_gate(commands)
-    add_box(commands)
-    add_mcp(commands)
-    add_redact(commands)
-    add_history(commands)
-    add_plot(commands)
-    add_report(commands)
-    add_verify(commands)
-    add_witness(commands)
-    add_registry(commands)
-    from reusable_holdout_leaderboard.command import add_commands
-
-    add_commands(commands)
+    for add in (
+        *(add_demo, add_plan, add_history, add_plot, add_report, add_verify, add_witness, add_registry),
+        *(found.load() for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name)),
+    ):
+        add(commands)
     return parser

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from reusable_holdout.errors import printable
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
 
 __all__ = ["PROGRAM", "add", "add_classes", "printable_lines", "tell"]
 

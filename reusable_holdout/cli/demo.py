@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.cli.command import add, tell
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.guard import ReusableHoldout
 
 __all__ = ["add_demo"]
 
@@ -55,21 +53,12 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _mlflow_watch(folder: Path) -> Callable[[ReusableHoldout], AbstractContextManager[Any]] | None:
     """Track the demo in a database of its own, if MLflow is installed."""
-    if find_spec("mlflow") is None:
+    found = entry_points(group="reusable_holdout.demo", name="mlflow")
+    if find_spec("mlflow") is None or not found:
         return None
-    import logging
-
-    from mlflow import MlflowClient
-    from reusable_holdout_mlflow import track
-
-    logging.getLogger("mlflow").setLevel(logging.WARNING)
-    place = folder.absolute()
-    place.mkdir(parents=True, exist_ok=True)
-    uri, name = _mlflow_uri(folder), "reusable-holdout demo"
-    client = MlflowClient(uri)
-    if client.get_experiment_by_name(name) is None:
-        client.create_experiment(name, artifact_location=(place / "mlartifacts").as_uri())
-    return lambda guard: track(guard, experiment=name, tracking_uri=uri, live=False)
+    watch: Callable[[ReusableHoldout], AbstractContextManager[Any]]
+    (watch,) = (one.load()(folder, _mlflow_uri(folder)) for one in found)
+    return watch
 
 
 def _mlflow_uri(folder: Path) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.cli.command import add, tell
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-
-if TYPE_CHECKING:
-    import argparse
-
-    import pandas as pd
 
 __all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
 

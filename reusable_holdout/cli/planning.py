@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.cli.command import add, tell
-
-if TYPE_CHECKING:
-    import argparse
 
 __all__ = ["add_plan"]
 

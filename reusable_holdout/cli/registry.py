@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
 from reusable_holdout.cli.command import add, tell
 from reusable_holdout.errors import printable
-
-if TYPE_CHECKING:
-    import argparse
 
 __all__ = ["add_registry"]
 

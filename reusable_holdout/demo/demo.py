@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.datasets import load_adult
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.demo.picture import draw
-from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
+from reusable_holdout.demo.search import Part, Step, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError, MissingExtraError
-from reusable_holdout.guard import ReusableHoldout, verify
+from reusable_holdout.guard import Answer, ReusableHoldout, verify
 from reusable_holdout.registry import registry_of_its_own
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from reusable_holdout.demo.search import Step
-    from reusable_holdout.guard import Answer
 
 __all__ = ["DemoResult", "run_demo"]
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.demo.search import Step
 from reusable_holdout.plotting import INK, plot_history, pyplot, save_picture
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
-
-    from reusable_holdout.demo.search import Step
 
 __all__ = ["draw"]
 

@@ -6,19 +6,14 @@ effect is tiny and its apparent effect is luck; thousands of lucky edits add up.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import Halted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard import Answer, ReusableHoldout
+from reusable_holdout.guard import Answer, ReusableHoldout
 
 __all__ = ["Edit", "Part", "Step", "guarded_search", "plain_search", "propose"]
 

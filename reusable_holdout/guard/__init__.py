@@ -1,26 +1,46 @@
 """The guard and what it is made of."""
 
-from reusable_holdout.deferred import names_on_first_use
+from reusable_holdout.guard.absent import check_is_guard
+from reusable_holdout.guard.answer import Answer, Choice, Guardrail
+from reusable_holdout.guard.asking import has_most_rows
+from reusable_holdout.guard.batches import Asked, MeasuredModel
+from reusable_holdout.guard.chunks.parquet import ParquetRows
+from reusable_holdout.guard.endings import Rotation
+from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
+from reusable_holdout.guard.guard import ReusableHoldout
+from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning
+from reusable_holdout.guard.lost_witness import begin_witness
+from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.overview import Price
+from reusable_holdout.guard.pricing import KeptLessWarning
+from reusable_holdout.guard.releases import Released, released
+from reusable_holdout.guard.row_sets import CopiedRowsWarning
+from reusable_holdout.guard.verification import Verification, verify
+from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
 
-__getattr__, __dir__ = names_on_first_use(
-    __name__,
-    {
-        ".absent": ["check_is_guard"],
-        ".answer": ["Answer", "Choice", "Guardrail"],
-        ".asking": ["has_most_rows"],
-        ".batches": ["Asked", "MeasuredModel"],
-        ".chunks.parquet": ["ParquetRows"],
-        ".releases": ["Released", "released"],
-        ".endings": ["Rotation"],
-        ".frozen": ["FrozenAnswer", "FrozenCertificate"],
-        ".guard": ["ReusableHoldout"],
-        ".kinds.ladder": ["ParameterFreeLadderWarning"],
-        ".lost_witness": ["begin_witness"],
-        ".models": ["predictions_of"],
-        ".overview": ["Price"],
-        ".pricing": ["KeptLessWarning"],
-        ".row_sets": ["CopiedRowsWarning"],
-        ".verification": ["Verification", "verify"],
-        ".whereabouts": ["ForWorkers", "Whereabouts"],
-    },
-)
+__all__ = [
+    "Answer",
+    "Asked",
+    "Choice",
+    "CopiedRowsWarning",
+    "ForWorkers",
+    "FrozenAnswer",
+    "FrozenCertificate",
+    "Guardrail",
+    "KeptLessWarning",
+    "MeasuredModel",
+    "ParameterFreeLadderWarning",
+    "ParquetRows",
+    "Price",
+    "Released",
+    "ReusableHoldout",
+    "Rotation",
+    "Verification",
+    "Whereabouts",
+    "begin_witness",
+    "check_is_guard",
+    "has_most_rows",
+    "predictions_of",
+    "released",
+    "verify",
+]

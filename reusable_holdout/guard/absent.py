@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout import guard as public
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.configuration import metric_of
 from reusable_holdout.guard.frozen import FrozenCertificate
+from reusable_holdout.metrics import Metric
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+_T = TypeVar("_T")
 
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.queries import Metric
+__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard", "check_is_guard", "guard_class", "the_guard"]
 
-__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard", "check_is_guard"]
+_GUARD: list[Any] = []
+
+
+def the_guard(cls: type[_T]) -> type[_T]:
+    """Name the class that handles open, and that an absent guard stands for; a decorator of that class."""
+    _GUARD.append(cls)
+    return cls
+
+
+def guard_class() -> Any:
+    """Return the class of guards."""
+    return _GUARD[-1]
 
 
 class ElsewhereError(LedgerError, AttributeError):
@@ -38,7 +49,7 @@ class AbsentGuard:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if callable(getattr(public.ReusableHoldout, name, None)):
+        if callable(getattr(guard_class(), name, None)):
             return functools.partial(AbsentGuard._refuse, self)
         raise ElsewhereError(str(self.why()))
 
@@ -111,7 +122,7 @@ def check_is_guard(guard: object) -> None:
     LedgerError
         If it is what stands for a guard that is not here; says where it is.
     """
-    if isinstance(guard, public.ReusableHoldout):
+    if isinstance(guard, guard_class()):
         return
     if isinstance(guard, AbsentGuard):
         raise guard.why()

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import markup
 from reusable_holdout.guard.kinds import NOT_CERTIFIED
-
-if TYPE_CHECKING:
-    from reusable_holdout import markup
-else:  # of what a notebook shows
-    (markup,) = modules_on_first_use("reusable_holdout", "markup")
 
 __all__ = ["Answer", "Choice", "Guardrail"]
 

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from itertools import accumulate, islice, repeat
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import BudgetError, ModelError, printable
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.errors import BudgetError, Halted, ModelError, printable
+from reusable_holdout.guard import halting, releases
 from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.kinds import AGREED, Allowance, Outcome, State, Terms, failed
-from reusable_holdout.ledger import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pandas as pd
-
-    from reusable_holdout.errors import Halted
-    from reusable_holdout.guard import halting, releases
-    from reusable_holdout.guard.kinds import Floats, Kind
-    from reusable_holdout.guard.kinds.check import Batch, Check
-    from reusable_holdout.ledger import Ledger, Tail, Transaction
-    from reusable_holdout.plan import Plan
-else:  # at the end, and for who looks back
-    halting, releases = modules_on_first_use(__package__, "halting", "releases")
+from reusable_holdout.guard.kinds import AGREED, Allowance, Floats, Kind, Outcome, State, Terms, failed
+from reusable_holdout.guard.kinds.check import Batch, Check
+from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
+from reusable_holdout.plan import Plan
 
 __all__ = ["Answered", "Query", "all_answered", "first_occurrences", "row_of", "rows_of_batch"]
 

@@ -3,49 +3,41 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.guard import training_estimate as estimating
+from reusable_holdout.guard.answer import Answer
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.boundary import attempt, sealed
+from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples, scores
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.kinds.samples import Sample
+from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout.guard.kinds.table import Ways
+from reusable_holdout.guard.known_rows import TrainedOn
 from reusable_holdout.guard.models import check_model
+from reusable_holdout.guard.training_estimate import PriorMethod
+from reusable_holdout.guard.transcript import Transcript
+from reusable_holdout.guard.views import View
+from reusable_holdout.ledger import Ledger
+from reusable_holdout.metrics import BoundMetric, Metric
+from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard import training_estimate as estimating
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.answered import Query
-    from reusable_holdout.guard.claiming import Pairs
-    from reusable_holdout.guard.digests import ContentKey
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples, scores
-    from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.claims import Claims
-    from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.guard.kinds.scores import Scores
-    from reusable_holdout.guard.kinds.table import Ways
-    from reusable_holdout.guard.known_rows import TrainedOn
-    from reusable_holdout.guard.training_estimate import PriorMethod
-    from reusable_holdout.guard.transcript import Transcript
-    from reusable_holdout.guard.views import View
-    from reusable_holdout.ledger import Ledger
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import BoundMetric, Metric
-    from reusable_holdout.validity import Policy
-
-    Listener = Callable[[Sequence[Answer]], None]
-else:  # for priors that are not stated, for policies whose rows decide, and for batches
-    (estimating,) = modules_on_first_use(__package__, "training_estimate")
-    samples, scores = modules_on_first_use("reusable_holdout.guard.kinds", "samples", "scores")
+Listener = Callable[[Sequence[Answer]], None]
 
 __all__ = ["Asking", "found_by", "has_most_rows"]
 

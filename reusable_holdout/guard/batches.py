@@ -6,27 +6,22 @@ import contextlib
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.answered import Query
-from reusable_holdout.guard.asking import found_by
+from reusable_holdout.guard.asking import Asking, found_by
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.kinds import Floats, Integers
+from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.guard.kinds.stated import checked_names
+from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.guard.models import check_data
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.asking import Asking
-    from reusable_holdout.guard.kinds import Floats, Integers
-    from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.stated import Statement
-    from reusable_holdout.queries.bound import BoundMetric
+from reusable_holdout.metrics.bound import BoundMetric
 
 __all__ = [
     "Asked",

@@ -15,21 +15,14 @@ import signal
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import misfits
 from reusable_holdout.errors import Halted, HoldoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reusable_holdout import misfits
-    from reusable_holdout.guard import pools
-else:  # of a guard that has halted, and of calls that do not fit
-    (misfits,) = modules_on_first_use("reusable_holdout", "misfits")
-    (pools,) = modules_on_first_use(__package__, "pools")
+from reusable_holdout.guard import pools
 
 __all__ = ["attempt", "interrupts", "quiet", "quiet_but_for_names", "sealed"]
 

@@ -6,24 +6,18 @@ A board is a fold of what all of it were told.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from reusable_holdout.certainty import Certificate, lead_nats, paired_length
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answered import row_of
-from reusable_holdout.guard.kinds import NOT_CERTIFIED, Terms
+from reusable_holdout.guard.answer import Answer
+from reusable_holdout.guard.answered import Answered, Query, row_of
+from reusable_holdout.guard.kinds import NOT_CERTIFIED, Integers, Kind, Terms
 from reusable_holdout.guard.kinds.claims import Board, Claims
-from reusable_holdout.validity import lead_nats, paired_length
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.answered import Answered, Query
-    from reusable_holdout.guard.kinds import Integers, Kind
-    from reusable_holdout.ledger import Ledger, Row, Transaction
-    from reusable_holdout.validity import Certificate
+from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Boards", "Pairs", "Reached"]
 

@@ -7,25 +7,19 @@ are the sizes of groups, where each of their rows counts: what is guessed of the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reusable_holdout.certainty import edition
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.views import Counts
-from reusable_holdout.queries import PublicNumbers, is_finite
-from reusable_holdout.validity import edition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import BoundMetric
+from reusable_holdout.metrics import BoundMetric, PublicNumbers, is_finite
 
 __all__ = ["checked_prevalence", "guess", "numbers_of_ratio", "rest_on", "told"]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import witness as witnesses
+from reusable_holdout.certainty import edition
 from reusable_holdout.errors import (
     HoldoutError,
     InputError,
@@ -19,27 +22,15 @@ from reusable_holdout.errors import (
     RotatedError,
 )
 from reusable_holdout.guard.digests import ContentKey
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.kinds import exam as exams
 from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, genesis, key_commitment
-from reusable_holdout.plan import same_wish
-from reusable_holdout.queries import described_metric
-from reusable_holdout.queries.predictions import PRIVATE
-from reusable_holdout.validity import edition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from reusable_holdout import witness as witnesses
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import exam as exams
-    from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import BoundMetric, Metric
-    from reusable_holdout.witness import Head
-else:  # of a ledger that has one
-    (exams,) = modules_on_first_use("reusable_holdout.guard.kinds", "exam")
-    (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
+from reusable_holdout.metrics import BoundMetric, Metric, described_metric
+from reusable_holdout.metrics.predictions import PRIVATE
+from reusable_holdout.plan import Plan, same_wish
+from reusable_holdout.witness import Head
 
 __all__ = [
     "Configuration",
@@ -247,7 +238,7 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
 
     Raises LedgerError if there is no such ledger, or it holds no guard.
     """
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
 
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
         epochs, last = [], store.configuration()

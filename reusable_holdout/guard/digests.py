@@ -11,21 +11,17 @@ import hmac
 import mmap
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import CodedLabels, from_arrow, in_blocks
+from reusable_holdout.guard.chunks import ChunkedRows
+from reusable_holdout.metrics.containers import CodedLabels, from_arrow, in_blocks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.chunks import ChunkedRows
-
-    NewDigest = Callable[[], "hashlib.blake2b"]
+NewDigest = Callable[[], "hashlib.blake2b"]
 
 __all__ = ["ContentKey", "Owned", "copy_of", "holdout_digest", "is_chunked", "named_columns", "own"]
 

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard import class_counts, epochs
+from reusable_holdout.guard import overlap as overlapping
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names, listed
+from reusable_holdout.guard.known_rows import Overlap
 from reusable_holdout.guard.models import fitted
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import Wanted, guessed
 from reusable_holdout.guard.standing import Standing, check_may_stand, looked_through
 from reusable_holdout.guard.stores import budgeted, told_of
+from reusable_holdout.ledger import Ledger
+from reusable_holdout.plan import Plan, renewal
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout.guard import class_counts, epochs
-    from reusable_holdout.guard import overlap as overlapping
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.known_rows import Overlap
-    from reusable_holdout.ledger import Ledger
-    from reusable_holdout.plan import Plan, renewal
-else:  # of rows that come later
-    (renewal,) = modules_on_first_use("reusable_holdout.plan", "renewal")
-    class_counts, epochs, overlapping = modules_on_first_use(__package__, "class_counts", "epochs", "overlap")
 
 __all__ = ["Finals", "Rotating", "Rotation"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.guard.configuration import Configuration
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.known_rows import OwnedRows
-    from reusable_holdout.guard.views import Counts
-    from reusable_holdout.ledger import Ledger, Transaction
+from reusable_holdout.guard.known_rows import OwnedRows
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.ledger import Ledger, Transaction
 
 __all__ = ["begin_epoch", "guesses", "planned_anew", "tells"]
 

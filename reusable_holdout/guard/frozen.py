@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import urllib.parse
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
-from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.configuration import Configuration, Epoch
 from reusable_holdout.guard.kinds import failed
 from reusable_holdout.guard.views import VIEW, View
-from reusable_holdout.ledger import genesis
+from reusable_holdout.ledger import Ledger, Row, genesis
 from reusable_holdout.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reusable_holdout.guard.configuration import Epoch
-    from reusable_holdout.ledger import Ledger, Row
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
 

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from reusable_holdout.deferred import modules_on_first_use
+from numpy.typing import ArrayLike
+
+from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.guard import class_counts, handle, whereabouts
+from reusable_holdout.guard.absent import the_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.endings import Finals, Rotating
+from reusable_holdout.guard.handle import Handle
 from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.known_rows import Overlap
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.pricing import Wanted, decided_as_ratio, guessed
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.standing import check_may_stand, looked_through
 from reusable_holdout.guard.stores import declared_classes, find_key, new_or_kept, sql_ledger, watched
-from reusable_holdout.plan import Plan, SharedBudget
-from reusable_holdout.queries import Metric, resolve_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout.guard import class_counts, handle, whereabouts
-    from reusable_holdout.guard.handle import Handle
-    from reusable_holdout.guard.known_rows import Overlap
-    from reusable_holdout.plan import MechanismChoice
-    from reusable_holdout.validity import Policy
-else:  # of a guard that is opened, or pickled, alone
-    class_counts, handle, whereabouts = modules_on_first_use(
-        __package__, "class_counts", "handle", "whereabouts"
-    )
+from reusable_holdout.metrics import Metric, resolve_metric
+from reusable_holdout.plan import MechanismChoice, Plan, SharedBudget
 
 __all__ = ["ReusableHoldout"]
 
 
+@the_guard
 class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answer import Guardrail
+from reusable_holdout.guard.answer import Answer, Guardrail
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds.stated import checked_names
+from reusable_holdout.guard.kinds.gate import Gate, GuardedGate
+from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.guard.kinds.table import rail_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds.gate import Gate, GuardedGate
-    from reusable_holdout.guard.kinds.stated import Statement
 
 __all__ = ["gate_models", "gate_predictions"]
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted
+from reusable_holdout.guard.answer import Answer
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.exam import MISTAKE
 from reusable_holdout.guard.releases import released_by
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import State
-    from reusable_holdout.ledger import Ledger
+from reusable_holdout.ledger import Ledger
 
 __all__ = ["halted"]
 

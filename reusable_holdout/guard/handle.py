@@ -10,19 +10,15 @@ import os
 import pickle
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from reusable_holdout import guard as public
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
-from reusable_holdout.guard.absent import AbsentGuard
+from reusable_holdout.guard.absent import AbsentGuard, guard_class
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
 from reusable_holdout.guard.pools import write_to_the_end
+from reusable_holdout.ledger import Ledger
 from reusable_holdout.ledger.failures import rotated
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard import ReusableHoldout
-    from reusable_holdout.ledger import Ledger
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 
@@ -45,7 +41,7 @@ class Handle(NamedTuple):
         return f"<Handle: ledger on {where}, holdout in {self.holdout_file}>"
 
     @sealed
-    def open(self) -> ReusableHoldout:
+    def open(self) -> Any:
         """Guard of this handle: the one that is open in this process, or a new one.
 
         Raises HandleError or LedgerKeyError if holdout or key cannot be read here; LedgerError if the ledger cannot.
@@ -71,9 +67,9 @@ class Handle(NamedTuple):
         write_private(file, contents)
         return self._replace(view_file=str(file))
 
-    def _opened(self) -> ReusableHoldout:
+    def _opened(self) -> Any:
         contents = read_private(Path(self.holdout_file))
-        guard = public.ReusableHoldout.open(
+        guard = guard_class().open(
             self.ledger,
             Owned(contents["X"]),  # mapped, and shared by all processes
             Owned(contents["y"]),
@@ -88,7 +84,7 @@ class Handle(NamedTuple):
             raise rotated(self.epoch, guard.epoch)
         return guard
 
-    def _opened_view(self) -> ReusableHoldout:
+    def _opened_view(self) -> Any:
         contents = read_private(Path(self.view_file))
         return self._replace(view_file="").open().on(**contents)
 
@@ -110,7 +106,7 @@ class UnreachableGuard(AbsentGuard):
         return self._error.with_traceback(None)
 
 
-def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
+def arrive(handle: Handle) -> Any:
     """Guard of a handle that was unpickled.
 
     A worker that fails while it unpickles a task dies of it, and nobody learns why: so what cannot be opened is loaded,
@@ -124,7 +120,7 @@ def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
 
 
 _MOST_OPEN = 16  # each holds files and memory
-_OPEN: dict[Handle, tuple[tuple[object, ...], ReusableHoldout]] = {}
+_OPEN: dict[Handle, tuple[tuple[object, ...], Any]] = {}
 """Guards with the process and files they were opened with: workers unpickle the guard with every task."""
 
 

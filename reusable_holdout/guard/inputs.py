@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from reusable_holdout import queries
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import metrics
 from reusable_holdout.errors import HandleError, InputError, ModelError
+from reusable_holdout.guard import trial
 from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.chunks import dask_rows, predicting
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
-from reusable_holdout.guard.row_sets import column_names, ordered_rows
-from reusable_holdout.queries.containers import (
+from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
+from reusable_holdout.metrics import BoundMetric, Metric, objects
+from reusable_holdout.metrics.containers import (
     check_same_order,
     from_arrow,
     index_of,
     is_dask,
 )
-from reusable_holdout.queries.predictions import PRIVATE, is_public
-from reusable_holdout.queries.targets import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout.guard import trial
-    from reusable_holdout.guard.chunks import dask_rows, predicting
-    from reusable_holdout.guard.row_sets import RowSet
-    from reusable_holdout.queries import BoundMetric, Metric, objects
-    from reusable_holdout.registry import Sketch
-else:
-    (trial,) = modules_on_first_use(__package__, "trial")  # of models, not of predictions: it loads pandas
-    (objects,) = modules_on_first_use("reusable_holdout.queries", "objects")
-    dask_rows, predicting = modules_on_first_use(f"{__package__}.chunks", "dask_rows", "predicting")
+from reusable_holdout.metrics.predictions import PRIVATE, is_public
+from reusable_holdout.metrics.targets import compact
+from reusable_holdout.registry import Sketch
 
 __all__ = ["PrivateData", "rows_and_labels"]
 
@@ -155,7 +145,7 @@ def _bound(metric: Metric, y: Any, *, opened: bool, **given: Any) -> BoundMetric
     if metric.kernel is not None and not opened:  # most are defined on their labels
         with contextlib.suppress(InputError, ModelError):
             return metric.bind(y, **given)
-    return queries.bound_or_undefined(metric, y, owned=not opened, **given)
+    return metrics.bound_or_undefined(metric, y, owned=not opened, **given)
 
 
 def _are_public(classes: NDArray[Any], rows: int) -> bool:

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.configuration import KeptRows
-from reusable_holdout.guard.inputs import rows_and_labels
+from reusable_holdout.guard.configuration import Configuration, KeptRows
+from reusable_holdout.guard.inputs import PrivateData, rows_and_labels
 from reusable_holdout.guard.row_sets import ANALYSTS, RowSet, by_chance, column_names, ordered_rows
-from reusable_holdout.queries.containers import typed_array
-from reusable_holdout.queries.targets import compact, rows_of
+from reusable_holdout.metrics.containers import typed_array
+from reusable_holdout.metrics.targets import compact, rows_of
 from reusable_holdout.registry import Words, mixed
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.configuration import Configuration
-    from reusable_holdout.guard.inputs import PrivateData
 
 __all__ = ["OwnedRows", "TrainedOn", "are_ids", "by_name", "comparable_names", "names_of", "secret_of"]
 

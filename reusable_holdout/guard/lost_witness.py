@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.stores import find_key, sql_ledger
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["begin_witness"]
 

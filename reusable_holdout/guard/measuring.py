@@ -6,31 +6,24 @@ goes back concealed under the guard's key, to the process that asks, and to nobo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import Halted
+from reusable_holdout.guard import batches
+from reusable_holdout.guard.answer import Answer, Choice
+from reusable_holdout.guard.batches import Asked, MeasuredModel
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.kinds import choose as choosing
+from reusable_holdout.guard.kinds import samples
+from reusable_holdout.guard.kinds.samples import Sample
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import fitted
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.plan import whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.errors import Halted
-    from reusable_holdout.guard import batches
-    from reusable_holdout.guard.answer import Answer, Choice
-    from reusable_holdout.guard.batches import Asked, MeasuredModel
-    from reusable_holdout.guard.kinds import choose as choosing
-    from reusable_holdout.guard.kinds import samples
-    from reusable_holdout.guard.kinds.samples import Sample
-else:  # of searches
-    (batches,) = modules_on_first_use(__package__, "batches")
-    choosing, samples = modules_on_first_use("reusable_holdout.guard.kinds", "choose", "samples")
 
 __all__ = ["Measuring"]
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import as_array, check_same_order, from_arrow, one_column
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import Response, objects
-    from reusable_holdout.queries.predictions import Predictions
-else:  # of what is refused
-    (objects,) = modules_on_first_use("reusable_holdout.queries", "objects")
+from reusable_holdout.metrics import Response, objects
+from reusable_holdout.metrics.containers import as_array, check_same_order, from_arrow, one_column
+from reusable_holdout.metrics.predictions import Predictions
 
 __all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
 

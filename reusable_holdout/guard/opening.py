@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from numpy.typing import ArrayLike
+
+from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.class_counts import rest_on, told
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names
@@ -19,17 +23,10 @@ from reusable_holdout.guard.pricing import (
     warn_of_counted_class,
 )
 from reusable_holdout.guard.stores import told_of
-from reusable_holdout.guard.views import View
+from reusable_holdout.guard.views import Counts, View
+from reusable_holdout.ledger import Row
+from reusable_holdout.metrics import BoundMetric, Definition, Metric
 from reusable_holdout.plan import Plan
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout.guard.asking import Asking
-    from reusable_holdout.guard.views import Counts
-    from reusable_holdout.ledger import Row
-    from reusable_holdout.queries import BoundMetric, Definition, Metric
-    from reusable_holdout.validity import Policy
 
 __all__ = ["Opening"]
 

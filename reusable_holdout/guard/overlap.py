@@ -7,20 +7,23 @@ many; by features as many as chance does not explain.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from reusable_holdout.errors import InputError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration, KeptRows
-from reusable_holdout.guard.inputs import rows_and_labels
-from reusable_holdout.guard.known_rows import are_ids, by_name, comparable_names, names_of, secret_of
+from reusable_holdout.guard.inputs import PrivateData, rows_and_labels
+from reusable_holdout.guard.known_rows import (
+    OwnedRows,
+    are_ids,
+    by_name,
+    comparable_names,
+    names_of,
+    secret_of,
+)
 from reusable_holdout.guard.row_sets import OWNERS, Copies, RowSet, by_chance, column_names, ordered_rows
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.known_rows import OwnedRows
-    from reusable_holdout.ledger import Ledger
+from reusable_holdout.ledger import Ledger
 
 __all__ = ["check_training", "kept_of_fresh"]
 

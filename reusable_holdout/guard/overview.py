@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import markup
+from reusable_holdout.certainty import choice_nats
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import HoldoutError
+from reusable_holdout.guard import frozen, releases
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.frozen import FrozenCertificate
+from reusable_holdout.guard.kinds import HaltReason, State
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.ledger import Ledger
 from reusable_holdout.plan import choice, whole
-from reusable_holdout.validity import choice_nats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from reusable_holdout import markup
-    from reusable_holdout.guard import frozen, releases
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import HaltReason, State
-    from reusable_holdout.ledger import Ledger
-else:  # of what was deployed, of earlier epochs, and of what a notebook shows
-    frozen, releases = modules_on_first_use(__package__, "frozen", "releases")
-    (markup,) = modules_on_first_use("reusable_holdout", "markup")
 
 __all__ = ["Overview", "Price"]
 

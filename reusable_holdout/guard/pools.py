@@ -17,12 +17,9 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from reusable_holdout.errors import Halted, Refused
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 __all__ = ["let_pools_carry_halts", "write_to_the_end"]
 

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.certainty import BY_DISTANCE, THEORY, Policy
 from reusable_holdout.errors import HoldoutError, InputError, PlanError
-from reusable_holdout.plan import Plan
-from reusable_holdout.validity import BY_DISTANCE, THEORY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reusable_holdout.guard import class_counts
-    from reusable_holdout.guard.views import Counts
-    from reusable_holdout.plan import MechanismChoice
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Policy
-else:  # of a metric that rests on them
-    (class_counts,) = modules_on_first_use(__package__, "class_counts")
+from reusable_holdout.guard import class_counts
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.metrics import BoundMetric
+from reusable_holdout.plan import MechanismChoice, Plan
 
 __all__ = [
     "CountedClassWarning",

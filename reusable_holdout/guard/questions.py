@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reusable_holdout.deferred import modules_on_first_use
+from numpy.typing import ArrayLike, NDArray
+
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard import batches
+from reusable_holdout.guard import guardrails as guarding
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.answered import Query, all_answered
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds.stated import checked_names
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.guard.models import fitted, training_rows
+from reusable_holdout.guard.training_estimate import PriorMethod
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout.guard import batches
-    from reusable_holdout.guard import guardrails as guarding
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.stated import Statement
-    from reusable_holdout.guard.training_estimate import PriorMethod
-else:  # of several at once, and of gates with guardrails
-    batches, guarding = modules_on_first_use(__package__, "batches", "guardrails")
 
 __all__ = ["Questions"]
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from reusable_holdout.certainty import edition
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError, LedgerError, printable
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import Allowance, failed
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger import Row
+from reusable_holdout.ledger import Ledger, Row
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import edition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pandas as pd
-
-    from reusable_holdout.ledger import Ledger
 
 __all__ = ["Released", "history_frame", "released", "released_by"]
 
@@ -70,7 +65,7 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     InputError
         If there is no such epoch.
     """
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
 
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
         if store.configuration() is None:
@@ -96,8 +91,6 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
 
 def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
     """Frame of released answers, in order, with the name of the guard's own metric; others were opened with theirs."""
-    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
-
     frame = pd.DataFrame(rows, columns=list(Row._fields))
     names = [metric, *(row.name for row in rows if row.kind == VIEW)]
     frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]

@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import HandleError, HoldoutError
 from reusable_holdout.guard.digests import canonical_csr, is_chunked, named_columns
-from reusable_holdout.queries.containers import in_blocks
+from reusable_holdout.metrics.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
 
 __all__ = [
     "ANALYSTS",

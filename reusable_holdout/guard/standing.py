@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from pathlib import Path
+from typing import Any, Self, cast, get_args
 
-from reusable_holdout.deferred import modules_on_first_use
+from numpy.typing import ArrayLike
+
+from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard import class_counts, epochs, opening
+from reusable_holdout.guard import overlap as overlapping
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.digests import ContentKey
+from reusable_holdout.guard.handle import Handle
+from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Overlap, OwnedRows, TrainedOn
-from reusable_holdout.guard.pricing import Kept, saying_what_counts, warn_of_counted_class
+from reusable_holdout.guard.pricing import Kept, Wanted, saying_what_counts, warn_of_counted_class
 from reusable_holdout.guard.row_sets import warn_of_copies
 from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.transcript import Transcript
-from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.guard.views import Counts, View
+from reusable_holdout.ledger import Ledger, MemoryLedger
+from reusable_holdout.metrics import Metric, resolve_metric
+from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import resolve_metric
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout.guard import class_counts, epochs, opening
-    from reusable_holdout.guard import overlap as overlapping
-    from reusable_holdout.guard.handle import Handle
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.pricing import Wanted
-    from reusable_holdout.guard.views import Counts, View
-    from reusable_holdout.ledger import Ledger, MemoryLedger
-    from reusable_holdout.queries import Metric
-    from reusable_holdout.validity import Policy
-else:  # whoever asks about one metric, such as accuracy, and names no training rows, reads none
-    class_counts, epochs, opening, overlapping = modules_on_first_use(
-        __package__, "class_counts", "epochs", "opening", "overlap"
-    )
 
 __all__ = ["Standing", "check_may_stand", "looked_through"]
 

@@ -9,15 +9,17 @@ import hashlib
 import json
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout import ledger as ledgers
 from reusable_holdout import registry as registries
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import (
     InputError,
     LedgerError,
@@ -29,22 +31,12 @@ from reusable_holdout.errors import (
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chunked
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
-from reusable_holdout.ledger import create_key_file, read_key_file
-from reusable_holdout.mechanisms import key_from_seed, new_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import witness as witnesses
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.views import Counts
-    from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger
-    from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
-else:  # of a ledger that is to have one
-    (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.ledger import Ledger, MemoryLedger, create_key_file, read_key_file
+from reusable_holdout.noise import key_from_seed, new_key
+from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 
 __all__ = ["budgeted", "declared_classes", "find_key", "new_or_kept", "sql_ledger", "told_of", "watched"]
 
@@ -143,7 +135,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
     chosen = witnesses.witness_at(place, key)
     if kept and chosen.place != kept:
         _check_is_gone(kept, key, chosen.place)
-    cast("SqlLedger", ledger).watched_by(chosen, may_begin=not kept)
+    cast("Any", ledger).watched_by(chosen, may_begin=not kept)
     return kept or chosen.place
 
 
@@ -160,9 +152,9 @@ def _check_is_gone(kept: str, key: bytes, place: str) -> None:
         )
 
 
-def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
+def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
     """Ledger on disk or on a server."""
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
 
     return SqlLedger(location, must_exist=must_exist)
 

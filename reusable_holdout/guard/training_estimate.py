@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.models import predictions_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import Metric
+from reusable_holdout.metrics import Metric
 
 __all__ = ["PriorMethod", "check_prior_method", "training_estimate"]
 

@@ -7,29 +7,21 @@ Which kind of question it is, only the kind knows.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.guard import claiming
+from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.answered import Answered, Query, first_occurrences, row_of, rows_of_batch
-from reusable_holdout.guard.kinds import failed
+from reusable_holdout.guard.claiming import Boards
+from reusable_holdout.guard.kinds import Floats, Kind, Outcome, State, Terms, failed
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.samples import Sample
+from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout.guard.kinds.table import Ways
 from reusable_holdout.guard.views import VIEW, View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout.guard import claiming
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.claiming import Boards
-    from reusable_holdout.guard.kinds import Floats, Kind, Outcome, State, Terms
-    from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.final import Final
-    from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.guard.kinds.scores import Scores
-    from reusable_holdout.guard.kinds.table import Ways
-    from reusable_holdout.ledger import Row
-else:  # of one policy alone
-    (claiming,) = modules_on_first_use(__package__, "claiming")
+from reusable_holdout.ledger import Row
 
 __all__ = ["Transcript"]
 

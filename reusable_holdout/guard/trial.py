@@ -10,21 +10,16 @@ import contextlib
 import re
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet_but_for_names
-from reusable_holdout.guard.models import length_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.models import Needed
+from reusable_holdout.guard.models import Needed, length_of
 
 __all__ = ["Trial"]
 

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
-from reusable_holdout.guard.configuration import Configuration, KeptRows, read_epochs
-from reusable_holdout.guard.kinds import AGREED, FINAL, Outcome, State, Terms
+from reusable_holdout.guard import frozen
+from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, read_epochs
+from reusable_holdout.guard.frozen import FrozenCertificate
+from reusable_holdout.guard.kinds import AGREED, FINAL, Floats, Kind, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.views import VIEW, View, Views
-from reusable_holdout.ledger import chain_problems
+from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from reusable_holdout.guard import frozen
-    from reusable_holdout.guard.configuration import Epoch
-    from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import Floats, Kind
-    from reusable_holdout.guard.kinds.ladder import Ladder
-    from reusable_holdout.ledger import Row
-else:  # of what was deployed alone
-    (frozen,) = modules_on_first_use(__package__, "frozen")
 
 __all__ = ["Verification", "verify"]
 

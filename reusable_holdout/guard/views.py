@@ -9,20 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
+from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError
+from reusable_holdout.guard.kinds import Kind, State
 from reusable_holdout.guard.kinds.table import Rules, Ways, differing
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.plan.stated import stated_problems
-from reusable_holdout.validity import edition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reusable_holdout.guard.kinds import Kind, State
 
 __all__ = ["VIEW", "Counts", "Facts", "View", "Views"]
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reusable_holdout.deferred import modules_on_first_use
+import numpy as np
+from numpy.typing import NDArray
+
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.guard.answer import Answer, Choice
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds import Terms
+from reusable_holdout.guard.kinds import Outcome, State, Terms
+from reusable_holdout.guard.kinds import choose as choosing
+from reusable_holdout.guard.kinds.samples import Sample
 from reusable_holdout.guard.kinds.stated import checked_names, checked_priors, listed
 from reusable_holdout.guard.models import fitted, training_rows
+from reusable_holdout.guard.training_estimate import PriorMethod
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.kinds import Outcome, State
-    from reusable_holdout.guard.kinds import choose as choosing
-    from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.guard.training_estimate import PriorMethod
-else:  # of a choice alone
-    (choosing,) = modules_on_first_use("reusable_holdout.guard.kinds", "choose")
 
 __all__ = ["Voluntary"]
 

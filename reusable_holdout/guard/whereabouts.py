@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from reusable_holdout.errors import HandleError
 from reusable_holdout.guard.absent import AbsentGuard, FrozenGuard
+from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.handle import Handle, UnreachableGuard, arrive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout.guard import ReusableHoldout
-    from reusable_holdout.guard.frozen import FrozenCertificate
 
 __all__ = ["ForWorkers", "Whereabouts", "reduced"]
 
@@ -42,7 +38,7 @@ _SENDERS = {
 _RAISE = {"joblib.pool", "multiprocess.reduction", "multiprocessing.reduction"}
 """Those that raise what pickling raises; the others say that something could not be pickled, and not why."""
 
-_HERE: weakref.WeakValueDictionary[str, ReusableHoldout] = weakref.WeakValueDictionary()
+_HERE: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 """Guards of this process that were pickled in it: what is loaded where it was dumped has its guard again."""
 
 
@@ -59,9 +55,7 @@ class Whereabouts:
     #: By which a fingerprint knows it.
     stands_for_a_guard = True
 
-    def __init__(
-        self, guard: ReusableHoldout | AbsentGuard | Handle, certificate: FrozenCertificate | None = None
-    ) -> None:
+    def __init__(self, guard: Any, certificate: FrozenCertificate | None = None) -> None:
         self._guard = guard
         self._certificate = certificate
 
@@ -71,7 +65,7 @@ class Whereabouts:
         guard: Any = self._guard
         return str(guard.name if isinstance(guard, FrozenGuard) else guard._name)
 
-    def guard(self) -> ReusableHoldout | AbsentGuard:
+    def guard(self) -> Any:
         """The guard, if it is open in this process or can be opened; what stands for it, if not."""
         if isinstance(self._guard, Handle):
             return arrive(self._guard)

@@ -14,12 +14,13 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rolled_back, rotated
 from reusable_holdout.ledger.location import check_file, engine_of, resolved, shown
@@ -28,20 +29,13 @@ from reusable_holdout.ledger.schema import (
     METADATA,
     MIGRATIONS,
     SCHEMA,
+    Statements,
     check_known,
     create_tables,
     statements,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from reusable_holdout.ledger.schema import Statements
-    from reusable_holdout.witness import Head, Witness
-    from reusable_holdout.witness import head as heads
-else:  # of a ledger with a witness, which has read it
-    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
+from reusable_holdout.witness import Head, Witness
+from reusable_holdout.witness import head as heads
 
 __all__ = ["Connected", "file_identity"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from reusable_holdout.ledger.records import Row, Tail
+from reusable_holdout.ledger.records import Row, Tail
 
 __all__ = ["Ledger", "Transaction"]
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reusable_holdout.errors import LedgerError, RolledBackError, RotatedError
-
-if TYPE_CHECKING:
-    from reusable_holdout.witness import Head
+from reusable_holdout.witness import Head
 
 __all__ = ["failure", "gone", "lost", "misuse", "reason", "rolled_back", "rotated"]
 

@@ -6,13 +6,10 @@ import contextlib
 import hashlib
 import os
 import secrets
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
-from reusable_holdout.mechanisms import new_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from reusable_holdout.noise import new_key
 
 __all__ = ["create_key_file", "key_commitment", "read_key_file"]
 

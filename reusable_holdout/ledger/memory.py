@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError, LedgerMismatchError
 from reusable_holdout.ledger.failures import misuse, rotated
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 __all__ = ["MemoryLedger"]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, get_type_hints
 
 from reusable_holdout.errors import LedgerError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 __all__ = ["COLUMNS", "Row", "Tail", "as_row", "chain_problems", "check_follows", "genesis", "plain", "seal"]
 

@@ -5,15 +5,13 @@ A ledger of any released version is brought to this one's schema, or refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.records import COLUMNS, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "CHUNK",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar, cast
 
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.connection import Connected
@@ -11,11 +12,7 @@ from reusable_holdout.ledger.failures import failure, lost, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, as_row, check_follows, genesis, plain, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA
 from reusable_holdout.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout.witness import Head, Witness
+from reusable_holdout.witness import Head, Witness
 
 __all__ = ["SqlLedger", "SqlTransaction"]
 

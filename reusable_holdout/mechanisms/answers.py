@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.accounting.gaussian import gaussian_deviation
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting.gaussian import gaussian_deviation
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.normal import nearest_with_noise
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.noisy_max import draw_noise
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"]
 

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from reusable_holdout.accounting import (
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting import (
     not_prior_mean,
     not_prior_q,
     optimal_epsilon_each,
     target_charging_epsilon_each,
 )
-from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
-from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
+from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
 from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
 from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, Law, reach_of
-from reusable_holdout.mechanisms.sparse_vector.real_stream import check_tail
-from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, epsilon_of_a_round, sparse_scales
+from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
+from reusable_holdout.mechanisms.sparse_vector.sparse import (
+    Composition,
+    Sparse,
+    epsilon_of_a_round,
+    sparse_scales,
+)
 from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream
-    from reusable_holdout.mechanisms.sparse_vector.sparse import Composition
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["MechanismNoise", "compare_mechanisms", "tightest_stream"]
 
@@ -131,7 +131,7 @@ def compare_mechanisms(
     -----
     One stream of `StandardSVT` beats `charges` restarts of it with one charge each, at optimal composition, for few
     charges only: its noise grows as the charges, theirs as the square root. `retraversal` has the noise of
-    `StandardSVT`, `AboveThreshold` that of `Sparse` with one charge, and `ConditionalRelease` and `IndividualCharging`,
+    `StandardSVT`, `AboveThreshold` that of `Sparse` with one charge, and `TargetCharging` and `IndividualCharging`,
     whose charges are those of each record, that of target charging.
 
     Examples
@@ -273,7 +273,7 @@ def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[_Wa
         epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
     )
     scale = 1 / Fraction(each)
-    runs = ("ConditionalStream", "ConditionalRelease", "TargetCharging", "IndividualCharging")
+    runs = ("ConditionalStream", "TargetCharging", "IndividualCharging")
     yield _Way(_CHARGED, NoiseScales(Fraction(0), scale, scale), "laplace", runs)
 
 

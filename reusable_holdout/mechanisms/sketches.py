@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable
+from typing import NoReturn
 
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from reusable_holdout.noise.keyed import key_from_seed, new_key
 
 __all__ = ["DistinctSketch"]
 

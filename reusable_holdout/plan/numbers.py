@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout import misfits
+from reusable_holdout.certainty.theory import BY_DISTANCE, Policy
 from reusable_holdout.errors import InputError
+from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.slips import percentage
-from reusable_holdout.validity.theory import BY_DISTANCE, Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout import misfits
-else:  # of names that are wrong
-    (misfits,) = modules_on_first_use("reusable_holdout", "misfits")
 
 __all__ = [
     "BY_ROWS",
@@ -42,11 +37,7 @@ Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference",
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
 
-MechanismChoice: TypeAlias = Literal[
-    "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
-]
-
-_FOR_NOISE = frozenset({"standard-svt", "target-charging", "tightest"})
+MechanismChoice: TypeAlias = Literal["numeric-sparse", "noiseless"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -156,16 +147,21 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 def checked_manner(
     family: Family,
-    mechanism: MechanismChoice,
+    mechanism: GuardMechanism,
     policy: Policy,
     threshold: float | None,
     noise_scale: float | None,
     comparison_noise: float | None,
     spread: float | None,
-) -> MechanismChoice:
-    """Mechanism of a policy; refuses what does not go together."""
+    *,
+    kept: bool,
+) -> GuardMechanism:
+    """Return the mechanism of a policy; refuse numbers that do not go together.
+
+    A plan that is `kept` by a ledger of version 0.2 may name a mechanism that guards ran on then.
+    """
     choice("family", family, get_args(Family))
-    choice("mechanism", mechanism, get_args(MechanismChoice))
+    choice("mechanism", mechanism, get_args(GuardMechanism if kept else MechanismChoice))
     choice("policy", policy, get_args(Policy))
     if policy in {"claims", "parameter-free-ladder"}:
         _check_leaves_no_choice(policy, mechanism, family, threshold)
@@ -174,11 +170,11 @@ def checked_manner(
         raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
-    if family == "ratio" and (policy in BY_DISTANCE or threshold or noise_scale or mechanism in _FOR_NOISE):
+    if family == "ratio" and (policy in BY_DISTANCE or threshold or noise_scale):
         raise InputError(
             "a ratio is decided by its rows' evidence, without noise or a threshold, not by a ladder or claims; got "
-            f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}, mechanism={mechanism!r}; leave "
-            "them out, or use family 'bounded-difference'"
+            f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}; leave them out, or use family "
+            "'bounded-difference'"
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(

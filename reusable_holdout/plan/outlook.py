@@ -8,25 +8,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
 
-from reusable_holdout import mechanisms, validity
-from reusable_holdout.deferred import modules_on_first_use
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout import certainty
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import Calibration, GuardMechanism
+from reusable_holdout.noise import Calibration, GuardMechanism, expected_charges_of_stages
+from reusable_holdout.plan import others
 from reusable_holdout.plan.numbers import real, real_or_none, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.stated import Stated
 from reusable_holdout.plan.wish import Numbers, Wish
 from reusable_holdout.slips import checked_call
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from reusable_holdout.plan import others
-else:  # for who compares
-    (others,) = modules_on_first_use(__package__, "others")
 
 __all__ = ["Outlook"]
 
@@ -38,7 +32,7 @@ class Outlook(Stated):
 
     def certificate(
         self, *, greater_is_better: bool = True, reserved_nats: float | None = None
-    ) -> validity.Certificate:
+    ) -> certainty.Certificate:
         """Intervals and thresholds of this plan, in the metric's unit.
 
         So many nats may be told beside the charges: by default as many as the promises allow.
@@ -64,7 +58,7 @@ class Outlook(Stated):
         )
 
     @cached_property
-    def _certificate(self) -> validity.Certificate:
+    def _certificate(self) -> certainty.Certificate:
         return self.certificate()
 
     @property
@@ -187,7 +181,7 @@ class Outlook(Stated):
 
         Not a number for ladders, claims and gates, whose charges are no deviations of priors.
         """
-        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
+        if self.policy in certainty.BY_DISTANCE or self.policy == "gate":
             return math.nan
         return self._wish.honest(self._numbers)
 
@@ -201,17 +195,6 @@ class Outlook(Stated):
             Probability of 0, 1, ... charges; with all of them made the search has been halted.
         """
         return self._wish.search(self._numbers, whole_or_none("queries", queries, self.queries))
-
-    @cached_property
-    def other_half_widths(self) -> dict[str, float]:
-        """Half-widths that others give for as many adaptive queries on as many rows, in the metric's unit.
-
-        A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
-        theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
-        """
-        return others.half_widths(
-            self._certificate, queries=self.queries, beta=self._wish.beta, estimate=self.estimate
-        )
 
     @property
     def fixed_half_width(self) -> float:
@@ -229,7 +212,7 @@ class Outlook(Stated):
     def expected_null_charges(self) -> float:
         """Charges that chance alone will make, over all queries, if every prior is honest."""
         shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
-        return mechanisms.expected_charges_of_stages(
+        return expected_charges_of_stages(
             [self.threshold_at(charges=charges) for charges in range(shown)],
             deviation_sd=self.deviation_sd,
             queries=self.queries,
@@ -283,37 +266,6 @@ class Outlook(Stated):
         told = self.reveals + 2 * len(self.choices)  # a choice's winner is found at half the cost of one more
         return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=told)
 
-    @cached_property
-    def epsilons(self) -> dict[GuardMechanism, float]:
-        """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
-        open_scale = self._wish if "noise_scale" in self.stated else replace(self._wish, noise_scale=None)
-        epsilons: dict[GuardMechanism, float] = {}
-        for mechanism in get_args(GuardMechanism):
-            if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
-                continue
-            own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
-            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(self._numbers)
-            each = self._sensitivity / scale if scale else math.inf
-            epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
-        return epsilons
-
-    def compare_mechanisms(self) -> tuple[mechanisms.MechanismNoise, ...]:
-        """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
-
-        That of everything before the final.
-
-        Raises
-        ------
-        InputError
-            If the plan has no noise, hence no guarantee.
-        """
-        return mechanisms.compare_mechanisms(
-            epsilon=self.epsilon - self.final_epsilon,
-            delta=self.delta,
-            charges=self.charges,
-            sensitivity=self._sensitivity * self.span,
-        )
-
     @property
     def privacy_is_vacuous(self) -> bool:
         """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
@@ -323,7 +275,7 @@ class Outlook(Stated):
 
     def paired_certificate(
         self, *, greater_is_better: bool = True, reserved_nats: float | None = None
-    ) -> validity.Certificate:
+    ) -> certainty.Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
 
         They are decided by evidence, unless a threshold is stated or the mechanism is target charging.

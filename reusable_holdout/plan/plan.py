@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.certainty import Policy, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.plan import report
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
@@ -27,14 +28,6 @@ from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget, stated_of
 from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import Policy, edition, worst_choice_nats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.plan import report
-else:
-    (report,) = modules_on_first_use(__package__, "report")
 
 __all__ = ["Plan"]
 
@@ -68,8 +61,8 @@ class Plan(Outlook):
         Lap(s); :class:`~reusable_holdout.mechanisms.Calibration` says what it means for other mechanisms. By default
         the comparison's noise reaches a tenth of the tolerance. Zero is allowed: the intervals do not need noise,
         differential privacy does.
-    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
-        What the guard runs on. "tightest" stands for the one with the smallest epsilon.
+    mechanism : {"numeric-sparse", "noiseless"}
+        What the guard runs on. Ledgers of version 0.2 may name "standard-svt" or "target-charging"; they still verify.
     policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"}
         What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. Claims need rows and
         queries, and no tolerance, for their intervals grow: it says what an honest board keeps; `charges`, 2 if left
@@ -128,8 +121,6 @@ class Plan(Outlook):
     epsilon : float
         Differential privacy of the holdout at `delta`; without the final, unless it has noise, and without comparisons,
         unless theirs is twice the scores'.
-    epsilons : dict of str to float
-        The same for each mechanism that adds noise, at the stated noise scale, or at noise of the same reach.
 
     Raises
     ------
@@ -192,7 +183,7 @@ class Plan(Outlook):
         self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
-            family, mechanism, policy, threshold, noise_scale, comparison_noise, spread
+            family, mechanism, policy, threshold, noise_scale, comparison_noise, spread, kept=self._is_kept
         )
         self.confidence = checked_confidence(confidence, kept=self._is_kept or bool(shared.view))
         self.family, self.policy, self.shared = family, policy, shared
@@ -218,7 +209,7 @@ class Plan(Outlook):
             spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
-            mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
+            mechanism=mechanism,
             policy=policy,
             shared=shared,
         )
@@ -259,9 +250,6 @@ class Plan(Outlook):
         """Derive what was not stated."""
         self._solve(stated_tolerance)
         self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
-        if mechanism == "tightest":
-            self._wish = replace(self._wish, mechanism=min(self.epsilons, key=self.epsilons.__getitem__))
-            self._solve(stated_tolerance)
         self._check_budget()
 
     def _check_budget(self) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
-
+from reusable_holdout.certainty import BY_DISTANCE, LADDERS, majority_attack_gain
 from reusable_holdout.markup import facts_table
-from reusable_holdout.validity import BY_DISTANCE, LADDERS, majority_attack_gain
-
-if TYPE_CHECKING:
-    from reusable_holdout.plan.outlook import Outlook
+from reusable_holdout.plan.outlook import Outlook
 
 Row = tuple[str, str]
 
@@ -131,9 +126,6 @@ def _privacy(plan: Outlook) -> tuple[str, list[Row]]:
         end = f"with a final of one model; each more adds {plan.final_epsilon:.3g}"
         end += "; without comparisons" if less_noise else ""
     rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; {end}")]
-    others = [f"{name} {value:.3g}" for name, value in plan.epsilons.items() if name != plan.mechanism]
-    if plan.noise_scale:
-        rows.append(("epsilon of others", f"{', '.join(others)}, at noise of the same reach"))
     if plan.privacy_is_vacuous:
         rows.append(("as a guarantee", "vacuous at this size; the intervals do not rest on it"))
     return "Differential privacy of the holdout", rows
@@ -141,19 +133,7 @@ def _privacy(plan: Outlook) -> tuple[str, list[Row]]:
 
 def _otherwise(plan: Outlook) -> tuple[str, list[Row]]:
     fixed = plan.fixed_half_width
-    widths = plan.other_half_widths
-    rows = [
-        ("fixed queries", f"+-{fixed:.4f}: all written down before the first answer (an oracle)"),
-        *(
-            (name, f"+-{width:.4f}" if math.isfinite(width) else "impossible")
-            for name, width in widths.items()
-        ),
-    ]
-    best = min(widths, key=widths.__getitem__)
-    if widths[best] < plan.tolerance:
-        rows.append(("narrowest", f"{best}, which tells every answer; this plan tells its tolerance at most"))
-    else:
-        rows.append(("narrowest", "this plan's transcript code"))
+    rows = [("fixed queries", f"+-{fixed:.4f}: all written down before the first answer (an oracle)")]
     fake = majority_attack_gain(rows=plan.rows, queries=plan.queries)
     rows.append(("naive reuse", f"no guarantee; the majority attack alone fakes {fake:.3f} of accuracy"))
     return "The same rows otherwise", rows

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import bisected, largest, round_up
-from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers
+from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout.plan.wish import Wish
-
-    Possible = Callable[..., bool]
+Possible = Callable[..., bool]
 
 __all__ = ["check_says_something", "says_something", "solved"]
 

@@ -6,16 +6,13 @@ The others follow from those that were stated, and a later version may derive ot
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from reusable_holdout.validity import THEORY, Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reusable_holdout.mechanisms import GuardMechanism
-    from reusable_holdout.plan.numbers import Family
+from reusable_holdout.certainty import THEORY, Policy
+from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.plan.numbers import Family
 
 __all__ = ["OWN_BUDGET", "SharedBudget", "Stated", "same_wish", "stated_of", "stated_problems"]
 
@@ -67,9 +64,8 @@ OWN_BUDGET = SharedBudget()
 
 
 def stated_of(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of what was given, in order; a mechanism that is to be the tightest is derived."""
-    chosen = (name for name in _STATED & given.keys() if given[name] is not None)
-    return tuple(sorted(name for name in chosen if given[name] != "tightest"))
+    """Return the names of what was given, in order."""
+    return tuple(sorted(name for name in _STATED & given.keys() if given[name] is not None))
 
 
 def stated_problems(record: Mapping[str, Any]) -> Iterator[str]:

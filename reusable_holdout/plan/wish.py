@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
+from reusable_holdout import certainty
+from reusable_holdout.noise.calibration import GuardMechanism
 from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, largest
 from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.mechanisms.calibration import GuardMechanism
 
 __all__ = [
     "ALLOWANCE",
@@ -89,13 +85,13 @@ class Wish:
     prior_error: float | None
     reserved_nats: float
     mechanism: GuardMechanism
-    policy: validity.Policy
+    policy: certainty.Policy
     shared: SharedBudget = OWN_BUDGET
 
     @property
-    def theory(self) -> validity.Theory:
+    def theory(self) -> certainty.Theory:
         """Edition that it is certified by."""
-        return validity.edition(self.shared.theory)
+        return certainty.edition(self.shared.theory)
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior."""
@@ -133,7 +129,7 @@ class Wish:
         if self.policy == "claims":
             return self.theory.claims.reach * self.deviation_sd(rows)
         if self.policy == "parameter-free-ladder":
-            return validity.parameter_free_step(rows)
+            return certainty.parameter_free_step(rows)
         return self.threshold
 
     def scale(self, numbers: Numbers) -> float:
@@ -143,19 +139,19 @@ class Wish:
         if self.noise_scale is not None:
             return self.noise_scale
         queries, charges, shared = numbers.queries, numbers.charges, self.shared
-        tails = validity.NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
+        tails = certainty.NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
         if self.by_evidence:
-            evidence = validity.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+            evidence = certainty.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
             return share / numbers.rows / tails.comparison
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
         return room / tails.comparison
 
-    def certificate(self, numbers: Numbers) -> validity.Certificate:
+    def certificate(self, numbers: Numbers) -> certainty.Certificate:
         """Certificate of a metric with bounds 0 and 1."""
         rows = numbers.rows
         charge_nats, shares = self.code(rows)
-        return validity.Certificate(
+        return certainty.Certificate(
             bound=self._bound(rows),
             queries=numbers.queries,
             charges=numbers.charges,
@@ -182,7 +178,7 @@ class Wish:
             theory=self.theory,
         )
 
-    def code(self, rows: int) -> validity.PolicyCode:
+    def code(self, rows: int) -> certainty.PolicyCode:
         """What the dearest charge of the policy costs, and how its intervals divide what may fail."""
         if self.policy == "claims":
             places = float(self.queries or 1)
@@ -190,13 +186,13 @@ class Wish:
             places = float(rows)
         else:
             places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
-        return validity.policy_code(
+        return certainty.policy_code(
             self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory
         )
 
-    def _bound(self, rows: int) -> validity.ConfidenceBound:
+    def _bound(self, rows: int) -> certainty.ConfidenceBound:
         family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return validity.ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
+        return certainty.ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
 
     def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
@@ -222,7 +218,7 @@ class Wish:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
         if not self.holds(numbers):
             return False
-        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
+        if self.policy in certainty.BY_DISTANCE or self.policy == "gate":
             return True  # whose charges are not deviations of priors
         if self.fixed_threshold(numbers.rows) is not None:
             return True  # the user's choice
@@ -332,7 +328,7 @@ def charges_of_a_search(
     return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
 
 
-def honest_nats(claims: int, theory: validity.Theory) -> float:
+def honest_nats(claims: int, theory: certainty.Theory) -> float:
     """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
     code = theory.claims
     others = len(theory.charge.cells) * code.charge + code.failed

@@ -1,13 +1,33 @@
 """Which rows have a budget: the promise belongs to them, not to a file."""
 
-from reusable_holdout.deferred import names_on_first_use
-
-__getattr__, __dir__ = names_on_first_use(
-    __name__,
-    {
-        ".forgetting": ["checked_reason", "forget", "forgotten_words", "is_gone", "refusal", "reminder"],
-        ".memory": ["InMemory", "registry_of_its_own"],
-        ".sketch": ["Sketch", "Sketcher", "Words", "mixed", "overlap", "siphash"],
-        ".store": ["VARIABLE", "Budget", "Registry"],
-    },
+from reusable_holdout.registry.forgetting import (
+    checked_reason,
+    forget,
+    forgotten_words,
+    is_gone,
+    refusal,
+    reminder,
 )
+from reusable_holdout.registry.memory import InMemory, registry_of_its_own
+from reusable_holdout.registry.sketch import Sketch, Sketcher, Words, mixed, overlap, siphash
+from reusable_holdout.registry.store import VARIABLE, Budget, Registry
+
+__all__ = [
+    "VARIABLE",
+    "Budget",
+    "InMemory",
+    "Registry",
+    "Sketch",
+    "Sketcher",
+    "Words",
+    "checked_reason",
+    "forget",
+    "forgotten_words",
+    "is_gone",
+    "mixed",
+    "overlap",
+    "refusal",
+    "registry_of_its_own",
+    "reminder",
+    "siphash",
+]

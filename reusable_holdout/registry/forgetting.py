@@ -8,16 +8,11 @@ from __future__ import annotations
 import datetime
 import os
 import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.registry.store import VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from reusable_holdout.registry.store import Budget, Registry
+from reusable_holdout.registry.store import VARIABLE, Budget, Registry
 
 __all__ = ["checked_reason", "forget", "forgotten_words", "is_gone", "refusal", "reminder"]
 

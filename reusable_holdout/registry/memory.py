@@ -6,19 +6,15 @@ import datetime
 import os
 import secrets
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.registry.sketch import Sketcher, overlap
+from reusable_holdout.ledger import MemoryLedger
+from reusable_holdout.registry.sketch import Sketch, Sketcher, overlap
 from reusable_holdout.registry.store import VARIABLE, Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout.ledger import MemoryLedger
-    from reusable_holdout.registry.sketch import Sketch
 
 __all__ = ["InMemory", "registry_of_its_own"]
 

@@ -6,15 +6,12 @@ A sketch is a few thousand keyed numbers that tell whether two sets of rows have
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 __all__ = ["Part", "Sketch", "Sketcher", "Words", "mixed", "overlap", "siphash"]
 

@@ -7,18 +7,16 @@ import datetime
 import fcntl
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["VARIABLE", "Budget", "Registry"]
 

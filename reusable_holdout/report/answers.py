@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import escape
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from reusable_holdout.report.findings import Findings
+from reusable_holdout.report.findings import Findings
 
 __all__ = ["answers_table"]
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import printable
 from reusable_holdout.guard.configuration import Configuration, read_epochs
 from reusable_holdout.guard.kinds import Allowance, State, failed
 from reusable_holdout.guard.kinds.table import Ways
 from reusable_holdout.guard.releases import history_frame
+from reusable_holdout.guard.verification import Verification
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from reusable_holdout.guard.verification import Verification
-    from reusable_holdout.ledger import Row
 
 __all__ = ["Budget", "Findings", "Span", "findings_of"]
 

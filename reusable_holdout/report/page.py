@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from reusable_holdout.guard import verify
+from reusable_holdout.certainty import Policy
+from reusable_holdout.guard import Verification, verify
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
-from reusable_holdout.report.findings import findings_of
+from reusable_holdout.report.findings import Budget, Findings, findings_of
 from reusable_holdout.report.picture import picture_of
 from reusable_holdout.report.style import STYLE
 from reusable_holdout.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from reusable_holdout.guard import Verification
-    from reusable_holdout.report.findings import Budget, Findings
-    from reusable_holdout.validity import Policy
 
 __all__ = ["report_page"]
 

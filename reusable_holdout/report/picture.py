@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.markup import escape
-from reusable_holdout.scales import scale_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from reusable_holdout.scales import Scale
+from reusable_holdout.scales import Scale, scale_of
 
 __all__ = ["picture_of"]
 

@@ -1,11 +1,12 @@
 """Witnesses: another owner's memory of how far a ledger had come, so that a restored copy is noticed."""
 
-from reusable_holdout.deferred import names_on_first_use
+from reusable_holdout.witness.head import FileWitness, Head, Witness, alone
+from reusable_holdout.witness.places import witness_at
 
-__getattr__, __dir__ = names_on_first_use(
-    __name__,
-    {
-        ".head": ["FileWitness", "Head", "Witness", "alone"],
-        ".places": ["witness_at"],
-    },
-)
+__all__ = [
+    "FileWitness",
+    "Head",
+    "Witness",
+    "alone",
+    "witness_at",
+]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness.head import Head, alone, highest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["GitWitness"]
 

@@ -6,14 +6,12 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["FileWitness", "Head", "Witness", "alone", "highest"]
 

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.witness.head import FileWitness
-
-if TYPE_CHECKING:
-    from reusable_holdout.witness import git_note
-    from reusable_holdout.witness.head import Witness
-else:
-    (git_note,) = modules_on_first_use(__package__, "git_note")
+from reusable_holdout.witness import git_note
+from reusable_holdout.witness.head import FileWitness, Witness
 
 __all__ = ["witness_at"]
 

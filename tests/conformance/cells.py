@@ -23,7 +23,8 @@ import numpy as np
 import pandas as pd
 from conformance.loops import BACKENDS, LOOPS, REFUSED, Stage
 
-from reusable_holdout import Halted, HoldoutError, InputError, LedgerError, Refused, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conformance.truths import ASKING, REFUSED, SCORED, TOLERANCE, guarded_rows
 
-from reusable_holdout import Refused
+from reusable_holdout.errors import Refused
 
 LONG = pytest.mark.long(
     "integrations/reusable_holdout_sklearn", "reusable_holdout/guard", "tests/conformance"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reusable_holdout import InputError, verify
+from reusable_holdout import verify
 from reusable_holdout.cli import main
-from reusable_holdout.datasets import load_adult
 from reusable_holdout.demo import DemoResult, run_demo
+from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard import released
 
 long = pytest.mark.long("reusable_holdout", "README.md")

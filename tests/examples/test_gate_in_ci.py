@@ -13,10 +13,10 @@ import pytest
 import yaml
 from cases import for_each
 from examples.scripts import EXAMPLES
+from reusable_holdout_evals.gate import make_gate_of_scores, what_is_possible
 
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
-from reusable_holdout.release_gate import make_gate_of_scores, what_is_possible
 
 FOLDER = EXAMPLES / "gate"
 ROWS = 300
@@ -88,7 +88,7 @@ def step(program, **given):
     )
 
 
-@pytest.mark.long("reusable_holdout/release_gate", "reusable_holdout/cli", "examples/gate")
+@pytest.mark.long("integrations/reusable_holdout_evals/gate", "reusable_holdout/cli", "examples/gate")
 def test_the_action_asks_the_gate_and_hands_on_its_verdict(gate, program):
     question = {"ledger": "gate.db", "incumbent": "incumbent.eval", "improvement": "0.1", "score": "judge"}
     cases = [
@@ -269,6 +269,6 @@ def test_the_hooks_command_runs(gate, capsys, new, status):
 
 
 def test_shares_are_what_they_say(gate):
-    from reusable_holdout import read_inspect
+    from reusable_holdout_evals import read_inspect
 
     assert np.mean(read_inspect("unsafe.eval", scorer="safety").scores) == 0.3

@@ -7,7 +7,7 @@ from examples.scripts import run
 @pytest.mark.long(
     "examples/graded_losses.py",
     "reusable_holdout/guard",
-    "reusable_holdout/validity",
+    "reusable_holdout/certainty",
     "reusable_holdout/plan",
 )
 def test_evidence_needs_far_less_tolerance_than_a_distance(tmp_path):
@@ -27,7 +27,7 @@ def test_evidence_needs_far_less_tolerance_than_a_distance(tmp_path):
     assert widths["brier", "5"] <= 0.031
 
 
-@pytest.mark.long("examples/groups.py", "reusable_holdout/guard", "reusable_holdout/validity")
+@pytest.mark.long("examples/groups.py", "reusable_holdout/guard", "reusable_holdout/certainty")
 def test_groups_hold_where_rows_taken_for_independent_do_not(tmp_path):
     printed = run("groups.py", "--runs", "12", "--jobs", "1", folder=tmp_path).splitlines()
     held = [float(line.split("12 ")[1].split()[0]) for line in printed if " 12 " in line]

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from examples.scripts import EXAMPLES, run
-
-from reusable_holdout import RemoteHoldout
+from reusable_holdout_box import RemoteHoldout
 
 BOX = [sys.executable, "-m", "reusable_holdout", "box"]
 ROWS = 1_000
 
 
-@pytest.mark.long("examples/hill_climbing_agent.py", "examples/climbing", "reusable_holdout/box")
+@pytest.mark.long("examples/hill_climbing_agent.py", "examples/climbing", "integrations/reusable_holdout_box")
 def test_what_is_reported_through_a_box_is_what_fresh_rows_say(tmp_path):
     printed = run(
         "hill_climbing_agent.py",
@@ -55,7 +54,7 @@ def box(tmp_path):
     process.wait()
 
 
-@pytest.mark.filterwarnings("ignore::reusable_holdout.box.NoWallWarning")
+@pytest.mark.filterwarnings("ignore::reusable_holdout_box.NoWallWarning")
 def test_a_grading_server_tells_medals_and_counts_the_looks_of_a_run(box, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     import httpx

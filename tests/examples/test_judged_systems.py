@@ -12,7 +12,7 @@ def table(printed, columns):
     return {name.strip(): [float(number) for number in numbers] for name, *numbers in split}
 
 
-@pytest.mark.long("examples/judged_systems.py", "reusable_holdout/guard", "reusable_holdout/validity")
+@pytest.mark.long("examples/judged_systems.py", "reusable_holdout/guard", "reusable_holdout/certainty")
 def test_comparisons_and_a_small_benchmark_hold_and_are_as_narrow_as_the_goal(tmp_path):
     found = table(run("judged_systems.py", "--runs", "8", "--jobs", "1", folder=tmp_path), 6)
     assert len(found) == 6
@@ -23,7 +23,7 @@ def test_comparisons_and_a_small_benchmark_hold_and_are_as_narrow_as_the_goal(tm
             assert width <= (0.11 if " 500 " in name else 0.05) * 1.1
 
 
-@pytest.mark.long("examples/beside_a_judge.py", "reusable_holdout/guard", "reusable_holdout/validity")
+@pytest.mark.long("examples/beside_a_judge.py", "reusable_holdout/guard", "reusable_holdout/certainty")
 def test_a_judge_narrows_intervals_or_is_left_out(tmp_path):
     found = table(run("beside_a_judge.py", "--runs", "4", "--jobs", "1", folder=tmp_path), 8)
     assert list(found) == ["0.500", "0.650", "0.750", "0.850", "0.950"]

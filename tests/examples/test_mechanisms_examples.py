@@ -23,7 +23,7 @@ def test_every_mechanism_says_something_and_finds_the_large_counts():
 
 
 @pytest.mark.long(
-    "examples/distinct_visitors.py", "reusable_holdout/mechanisms", "reusable_holdout/accounting"
+    "examples/distinct_visitors.py", "reusable_holdout/mechanisms", "reusable_holdout/mechanisms/accounting"
 )
 def test_tested_sketches_find_the_large_pages_and_no_small_one(tmp_path):
     text = run("distinct_visitors.py", "--seed", "1", "--pages", "300", folder=tmp_path)
@@ -45,7 +45,9 @@ MORE_THAN_PRINTED = {
 }
 
 
-@pytest.mark.long("examples/every_theorem.py", "reusable_holdout/mechanisms", "reusable_holdout/accounting")
+@pytest.mark.long(
+    "examples/every_theorem.py", "reusable_holdout/mechanisms", "reusable_holdout/mechanisms/accounting"
+)
 def test_no_formula_promises_less_than_what_is_computed_but_those_that_are_told():
     found = importlib.util.spec_from_file_location("every_theorem", EXAMPLES / "every_theorem.py")
     script = importlib.util.module_from_spec(found)

@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from attacks import boosting_attack, coin_truth, flip_attack
 from examples.scripts import EXAMPLES
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.attacks import boosting_attack, coin_truth, flip_attack
 
 ROWS = 1_000
 

@@ -4,7 +4,7 @@ import pytest
 from examples.scripts import run
 
 
-@pytest.mark.long("examples/one_budget.py", "reusable_holdout/guard", "reusable_holdout/validity")
+@pytest.mark.long("examples/one_budget.py", "reusable_holdout/guard", "reusable_holdout/certainty")
 def test_one_budget_holds_where_twenty_guards_miss(tmp_path):
     printed = run("one_budget.py", "--runs", "12", "--guards", "2", "--jobs", "1", folder=tmp_path)
     rows = [line.rsplit(maxsplit=6) for line in printed.splitlines()[3:]]

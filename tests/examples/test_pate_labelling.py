@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from examples.scripts import EXAMPLES, run
 
-from reusable_holdout.accounting import BoundedRangeEvent, PrivacyAccountant, optimal_composition
+from reusable_holdout.mechanisms.accounting import BoundedRangeEvent, PrivacyAccountant, optimal_composition
 
 pytestmark = pytest.mark.long("examples/pate_labelling.py", "examples/teachers", "reusable_holdout")
 

@@ -12,7 +12,7 @@ GOALS = {
 
 
 @pytest.mark.long(
-    "examples/ratios.py", "reusable_holdout/guard", "reusable_holdout/validity", "reusable_holdout/plan"
+    "examples/ratios.py", "reusable_holdout/guard", "reusable_holdout/certainty", "reusable_holdout/plan"
 )
 def test_reveals_of_ratios_are_narrow(tmp_path):
     printed = [line.split() for line in run("ratios.py", "--quick", folder=tmp_path).splitlines()]

@@ -5,7 +5,9 @@ import json
 import pytest
 from examples.scripts import run
 
-pytestmark = pytest.mark.long("examples/benchmarks/reading_scores.py", "reusable_holdout/readers")
+pytestmark = pytest.mark.long(
+    "examples/benchmarks/reading_scores.py", "integrations/reusable_holdout_evals/readers"
+)
 
 
 def test_files_of_both_tools_are_read_and_asked_about(tmp_path):

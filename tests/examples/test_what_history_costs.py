@@ -41,7 +41,7 @@ def test_other_codes_gain_where_charges_came_early_and_nowhere_else(example):
         assert widths.loc["at once", "even + last"] < 0.71 * widths.loc["at once", "even"]
 
 
-@pytest.mark.long("examples/what_history_costs.py", "reusable_holdout/validity", "reusable_holdout/plan")
+@pytest.mark.long("examples/what_history_costs.py", "reusable_holdout/certainty", "reusable_holdout/plan")
 def test_the_tables_are_printed(tmp_path):
     printed = run("what_history_costs.py", "--quick", folder=tmp_path)
     assert "ours / any rule" in printed

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.long(
     "examples/frequent_items",
     "examples/benchmarks/selection_peers.py",
     "reusable_holdout/mechanisms",
-    "reusable_holdout/accounting",
+    "reusable_holdout/mechanisms/accounting",
 )
 
 PAGE = (EXAMPLES.parent / "docs" / "selection.md").read_text()

@@ -108,15 +108,16 @@ def goldens() -> list[Golden]:
 
 def spelled_metric(spelled: list[Any]) -> Any:
     """Metric of the catalogue by its function's name and arguments."""
-    from reusable_holdout import queries
+
+    from reusable_holdout import metrics
 
     name, arguments = spelled
-    return getattr(queries, name)(**arguments)
+    return getattr(metrics, name)(**arguments)
 
 
 def asked(guard: Any, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Ask; what was told, as JSON has it, and whether all of it was a replay."""
-    from reusable_holdout import Halted, ModelError
+    from reusable_holdout.errors import Halted, ModelError
 
     try:
         answers = getattr(guard, call)(**arguments)

@@ -12,14 +12,14 @@ from children import Child
 from golden.changing import leaves
 from long_tests import GUARD
 
-from reusable_holdout.validity import THEORY
+from reusable_holdout.certainty import THEORY
 
 _START = """
 import json, math, sys, tempfile
 from pathlib import Path
 from golden.asking import goldens
 from golden.changing import *
-from reusable_holdout.validity import THEORY
+from reusable_holdout.certainty import THEORY
 """
 
 PLACES = list(leaves(THEORY))

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from reusable_holdout.certainty import Certificate, ConfidenceBound, Shares, policy_code
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Compare
 from reusable_holdout.guard.kinds.choose import Choose
@@ -22,9 +23,8 @@ from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
 from reusable_holdout.guard.kinds.samples import MeanSample
 from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.table import POLICIES
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, policy_code
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import KeyedNoise
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))

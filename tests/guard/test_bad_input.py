@@ -12,17 +12,16 @@ import scipy.sparse
 from cases import for_each
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import (
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import (
     BudgetError,
     InputError,
     LedgerError,
     LedgerKeyError,
     LedgerMismatchError,
     PlanError,
-    ReusableHoldout,
-    verify,
 )
-from reusable_holdout.queries import mae
+from reusable_holdout.metrics import mae
 
 ROWS = 2_000
 

@@ -5,7 +5,8 @@ import pytest
 from cases import for_each
 from guard.counting import ROWS, Counting, Failing, predictions
 
-from reusable_holdout import BudgetError, Halted, InputError, ModelError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 
 SETTINGS = {"charges": 2, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7, "seed": 1}
 

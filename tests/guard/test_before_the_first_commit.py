@@ -18,18 +18,20 @@ import pandas as pd
 import pytest
 from cases import for_each
 from long_tests import GUARD
-from reusable_holdout_inspect import new_guard
+from reusable_holdout_box.folder import make_box
+from reusable_holdout_evals.gate.gate import make_gate, make_gate_of_scores
+from reusable_holdout_evals.inspect import new_guard
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 
-from reusable_holdout import HoldoutError, LedgerError, ReusableHoldout, verify
-from reusable_holdout.box.folder import make_box
-from reusable_holdout.ledger import MemoryLedger, SqlLedger
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.ledger import memory as of_memory
 from reusable_holdout.ledger import storage as of_storage
-from reusable_holdout.queries import Metric, fbeta, matthews_corrcoef, precision
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.metrics import Metric, fbeta, matthews_corrcoef, precision
 from reusable_holdout.registry import registry_of_its_own
-from reusable_holdout.release_gate.gate import make_gate, make_gate_of_scores
 
 ROWS = 400
 FEATURES = np.random.default_rng(0).normal(size=(ROWS, 3))

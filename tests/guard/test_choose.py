@@ -7,14 +7,15 @@ import pytest
 from cases import for_each
 from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
 
-from reusable_holdout import BudgetError, Halted, InputError, ModelError, verify
-from reusable_holdout.guard.kinds.choose import Choose, Winner
-from reusable_holdout.queries import mae
-from reusable_holdout.validity import (
+from reusable_holdout import verify
+from reusable_holdout.certainty import (
     THEORY,
     ConfidenceBound,
     worst_choice_nats,
 )
+from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.guard.kinds.choose import Choose, Winner
+from reusable_holdout.metrics import mae
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000

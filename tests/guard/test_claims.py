@@ -13,7 +13,8 @@ from children import Child
 from guard.forging import all_rows, seal_again, sql
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Halted, InputError, ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import State
 

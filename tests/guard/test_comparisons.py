@@ -8,7 +8,8 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, InputError, LedgerMismatchError, Plan, ReusableHoldout, verify
+from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
 from reusable_holdout.guard import released
 
 

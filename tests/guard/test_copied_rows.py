@@ -10,8 +10,9 @@ from cases import for_each
 from scipy import sparse
 from sklearn import datasets
 
-from reusable_holdout import CopiedRowsWarning, HoldoutError, ParquetRows, ReusableHoldout
-from reusable_holdout.datasets import load_adult
+from reusable_holdout import CopiedRowsWarning, ParquetRows, ReusableHoldout
+from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.row_sets import CopiedRows, copies_among
 
 ROWS = 2_000

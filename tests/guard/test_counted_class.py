@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import HoldoutError
-from reusable_holdout.queries import fbeta
+from reusable_holdout.errors import HoldoutError
+from reusable_holdout.metrics import fbeta
 
 WORDS = r"counts 'ok' as the positive class, the last of 'fraud' and 'ok'.*guard y == 'fraud', and ask with"
 KINDS = {"prevalence": 0.5, "threshold": None, "noise_scale": None}

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from long_tests import GUARD
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 pytestmark = pytest.mark.long(*GUARD)
 

@@ -8,8 +8,8 @@ import scipy.sparse
 from cases import for_each
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from reusable_holdout import InputError
-from reusable_holdout.queries import mae, resolve_metric
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import mae, resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 

@@ -10,8 +10,9 @@ from golden.asking import FOLDER, Golden
 from guard.forging import rewrite, sql
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from reusable_holdout import Halted, InputError, Plan, ReusableHoldout, verify
+from reusable_holdout import Plan, ReusableHoldout, verify
 from reusable_holdout.cli import main
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.report import report_page
 
 GRADED = Golden.read(FOLDER / "0.2.0" / "graded")

@@ -12,7 +12,8 @@ import pytest
 from cases import for_each
 from golden.asking import goldens
 
-from reusable_holdout import Halted, InputError, Metric, ModelError, ReusableHoldout, verify
+from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.kinds import FAILED, NOT_CERTIFIED
 from reusable_holdout.guard.kinds.choose import Winner
 

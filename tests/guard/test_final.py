@@ -13,9 +13,10 @@ from guard.forging import every_way, recompute, seal_again, sql
 from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
 
-from reusable_holdout import Halted, InputError, ModelError, ReusableHoldout, RotatedError, verify
-from reusable_holdout.queries import mae
-from reusable_holdout.validity import ConfidenceBound
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.certainty import ConfidenceBound
+from reusable_holdout.errors import Halted, InputError, ModelError, RotatedError
+from reusable_holdout.metrics import mae
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000

@@ -11,12 +11,13 @@ from guard.forging import recompute, seal_again, sql
 from scipy.stats import binom
 from within_reach import GRID, certificate_of
 
-from reusable_holdout import InputError, LedgerMismatchError, Plan, ReusableHoldout, verify
+from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout.certainty import Shares
+from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed
-from reusable_holdout.queries import mae
-from reusable_holdout.validity import Shares
+from reusable_holdout.metrics import mae
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
 
 ROWS = 2_000
 SCALE = 0.004

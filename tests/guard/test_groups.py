@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import InputError, LedgerMismatchError, Metric, ReusableHoldout, verify
-from reusable_holdout.queries import GRID, accuracy, mae, resolve_metric, rmse
-from reusable_holdout.queries.weights import Groups
-from reusable_holdout.validity import ConfidenceBound
+from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout.certainty import ConfidenceBound
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.metrics import GRID, accuracy, mae, resolve_metric, rmse
+from reusable_holdout.metrics.weights import Groups
 
 ROWS = 600
 LABELS = np.random.default_rng(0).integers(0, 2, ROWS)

@@ -8,16 +8,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from reusable_holdout import (
-    Answer,
+from reusable_holdout import Answer, Metric, verify
+from reusable_holdout.errors import (
     BudgetError,
     Halted,
     HoldoutError,
     LedgerError,
     LedgerMismatchError,
-    Metric,
     ModelError,
-    verify,
 )
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])

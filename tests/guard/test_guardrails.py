@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.guard.kinds.gate import GuardedGate
-from reusable_holdout.queries import Metric
+from reusable_holdout.metrics import Metric
 
 ROWS = 4_000
 LABELS = np.arange(ROWS) % 2

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reusable_holdout import Halted, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import Halted
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 

@@ -9,8 +9,9 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 
-from reusable_holdout import InputError, LedgerMismatchError, Metric, ReusableHoldout, verify
-from reusable_holdout.queries import score
+from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.metrics import score
 
 ROWS = 2_000
 IDS = [f"q{k}" for k in range(ROWS)]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from children import Child
 
-from reusable_holdout import Answer, Halted, ReusableHoldout, verify
+from reusable_holdout import Answer, ReusableHoldout, verify
+from reusable_holdout.errors import Halted
 
 ROWS, CHARGES = 10_000, 100
 
@@ -16,7 +17,8 @@ ROWS, CHARGES = 10_000, 100
 _COMMON = """
 import json, os, signal, sys
 import numpy as np
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 def guard_of(ledger, labels=np.random.default_rng(0).integers(0, 2, 10_000)):
     settings = {"queries": 1_000, "charges": 100, "threshold": 0.025, "noise_scale": 1e-4, "seed": 11}

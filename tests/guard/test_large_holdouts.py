@@ -12,19 +12,18 @@ import pytest
 from guard.chunk_models import MARK, Predicting, always_no, fails_late, leaves, quotes, talks
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from reusable_holdout import (
+from reusable_holdout import ParquetRows, ReusableHoldout
+from reusable_holdout.errors import (
     Halted,
     HoldoutError,
     InputError,
     LedgerMismatchError,
     ModelError,
     OverlapError,
-    ParquetRows,
-    ReusableHoldout,
 )
 from reusable_holdout.guard.chunks.parquet import _together
-from reusable_holdout.queries import mae
-from reusable_holdout.queries.containers import CodedLabels
+from reusable_holdout.metrics import mae
+from reusable_holdout.metrics.containers import CodedLabels
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -176,7 +175,7 @@ def test_dask_arrays_are_the_same_as_the_array(many, problem):
 
 
 @pytest.mark.long(
-    "reusable_holdout/guard/chunks", "reusable_holdout/queries", "reusable_holdout/guard/models.py"
+    "reusable_holdout/guard/chunks", "reusable_holdout/metrics", "reusable_holdout/guard/models.py"
 )
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing"])
 def test_the_backend_does_not_matter(many, frame, parquet, model, backend):
@@ -228,7 +227,7 @@ def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
 
 
 @pytest.mark.long(
-    "reusable_holdout/guard/chunks", "reusable_holdout/queries", "reusable_holdout/guard/models.py"
+    "reusable_holdout/guard/chunks", "reusable_holdout/metrics", "reusable_holdout/guard/models.py"
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning:distributed.*")
 @pytest.mark.parametrize("processes", [True, False])

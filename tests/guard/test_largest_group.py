@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import Halted, InputError, LedgerMismatchError, ReusableHoldout, verify
-from reusable_holdout.queries import GRID, accuracy, mae, resolve_metric, rmse
-from reusable_holdout.queries.weights import Groups
-from reusable_holdout.validity import (
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.certainty import (
     THEORY,
 )
+from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
+from reusable_holdout.metrics import GRID, accuracy, mae, resolve_metric, rmse
+from reusable_holdout.metrics.weights import Groups
 
 LARGEST = 4
 SIZES = np.random.default_rng(0).integers(1, 7, 400)  # a third of the groups are larger

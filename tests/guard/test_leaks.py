@@ -17,17 +17,14 @@ import numpy as np
 import pytest
 from guard.forging import every_way
 
-from reusable_holdout import (
-    Answer,
+from reusable_holdout import Answer, Metric, ReusableHoldout, verify
+from reusable_holdout.errors import (
     BudgetError,
     Halted,
     HoldoutError,
     InputError,
     LedgerMismatchError,
-    Metric,
     ModelError,
-    ReusableHoldout,
-    verify,
 )
 from reusable_holdout.guard.kinds import State
 from reusable_holdout.report import report_page

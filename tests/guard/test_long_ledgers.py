@@ -10,7 +10,8 @@ import pytest
 from contracts.ledger_contract import append
 from ledger.test_plans import CHARGED, chained
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 ROWS = 2_000
 LABELS = np.arange(ROWS) % 2

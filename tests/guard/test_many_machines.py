@@ -15,7 +15,8 @@ from joblib import Parallel, delayed
 from long_tests import GUARD
 from servers import PASSWORD
 
-from reusable_holdout import Answer, Halted, HandleError, LedgerError, LedgerKeyError, ReusableHoldout, verify
+from reusable_holdout import Answer, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HandleError, LedgerError, LedgerKeyError
 from reusable_holdout.guard import Whereabouts
 
 pytestmark = pytest.mark.long(*GUARD)
@@ -27,7 +28,8 @@ _COMMON = """
 import json, os, signal, sys
 from pathlib import Path
 import numpy as np
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 def guard_of(ledger, key):
     labels = np.random.default_rng(0).integers(0, 2, 10_000)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import InputError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 
 
 class FailsOnTheHoldout(LogisticRegression):

@@ -5,8 +5,9 @@ import pytest
 from cases import for_each
 from sklearn import metrics as sk
 
-from reusable_holdout import InputError, LedgerMismatchError, ReusableHoldout, verify
-from reusable_holdout.queries import mae, mse, quantile_loss, r2, rmse
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.metrics import mae, mse, quantile_loss, r2, rmse
 
 ROWS = 4_000
 RNG = np.random.default_rng(5)

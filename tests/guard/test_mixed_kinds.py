@@ -16,8 +16,8 @@ from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.queries import GRID
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import KeyedNoise
 
 ROWS = 2_000
 LABELS = np.arange(ROWS) % 2

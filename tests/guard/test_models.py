@@ -16,15 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import (
-    Halted,
-    InputError,
-    ModelError,
-    verify,
-)
+from reusable_holdout import verify
+from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.models import check_model, fitted, predictions_of
 from reusable_holdout.guard.training_estimate import training_estimate
-from reusable_holdout.queries import mae, resolve_metric
+from reusable_holdout.metrics import mae, resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 

@@ -6,8 +6,8 @@ import pytest
 from cases import for_each
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import InputError
-from reusable_holdout.queries.containers import index_of, is_reordered
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.containers import index_of, is_reordered
 
 ROWS = 2_000
 NAMES = pd.Index([f"PRIVATE{place}" for place in range(ROWS)])

@@ -12,17 +12,10 @@ import scipy.sparse
 from cases import for_each
 from children import Child
 
-from reusable_holdout import (
-    InputError,
-    LedgerMismatchError,
-    OverlapError,
-    ParquetRows,
-    ReusableHoldout,
-    TamperedLedgerError,
-    verify,
-)
+from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 
 ROWS = 600
 RNG = np.random.default_rng(0)

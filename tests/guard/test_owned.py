@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse
 from cases import for_each
 
-from reusable_holdout import InputError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.digests import holdout_digest, own
 
 ROWS = 2_000

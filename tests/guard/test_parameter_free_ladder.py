@@ -9,24 +9,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from attacks import PlainHoldout, coin_truth, flip_attack
 from cases import for_each
 from long_tests import GUARD
 from scipy import stats
 
-from reusable_holdout import (
-    Halted,
-    HoldoutError,
-    InputError,
-    Metric,
-    ModelError,
-    Plan,
-    ReusableHoldout,
-    verify,
-)
-from reusable_holdout.attacks import PlainHoldout, coin_truth, flip_attack
+from reusable_holdout import Metric, Plan, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError
 from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning, _sum_of_squares
-from reusable_holdout.ledger import MemoryLedger, SqlLedger
-from reusable_holdout.queries import mae
+from reusable_holdout.ledger import MemoryLedger
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.metrics import mae
 
 ROWS, RUNS = 400, 60
 MOST_MISSES = stats.binom.isf(1e-9, RUNS, 0.05)

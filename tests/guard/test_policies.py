@@ -7,20 +7,14 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import (
-    BudgetError,
-    Halted,
-    InputError,
-    LedgerMismatchError,
-    ModelError,
-    ReusableHoldout,
-)
-from reusable_holdout.mechanisms import GuardMechanism
-from reusable_holdout.queries import mae
-from reusable_holdout.validity import (
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.certainty import (
     THEORY,
     Policy,
 )
+from reusable_holdout.errors import BudgetError, Halted, InputError, LedgerMismatchError, ModelError
+from reusable_holdout.metrics import mae
+from reusable_holdout.noise import GuardMechanism
 
 MECHANISMS = get_args(GuardMechanism)
 POLICIES = get_args(Policy)

@@ -9,7 +9,8 @@ from cases import for_each
 from long_tests import GUARD
 from scipy import stats
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 pytestmark = pytest.mark.long(*GUARD)
 

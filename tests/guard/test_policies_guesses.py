@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import InputError, Metric, ModelError
-from reusable_holdout.queries import rmse
+from reusable_holdout import Metric
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.metrics import rmse
 
 
 def untouched(guard):

@@ -9,11 +9,12 @@ from cases import for_each
 from children import Child
 from joblib import Parallel, delayed
 
-from reusable_holdout import Halted, ModelError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import Halted, ModelError
 from reusable_holdout.guard import released
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
-from reusable_holdout.queries import mae
+from reusable_holdout.metrics import mae
 
 POLICIES = ["thresholdout", "ladder", "guess-and-check", "gate"]
 SHARED = {"threshold": 0.05, "charges": 20, "queries": 200}

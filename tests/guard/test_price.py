@@ -5,8 +5,8 @@ import math
 import pytest
 from cases import for_each
 
-from reusable_holdout import InputError
-from reusable_holdout.validity import ConfidenceBound
+from reusable_holdout.certainty import ConfidenceBound
+from reusable_holdout.errors import InputError
 
 ROWS, QUERIES, CHARGES = 2_000, 40, 3
 BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)

@@ -17,17 +17,8 @@ import pytest
 from children import Child
 from joblib import Parallel, delayed
 
-from reusable_holdout import (
-    Answer,
-    Halted,
-    HandleError,
-    InputError,
-    LedgerError,
-    LedgerKeyError,
-    Metric,
-    ReusableHoldout,
-    verify,
-)
+from reusable_holdout import Answer, Metric, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HandleError, InputError, LedgerError, LedgerKeyError
 from reusable_holdout.guard.handle import read_private
 
 PLENTY = {"charges": 25, "queries": 200, "threshold": 0.1}
@@ -35,7 +26,8 @@ PLENTY = {"charges": 25, "queries": 200, "threshold": 0.1}
 _ASK_UNTIL_HALTED = """
 import json, sys
 import numpy as np
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 ledger, offset, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 right = np.where(np.arange(2_000) < 1_400, labels, 1 - labels)

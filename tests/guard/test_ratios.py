@@ -8,8 +8,9 @@ import pytest
 from cases import for_each
 from sklearn import metrics as sk
 
-from reusable_holdout import Halted, InputError, LedgerMismatchError, ReusableHoldout, verify
-from reusable_holdout.queries import r2, resolve_metric
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
+from reusable_holdout.metrics import r2, resolve_metric
 
 ROWS = 3_000
 RNG = np.random.default_rng(3)

@@ -8,14 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reusable_holdout import (
-    InputError,
-    LedgerMismatchError,
-    ReusableHoldout,
-    RolledBackError,
-    RotatedError,
-    verify,
-)
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import InputError, LedgerMismatchError, RolledBackError, RotatedError
 from reusable_holdout.guard.configuration import Configuration
 
 LABELS = np.arange(4_000) % 2

@@ -6,16 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reusable_holdout import (
-    Halted,
-    InputError,
-    LedgerError,
-    LedgerKeyError,
-    LedgerMismatchError,
-    Metric,
-    ReusableHoldout,
-)
-from reusable_holdout.queries import resolve_metric
+from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout.errors import Halted, InputError, LedgerError, LedgerKeyError, LedgerMismatchError
+from reusable_holdout.metrics import resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import BudgetError, Halted, InputError, Metric, ModelError, ReusableHoldout, verify
-from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.queries import mae
-from reusable_holdout.validity import (
+from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout.certainty import (
     THEORY,
     ConfidenceBound,
 )
+from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.metrics import mae
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000

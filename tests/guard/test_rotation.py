@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from children import Child
 
-from reusable_holdout import Halted, InputError, LedgerError, PlanError, ReusableHoldout, RotatedError, verify
+from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
+from reusable_holdout.errors import Halted, InputError, LedgerError, PlanError, RotatedError
 from reusable_holdout.guard.kinds import State
 
 ROWS = 2_000

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from cases import for_each
 
-from reusable_holdout import HandleError
+from reusable_holdout.errors import HandleError
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.row_sets import (
     ANALYSTS,

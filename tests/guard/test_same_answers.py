@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from reusable_holdout import Halted, HoldoutError, ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HoldoutError
 
 ROWS = 2_000
 LABELS, NEXT = np.random.default_rng(0).integers(0, 2, (2, ROWS))

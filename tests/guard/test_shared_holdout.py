@@ -17,8 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from reusable_holdout import HandleError, Metric
-from reusable_holdout.queries import mae
+from reusable_holdout import Metric
+from reusable_holdout.errors import HandleError
+from reusable_holdout.metrics import mae
 
 ROWS = 2_000
 

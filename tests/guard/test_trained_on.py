@@ -14,7 +14,8 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from reusable_holdout import Halted, ModelError, ParquetRows, ReusableHoldout, verify
+from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, ModelError
 
 ROWS = 2_000
 RNG = np.random.default_rng(0)

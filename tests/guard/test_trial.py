@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from reusable_holdout import InputError, ModelError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.trial import made_like
 
 ROWS = 1_000

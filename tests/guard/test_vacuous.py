@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import InputError, KeptLessWarning, PlanError, ReusableHoldout
-from reusable_holdout.queries import mae
+from reusable_holdout import KeptLessWarning, ReusableHoldout
+from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.metrics import mae
 
 ROWS = 5_000
 LABELS = (np.random.default_rng(0).random(ROWS) < 0.22).astype(int)

@@ -12,13 +12,14 @@ import pytest
 from cases import for_each
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
 
-from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import Halted, LedgerError, ModelError, TamperedLedgerError
 from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.releases import released
 from reusable_holdout.ledger import Row
-from reusable_holdout.mechanisms import Calibration
-from reusable_holdout.queries import mae
+from reusable_holdout.metrics import mae
+from reusable_holdout.noise import Calibration
 
 COLUMNS = [*Row._fields, "seal"]
 

@@ -13,15 +13,15 @@ from guard.forging import rewrite
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.certainty import (
+    THEORY,
+)
 from reusable_holdout.errors import (
     Halted,
     InputError,
     LedgerMismatchError,
     PlanError,
     RotatedError,
-)
-from reusable_holdout.validity import (
-    THEORY,
 )
 
 ROWS = 5_000

@@ -8,15 +8,8 @@ from cases import for_each
 from guard.counting import ROWS, Counting, Failing, Refusing, predictions
 from long_tests import GUARD
 
-from reusable_holdout import (
-    Halted,
-    HoldoutError,
-    InputError,
-    LedgerError,
-    ModelError,
-    ReusableHoldout,
-    verify,
-)
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, ModelError
 
 ODD = np.arange(ROWS) % 2 == 1
 

@@ -5,8 +5,9 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 
-from reusable_holdout import InputError, KeptLessWarning, ModelError, PlanError, ReusableHoldout, verify
-from reusable_holdout.queries import mae, mse, negated, quantile_loss, r2, rmse
+from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
+from reusable_holdout.errors import InputError, ModelError, PlanError
+from reusable_holdout.metrics import mae, mse, negated, quantile_loss, r2, rmse
 
 ROWS = 1_200
 LABELS = (np.random.default_rng(5).random(ROWS) < 0.3).astype(int)

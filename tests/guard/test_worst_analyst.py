@@ -3,7 +3,7 @@
 import pytest
 from guard.every_holdout import Game
 
-LONG = pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
+LONG = pytest.mark.long("reusable_holdout/certainty", "reusable_holdout/guard")
 
 
 def worst(rows, queries, charges, beta, **changes):

@@ -54,7 +54,7 @@ def test_a_guard_reads_what_it_needs(known, tmp_path):
     assert reach.lines <= _REACH_LINES
     families = {"confusion", "ranks", "judged", "value_metrics", "probability_metrics"}
     kinds = {"choose", "evidence", "gate", "ladder", "ratio"}
-    foreign = {f"reusable_holdout.queries.{one}" for one in families}
+    foreign = {f"reusable_holdout.metrics.{one}" for one in families}
     foreign |= {f"reusable_holdout.guard.kinds.{one}" for one in kinds}
     assert foreign <= known.keys()
     assert foreign.isdisjoint(reach.modules)

@@ -19,12 +19,8 @@ from mechanisms.sparse_vector.audit import (
     threshold_noise,
 )
 
-from reusable_holdout.mechanisms import (
-    DiscreteExponential,
-    DiscreteLaplace,
-    NoiseScales,
-    standard_svt_scales,
-)
+from reusable_holdout.mechanisms import DiscreteExponential, standard_svt_scales
+from reusable_holdout.noise import DiscreteLaplace, NoiseScales
 
 
 def unnoised_threshold(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:

@@ -30,8 +30,8 @@ from mechanisms.sparse_vector.audit import (
 )
 from mechanisms.sparse_vector.gaussian_audit import renyi, transcript_laws
 
-from reusable_holdout.accounting import gaussian_sparse_vector_rdp
 from reusable_holdout.mechanisms import sparse_scales, standard_svt_scales
+from reusable_holdout.mechanisms.accounting import gaussian_sparse_vector_rdp
 
 MIXED = PATTERNS["mixed"]
 

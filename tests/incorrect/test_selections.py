@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from accounting.repeated import best_of, border
 from cases import for_each
 from incorrect.selections import (
     best_of_a_fixed_number,
@@ -13,10 +12,11 @@ from incorrect.selections import (
     domain_without_a_bottom,
     joint_at_the_rate_of_one_candidate,
 )
+from mechanisms.accounting.repeated import best_of, border
 from mechanisms.selection.selection_laws import delta_at, joint_law, unknown_domain_law, worst_loss
 
-from reusable_holdout.accounting import Repetitions, bounded_range_epsilon_each
 from reusable_holdout.mechanisms import unknown_domain_margin
+from reusable_holdout.mechanisms.accounting import Repetitions, bounded_range_epsilon_each
 
 
 def test_a_joint_choice_at_the_rate_of_one_candidate_is_rejected() -> None:

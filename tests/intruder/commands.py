@@ -17,7 +17,7 @@ def try_commands():
         "open the box": [
             python,
             "-c",
-            f"from pathlib import Path; from reusable_holdout.box.folder import _rows, _settings; p = Path({CASE.private!r}); print(_rows(p / 'labels.csv', _settings(p)))",
+            f"from pathlib import Path; from reusable_holdout_box.folder import _rows, _settings; p = Path({CASE.private!r}); print(_rows(p / 'labels.csv', _settings(p)))",
         ],
         "open the guard": [
             python,

@@ -11,7 +11,8 @@ import pytest
 from contracts.ledger_contract import append, make_row
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import MemoryLedger, SqlLedger, chain_problems
+from reusable_holdout.ledger import MemoryLedger, chain_problems
+from reusable_holdout.ledger.storage import SqlLedger
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_a_child_that_ends_like_a_program_leaves_its_parents_transaction_alone(t
 import os, sys
 sys.path.insert(0, sys.argv[2])
 from contracts.ledger_contract import make_row
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 ledger.create("{}")
 with ledger.transaction() as transaction:

@@ -20,13 +20,13 @@ from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import (
     MemoryLedger,
     Row,
-    SqlLedger,
     chain_problems,
     schema,
     storage,
 )
 from reusable_holdout.ledger import connection as opening
 from reusable_holdout.ledger.schema import SCHEMA
+from reusable_holdout.ledger.storage import SqlLedger
 
 
 class TestMemoryLedger(LedgerContract):
@@ -152,7 +152,7 @@ def _assert_silent(error, *secrets):
 _APPEND_MANY = """
 import sys
 from contracts.ledger_contract import make_row
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 ledger.create("{}")
 for _ in range(int(sys.argv[2])):
@@ -179,7 +179,7 @@ def test_processes_neither_skip_nor_double_a_number(tmp_path):
 
 def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
     script = (
-        "import sys; from reusable_holdout.ledger import SqlLedger\n"
+        "import sys; from reusable_holdout.ledger.storage import SqlLedger\n"
         "print('ready', flush=True); sys.stdin.read()  # until all are\n"
         "ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)"
     )
@@ -208,7 +208,7 @@ def test_a_batch_is_written_wholly_or_not_at_all(tmp_path):
     script = """
 import sys
 from contracts.ledger_contract import make_row
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 ledger.create("{}")
 rows = [make_row(query, batch=1) for query in range(1, 20_001)]
@@ -305,7 +305,7 @@ import os, sys
 sys.path.insert(0, sys.argv[3])
 from contracts.ledger_contract import append, make_row
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 SqlLedger(sys.argv[2]).close()  # imports all that is needed, which may lie in root's home
 if os.getuid() == 0:  # who may write anything
     os.setgid(65534), os.setuid(65534)

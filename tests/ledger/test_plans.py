@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from cases import for_each
 from contracts.ledger_contract import append, make_row
 
-from reusable_holdout.ledger import SqlLedger
 from reusable_holdout.ledger.schema import Statements, statements
+from reusable_holdout.ledger.storage import SqlLedger
 
 _KEY, _DIGEST = "PRIMARY KEY", "INDEX sqlite_autoindex_answers_2"
 PLANS = {

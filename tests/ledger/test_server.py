@@ -9,8 +9,8 @@ from ledger.test_plans import CHARGED, chained
 from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import SqlLedger
 from reusable_holdout.ledger.schema import CHUNK
+from reusable_holdout.ledger.storage import SqlLedger
 
 
 class TestServerLedger(LedgerContract):
@@ -105,7 +105,7 @@ def _rows_read(node):
 _APPEND_MANY = """
 import sys
 from contracts.ledger_contract import make_row
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 assert ledger.create("{}") == "{}"
 for _ in range(50):

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+    from reusable_holdout.noise.keyed import NoiseLaw
 
 __all__ = ["ScriptedNoise", "spent"]
 

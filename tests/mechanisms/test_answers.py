@@ -14,7 +14,6 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reusable_holdout.accounting import gaussian_deviation
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     NumericSparse,
@@ -23,8 +22,9 @@ from reusable_holdout.mechanisms import (
     laplace_accuracy,
     laplace_mechanism,
 )
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting import gaussian_deviation
 from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 # Privacy ----------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ def test_the_mechanism_adds_a_draw_of_its_law_to_each_answer(monkeypatch: pytest
 def test_normal_noise_has_the_deviation_of_its_promise_and_each_answer_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is added is exact; that this deviation keeps epsilon and delta is tests/accounting/test_gaussian.py."""
+    """What is added is exact; accounting/test_gaussian.py shows that this deviation keeps epsilon and delta."""
     asked: list[tuple[Fraction, Fraction]] = []
 
     def add(value: Fraction, *, deviation: Fraction, step: Fraction, words: object) -> int:

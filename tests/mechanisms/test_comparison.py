@@ -9,30 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from accounting.target_decomposition import largest_q, privacy_loss
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.target_decomposition import largest_q, privacy_loss
 from scipy import stats
 
-from reusable_holdout import accounting, mechanisms
-from reusable_holdout.accounting import (
+from reusable_holdout import mechanisms
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import accounting, compare_mechanisms, tightest_stream
+from reusable_holdout.mechanisms.accounting import (
     not_prior_mean,
     not_prior_q,
     optimal_composition,
     optimal_epsilon_each,
     target_charging,
 )
-from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import (
-    Calibration,
-    ConditionalRelease,
-    DiscreteLaplace,
-    KeyedNoise,
-    compare_mechanisms,
-    key_from_seed,
-    tightest_stream,
-)
 from reusable_holdout.mechanisms.sparse_vector.reach import reach_of, tail_of
+from reusable_holdout.noise import Calibration, DiscreteLaplace
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -218,7 +211,7 @@ def test_every_row_says_what_runs_with_its_noise() -> None:
             rows = compare_mechanisms(epsilon=1.0, delta=1e-6, charges=charges, queries=9, answers=answers)
             names = {name for row in rows for name in row.runs}
             assert all(hasattr(mechanisms, name) for name in names)
-            assert {"StandardSVT", "retraversal", "ConditionalRelease", "IndividualCharging"} <= names
+            assert {"StandardSVT", "retraversal", "TargetCharging", "IndividualCharging"} <= names
             assert ("AboveThreshold" in names) is (charges == 1 and not answers)
             assert ("NumericSparse" in names) is answers
 
@@ -315,27 +308,3 @@ def test_one_question_of_conditional_release_is_private_and_has_its_target(
             if threshold:
                 target[-1] = False
             assert largest_q(*laws, target, epsilon=epsilon) >= not_prior_q(epsilon) - 1e-9
-
-
-def test_conditional_release_publishes_the_number_it_compared() -> None:
-    core = ConditionalRelease(scale=Fraction(1000), noise=KeyedNoise(key_from_seed(2)), charges=2)
-    scores, priors = np.array([0, 90_000, -80_000]), np.zeros(3, dtype=np.int64)
-    limits, questions = np.full(3, 50_000), [b"a", b"b", b"c"]
-    noise_ = core.query_noise(questions)
-    assert core.first_deviation(scores, priors, limits, questions) == 1
-    assert core.charge(90_000, b"b") == 90_000 + noise_[1]
-    assert core.deviates(-80_000, 0, 50_000, b"c")
-    assert core.charge(-80_000, b"c") == -80_000 + noise_[2]
-    assert (core.spent, core.halted) == (2, True)
-    for ask in (
-        lambda: core.deviates(0, 0, 1, b"d"),
-        lambda: core.charge(0, b"d"),
-        lambda: core.first_deviation(scores, priors, limits, questions),
-    ):
-        with pytest.raises(BudgetError, match="nothing was answered"):
-            ask()
-
-
-def test_a_core_cannot_have_spent_more_than_it_had() -> None:
-    with pytest.raises(InputError):
-        ConditionalRelease(scale=Fraction(1), noise=KeyedNoise(key_from_seed(2)), charges=1, spent=2)

@@ -9,15 +9,15 @@ import pytest
 from cases import for_each
 from mechanisms.refusals import BUDGETS
 
-from reusable_holdout.accounting import (
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import compare_mechanisms, tightest_stream
+from reusable_holdout.mechanisms.accounting import (
     not_prior_mean,
     not_prior_q,
     optimal_epsilon_each,
     target_charging_epsilon_each,
 )
-from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
-from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import compare_mechanisms, tightest_stream
+from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.mechanisms.sparse_vector.reach import tail_of
 
 Scales = tuple[float, float, float]

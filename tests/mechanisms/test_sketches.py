@@ -11,14 +11,14 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from accounting.target_decomposition import largest_q
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.target_decomposition import largest_q
 from scipy import stats
 
-from reusable_holdout.accounting import not_prior_q
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms import DistinctSketch, TargetInteraction, sketches
+from reusable_holdout.mechanisms.accounting import not_prior_q
 from reusable_holdout.mechanisms.sketches import likeliest_rate
 
 EPSILONS = [0.02, 0.1, 0.5, 1.0, 3.0]

@@ -9,21 +9,21 @@ import math
 
 import numpy as np
 import pytest
+from alternatives import expected_error, naive_union_half_width, transfer_failure
 from cases import for_each
 from scipy import stats
 
-from reusable_holdout.accounting import optimal_composition, optimal_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     AboveThreshold,
-    DiscreteLaplace,
     Sparse,
     TargetCharging,
     laplace_accuracy,
     numeric_sparse_scales,
     sparse_scales,
 )
-from reusable_holdout.validity.alternatives import expected_error, naive_union_half_width, transfer_failure
+from reusable_holdout.mechanisms.accounting import optimal_composition, optimal_epsilon_each
+from reusable_holdout.noise import DiscreteLaplace
 
 # Sparse vector lectures --------------------------------------------------------------------------------
 

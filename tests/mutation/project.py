@@ -120,8 +120,8 @@ OURS = Project(
     package="reusable_holdout",
     rooms={
         "mechanisms": Room("reusable_holdout/mechanisms", ("tests/mechanisms", "tests/incorrect")),
-        "accounting": Room("reusable_holdout/accounting", ("tests/accounting",)),
-        "validity": Room("reusable_holdout/validity", ("tests/validity",)),
+        "accounting": Room("reusable_holdout/mechanisms/accounting", ("tests/mechanisms/accounting",)),
+        "validity": Room("reusable_holdout/certainty", ("tests/certainty",)),
         "ledger": Room("reusable_holdout/ledger", ("tests/ledger",)),
         "guard": Room("reusable_holdout/guard", ("tests/guard",)),
     },

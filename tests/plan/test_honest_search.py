@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from long_tests import examples
 from scipy import stats
 
-from reusable_holdout import Plan, PlanError
+from reusable_holdout import Plan
+from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.wish import charges_of_a_search
 
 searches = st.fixed_dictionaries(

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from long_tests import examples
 from scipy import stats
 
-from reusable_holdout import InputError, Plan, PlanError
-from reusable_holdout.accounting import optimal_composition
-from reusable_holdout.validity import (
+from reusable_holdout import Plan
+from reusable_holdout.certainty import (
     THEORY,
     Policy,
     worst_choice_nats,
 )
+from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.mechanisms.accounting import optimal_composition
 
 
 def without_choices(**wish):
@@ -210,7 +211,7 @@ MANNERS = [
 ]
 
 
-@pytest.mark.long("reusable_holdout/plan", "reusable_holdout/validity")
+@pytest.mark.long("reusable_holdout/plan", "reusable_holdout/certainty")
 @for_each("manner", MANNERS)
 def test_whatever_a_refusal_suggests_is_accepted_and_little_less_is_not(manner):
     refused = followed = 0

@@ -7,7 +7,8 @@ import pytest
 from cases import for_each
 from long_tests import PLAN
 
-from reusable_holdout import Plan, PlanError
+from reusable_holdout import Plan
+from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.numbers import Family
 
 LOSS = (0.0, -math.log(0.01))  # of a log loss: its quarter is no round number

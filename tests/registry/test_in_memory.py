@@ -11,14 +11,13 @@ import pytest
 from cases import for_each
 from children import Child
 
-from reusable_holdout import (
+from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout.errors import (
     HandleError,
     InputError,
     LedgerError,
     LedgerKeyError,
     LedgerMismatchError,
-    Metric,
-    ReusableHoldout,
     RotatedError,
     SecondBudgetError,
     SecondBudgetWarning,

@@ -20,16 +20,15 @@ from cases import for_each
 from long_tests import GUARD
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import (
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.cli import main
+from reusable_holdout.errors import (
     InputError,
     LedgerError,
     PlanError,
-    ReusableHoldout,
     SecondBudgetError,
     SecondBudgetWarning,
-    verify,
 )
-from reusable_holdout.cli import main
 from reusable_holdout.registry import VARIABLE, Registry, forget, is_gone, registry_of_its_own
 from reusable_holdout.witness import FileWitness
 

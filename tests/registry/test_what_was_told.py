@@ -10,7 +10,8 @@ import pytest
 from cases import for_each
 from children import Child
 
-from reusable_holdout import KeptLessWarning, PlanError, ReusableHoldout, verify
+from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
+from reusable_holdout.errors import PlanError
 from reusable_holdout.registry import VARIABLE, Registry, registry_of_its_own
 
 ROWS = 3_000

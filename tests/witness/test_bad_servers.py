@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from reusable_holdout import LedgerError
+from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness import Head, witness_at
 
 

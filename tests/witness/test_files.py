@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from reusable_holdout import LedgerError
+from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness import FileWitness, Head
 
 FIRST, SECOND, THIRD = (Head(1, query, bytes([query]) * 32) for query in (1, 2, 3))

@@ -6,7 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from reusable_holdout import LedgerError, ReusableHoldout, RolledBackError, verify
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.witness import Head, witness_at
 
 FIRST, SECOND, THIRD = (Head(1, query, bytes([query]) * 32) for query in (1, 2, 3))

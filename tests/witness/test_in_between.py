@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from reusable_holdout import InputError, LedgerError, ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import InputError, LedgerError
 from reusable_holdout.witness import FileWitness, Head
 
 LABELS = np.random.default_rng(0).integers(0, 2, 2_000)

@@ -12,16 +12,10 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout import (
-    InputError,
-    LedgerError,
-    NoWitnessWarning,
-    ReusableHoldout,
-    RolledBackError,
-    verify,
-)
+from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.errors import InputError, LedgerError, NoWitnessWarning, RolledBackError
+from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.witness import FileWitness, Head, witness_at
 
 LABELS = np.random.default_rng(0).integers(0, 2, 2_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError, of_extra
@@ -13,8 +13,7 @@ from reusable_holdout_leaderboard.store.records import ClosedError, InvitationEr
 with of_extra("leaderboard", "a client of a leaderboard"):
     import httpx
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 __all__ = ["Connection", "raised_by"]
 

@@ -5,30 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from reusable_holdout_box.remote import RemoteHoldout, history_frame
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
-from reusable_holdout.guard import Answer
+from reusable_holdout.guard import Answer, Choice
 from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.guard.kinds.table import POLICIES
+from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan
-from reusable_holdout.remote import RemoteHoldout, history_frame
 from reusable_holdout.slips import checked_call
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
 from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.rules import Rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout.guard import Choice
-    from reusable_holdout.queries import Metric
 
 __all__ = ["BoardHoldout"]
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.client.connection import Connection
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.web.wire import as_rows
 from reusable_holdout_leaderboard.web.witnesses import make_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from reusable_holdout_leaderboard.client.connection import Connection
-    from reusable_holdout_leaderboard.competition import Competition
 
 __all__ = ["InFolder", "OverHttp"]
 

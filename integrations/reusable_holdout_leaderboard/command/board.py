@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
 from reusable_holdout_leaderboard.command.options import (
     ALSO,
     PROGRAM,
@@ -19,11 +21,6 @@ from reusable_holdout_leaderboard.command.options import (
     check_extra,
     database_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
 
 __all__ = ["add_board"]
 

@@ -3,8 +3,9 @@
 # ruff: noqa: PLC0415, T201 - a command line prints, and starts fast: each command imports what it needs
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout_leaderboard.command.board import add_board
 from reusable_holdout_leaderboard.command.options import (
@@ -17,9 +18,6 @@ from reusable_holdout_leaderboard.command.options import (
     check_extra,
     database_of,
 )
-
-if TYPE_CHECKING:
-    import argparse
 
 __all__ = ["add_commands"]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from reusable_holdout.registry import registry_of_its_own
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.settings import write_private
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["CLAIMED", "EXAMPLE", "Example", "make_example"]
 
@@ -59,7 +57,7 @@ def make_example(folder: Path, *, database: str | None = None) -> Example:
     database : str, optional
         As for :meth:`Competition.create`.
     """
-    from reusable_holdout.datasets import load_adult  # noqa: PLC0415 - reads a file
+    from reusable_holdout.demo.datasets import load_adult  # noqa: PLC0415 - reads a file
 
     X, y = load_adult()
     order = X.sample(frac=1, random_state=0).index

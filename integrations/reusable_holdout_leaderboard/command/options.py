@@ -3,15 +3,13 @@
 # ruff: noqa: PLC0415 - a command line starts fast: each command imports what it needs
 from __future__ import annotations
 
+import argparse
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError, MissingExtraError
-
-if TYPE_CHECKING:
-    import argparse
 
 __all__ = [
     "ALSO",

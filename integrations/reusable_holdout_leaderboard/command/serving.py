@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.command.example import CLAIMED, EXAMPLE, example_files, make_example
@@ -13,12 +15,7 @@ from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, check_private, read_token, write_private
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from reusable_holdout_leaderboard.store.records import Status
+from reusable_holdout_leaderboard.store.records import Status
 
 __all__ = ["Prepared", "prepare", "text_of"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from reusable_holdout.errors import RolledBackError
-from reusable_holdout.ledger import SqlLedger, genesis
+from reusable_holdout.ledger import genesis
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.competition.epoch import head_of
 from reusable_holdout_leaderboard.store.records import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout.witness import Head
-    from reusable_holdout_leaderboard.store.store import Store
+from reusable_holdout_leaderboard.store.store import Store
 
 __all__ = ["check_agreement"]
 

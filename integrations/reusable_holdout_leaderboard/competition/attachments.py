@@ -6,16 +6,14 @@ import hashlib
 import os
 import re
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition.epoch import Epochs
 from reusable_holdout_leaderboard.files.disclosure import labels_found
 from reusable_holdout_leaderboard.files.labels import load_labels
 from reusable_holdout_leaderboard.store.records import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["Attachments", "PublicFile"]
 

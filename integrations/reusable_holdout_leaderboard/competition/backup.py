@@ -10,21 +10,19 @@ import secrets
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.version import __version__
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.competition.organising import rotation_locked
 from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.store import Store
 from reusable_holdout_leaderboard.store.tables import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["back_up", "restore"]
 

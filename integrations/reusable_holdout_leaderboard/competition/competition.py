@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -26,12 +27,8 @@ from reusable_holdout_leaderboard.competition.scoring import Scoring
 from reusable_holdout_leaderboard.competition.teams import Teams
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES
 from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
+from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout_leaderboard.rules import Rules
 
 __all__ = ["Competition"]
 

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reusable_holdout import Metric, Plan
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.guard.claiming import Pairs
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.ledger import SqlLedger
-from reusable_holdout.queries.predictions import is_public
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.metrics.predictions import is_public
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.competition.neighbours import guard_confidence, pairs_beta
+from reusable_holdout_leaderboard.competition.place import Place
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
+from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Metric, Plan
-    from reusable_holdout.guard.claiming import Pairs
-    from reusable_holdout_leaderboard.competition.place import Place
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
-    from reusable_holdout_leaderboard.store.store import Store
+from reusable_holdout_leaderboard.store.rows import CompetitionRow
+from reusable_holdout_leaderboard.store.store import Store
 
 __all__ = [
     "Epoch",

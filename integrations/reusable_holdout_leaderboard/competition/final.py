@@ -5,29 +5,24 @@ from __future__ import annotations
 import io
 import math
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
+from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.kinds.samples import sample_of
-from reusable_holdout.validity import ConfidenceBound, EvidenceSet
-from reusable_holdout.validity.certificate import GRID_SLACK
+from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout_leaderboard.competition.ties import places_of
+from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.files.labels import Labels
+from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import FinalStanding
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import BoundMetric, Metric
-    from reusable_holdout_leaderboard.files.forms import Expected
-    from reusable_holdout_leaderboard.files.labels import Labels
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import Finalist
+from reusable_holdout_leaderboard.store.rows import Finalist
 
 __all__ = ["check_also", "final_of", "packed"]
 

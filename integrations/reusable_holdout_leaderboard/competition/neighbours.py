@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.claiming import Pairs
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import Best
+from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.rows import Best
 
 __all__ = ["Neighbours", "compares", "differing", "guard_confidence", "packed_codes", "pairs_beta"]
 

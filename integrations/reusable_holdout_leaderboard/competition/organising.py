@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout_leaderboard.competition.epoch import Epochs, check_ids, head_of, of_guard
 from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
-from reusable_holdout_leaderboard.store.records import ClosedError, FinalStanding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reusable_holdout_leaderboard.store.records import Event
+from reusable_holdout_leaderboard.store.records import ClosedError, Event, FinalStanding
 
 __all__ = ["Organising", "rotation_locked"]
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from reusable_holdout_leaderboard.competition.ties import key_in_tie, places_of
+from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, places_of
 from reusable_holdout_leaderboard.store.records import RankPoint
-from reusable_holdout_leaderboard.store.rows import as_moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout_leaderboard.competition.ties import Places
-    from reusable_holdout_leaderboard.store.rows import Improvement
+from reusable_holdout_leaderboard.store.rows import Improvement, as_moment
 
 __all__ = ["RankHistory"]
 

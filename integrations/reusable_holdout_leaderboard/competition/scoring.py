@@ -5,28 +5,22 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from reusable_holdout import Answer
 from reusable_holdout.errors import Halted, InputError, RotatedError
-from reusable_holdout_leaderboard.competition.epoch import head_of
+from reusable_holdout_leaderboard.competition.epoch import Epoch, head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.neighbours import packed_codes
 from reusable_holdout_leaderboard.competition.views import Views, hidden
 from reusable_holdout_leaderboard.files.decoder import parse_submission
-from reusable_holdout_leaderboard.files.forms import SubmissionError
-from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
+from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError
+from reusable_holdout_leaderboard.store.records import ClosedError, StoreError, Submission
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import Answer
-    from reusable_holdout_leaderboard.competition.epoch import Epoch
-    from reusable_holdout_leaderboard.files.forms import Expected
-    from reusable_holdout_leaderboard.store.records import Submission
 
 __all__ = ["Scoring"]
 

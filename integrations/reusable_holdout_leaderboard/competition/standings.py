@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from reusable_holdout_leaderboard.competition.ties import key_in_tie, ties_of
+from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, ties_of
 from reusable_holdout_leaderboard.store.records import Standing
-from reusable_holdout_leaderboard.store.rows import as_moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout_leaderboard.competition.ties import Places
-    from reusable_holdout_leaderboard.store.rows import Best
+from reusable_holdout_leaderboard.store.rows import Best, as_moment
 
 __all__ = ["board_of", "hidden_board_of"]
 

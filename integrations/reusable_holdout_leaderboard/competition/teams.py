@@ -8,13 +8,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from typing import TYPE_CHECKING
 
 from reusable_holdout_leaderboard.competition.epoch import Epochs
 from reusable_holdout_leaderboard.store.names import checked_team, key_of
-
-if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.store.records import Team
+from reusable_holdout_leaderboard.store.records import Team
 
 __all__ = ["Teams", "digest_of", "is_token", "new_token"]
 

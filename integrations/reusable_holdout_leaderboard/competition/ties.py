@@ -7,12 +7,10 @@ certified, too: who is better than the better one is better than the other.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 __all__ = ["Places", "Ties", "key_in_tie", "places_of", "ties_of"]
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from reusable_holdout_leaderboard.competition.epoch import Epochs
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout_leaderboard.competition.epoch import Epoch, Epochs
 from reusable_holdout_leaderboard.competition.neighbours import Neighbours
+from reusable_holdout_leaderboard.competition.place import Place
 from reusable_holdout_leaderboard.competition.rank_history import RankHistory
 from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of
 from reusable_holdout_leaderboard.store.records import Event, RankPoint, Standing, Status, Submission, Team
-from reusable_holdout_leaderboard.store.rows import as_moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
-    from reusable_holdout_leaderboard.competition.epoch import Epoch
-    from reusable_holdout_leaderboard.competition.place import Place
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
-    from reusable_holdout_leaderboard.store.store import Store
+from reusable_holdout_leaderboard.store.rows import CompetitionRow, as_moment
+from reusable_holdout_leaderboard.store.store import Store
 
 __all__ = ["Views", "hidden"]
 

@@ -9,22 +9,17 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import HoldoutError, of_extra
-from reusable_holdout_leaderboard.files.forms import SubmissionError, is_parquet
+from reusable_holdout_leaderboard.files.forms import Expected, Form, SubmissionError, is_parquet
 from reusable_holdout_leaderboard.files.messages import received, sent
 from reusable_holdout_leaderboard.files.questions import Question, read_question
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout_leaderboard.files.forms import Expected, Form
 
 __all__ = ["Decoder", "DecoderError", "parse_submission"]
 

@@ -16,21 +16,17 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import of_extra
 from reusable_holdout.guard.boundary import sealed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout_leaderboard.files.labels import Labels
+from reusable_holdout_leaderboard.files.labels import Labels
 
 __all__ = ["labels_found"]
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout.queries.predictions import ClassCoder, Predictions
+from reusable_holdout.metrics import Response
+from reusable_holdout.metrics.predictions import ClassCoder, Predictions
+from reusable_holdout_leaderboard.rules import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import Response
-    from reusable_holdout_leaderboard.rules import Class
 
 __all__ = ["MAX_BYTES", "Expected", "Form", "SubmissionError", "is_parquet", "shown"]
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from reusable_holdout_evals.gate.files import read_labels
 
 from reusable_holdout.errors import InputError, LedgerKeyError, of_extra
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.release_gate.files import read_labels
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries import Metric
+from reusable_holdout.metrics import Metric
 
 __all__ = ["Labels", "load_labels", "save_labels", "take_labels"]
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from reusable_holdout_leaderboard.files.forms import SubmissionError, is_parquet, shown
+from reusable_holdout_leaderboard.files.forms import Form, SubmissionError, is_parquet, shown
 from reusable_holdout_leaderboard.files.joins import order_of
-from reusable_holdout_leaderboard.files.tables import in_pieces, read_csv, read_parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout_leaderboard.files.forms import Form
-    from reusable_holdout_leaderboard.files.tables import Table
+from reusable_holdout_leaderboard.files.tables import Table, in_pieces, read_csv, read_parquet
 
 __all__ = ["decoded"]
 

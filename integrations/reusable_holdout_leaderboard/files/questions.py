@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout_leaderboard.files.forms import SubmissionError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout_leaderboard.files.forms import Form
+from reusable_holdout_leaderboard.files.forms import Form, SubmissionError, shown
 
 __all__ = ["Question", "read_question"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from reusable_holdout_leaderboard.files.forms import SubmissionError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from reusable_holdout_leaderboard.files.forms import Form
+from reusable_holdout_leaderboard.files.forms import Form, SubmissionError, shown
 
 __all__ = ["Table", "in_pieces", "read_csv", "read_parquet"]
 

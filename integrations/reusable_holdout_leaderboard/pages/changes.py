@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from reusable_holdout_leaderboard.pages.times import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout_leaderboard.store.records import Event
+from reusable_holdout_leaderboard.store.records import Event
 
 __all__ = ["RULES", "Change", "changes_of"]
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from reusable_holdout import Metric
 from reusable_holdout.plan import ALLOWANCE
-from reusable_holdout.scales import decimals_of, scale_of
-from reusable_holdout_leaderboard.pages.changes import RULES, changes_of
-from reusable_holdout_leaderboard.pages.charts import burn_down_of
+from reusable_holdout.scales import Bar, Scale, decimals_of, scale_of
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.pages.changes import RULES, Change, changes_of
+from reusable_holdout_leaderboard.pages.charts import BurnDown, burn_down_of
 from reusable_holdout_leaderboard.pages.times import moment
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status, Team
 from reusable_holdout_leaderboard.web.requests import whole_of
-
-if TYPE_CHECKING:
-    from reusable_holdout import Metric
-    from reusable_holdout.scales import Bar, Scale
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.files.forms import Expected
-    from reusable_holdout_leaderboard.pages.changes import Change
-    from reusable_holdout_leaderboard.pages.charts import BurnDown
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status, Team
-    from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = [
     "Contents",

@@ -7,6 +7,7 @@ parts that changed, so that there is one template for everything that is shown.
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
@@ -27,18 +28,15 @@ from reusable_holdout_leaderboard.pages.organiser import OrganisersPages
 from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
 from reusable_holdout_leaderboard.pages.teams import TeamsPages
+from reusable_holdout_leaderboard.store.records import Submission, Team
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.requests import GONE, intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.services import Boards
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from fastapi import FastAPI
     from starlette.requests import Request
-
-    from reusable_holdout_leaderboard.store.records import Submission, Team
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["add_pages"]
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.pages.changes import RULES
-from reusable_holdout_leaderboard.pages.rendering import place_of
+from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of
 from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form
+from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
 from reusable_holdout_leaderboard.web.requests import intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.services import Boards
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.requests import Request
-
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["OrganisersPages"]
 

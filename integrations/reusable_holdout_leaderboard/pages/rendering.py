@@ -12,16 +12,14 @@ import jinja2
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from reusable_holdout_leaderboard.pages.content import metric_text_of
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.pages.content import MetricText, metric_text_of
 from reusable_holdout_leaderboard.pages.times import moment
+from reusable_holdout_leaderboard.store.records import Status, Team
+from reusable_holdout_leaderboard.web.services import Boards
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.pages.content import MetricText
-    from reusable_holdout_leaderboard.store.records import Status, Team
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["Rendering", "Visit", "addresses_of", "place_of", "sentence"]
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.responses import RedirectResponse, Response
 
+from reusable_holdout_leaderboard.pages.content import Contents
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of
+from reusable_holdout_leaderboard.store.records import Submission, Team
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
 from reusable_holdout_leaderboard.web.requests import intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.services import Boards
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from starlette.requests import Request
-
-    from reusable_holdout_leaderboard.pages.content import Contents
-    from reusable_holdout_leaderboard.store.records import Submission, Team
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["Shared", "TeamsPages"]
 

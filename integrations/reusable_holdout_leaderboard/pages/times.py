@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from markupsafe import Markup
-
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["moment", "moment_of_form", "shown_in_form"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from reusable_holdout_leaderboard.files.forms import SubmissionError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["ABOUT", "only_table", "read_about", "read_content"]
 

@@ -18,8 +18,9 @@ import argparse
 import html
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,12 +41,7 @@ from reusable_holdout_leaderboard.platforms.surroundings import (
     team_of,
 )
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout_leaderboard.store.records import Submission
+from reusable_holdout_leaderboard.store.records import StoreError, Submission
 
 __all__ = ["DATABASE_FILE", "LEDGER", "TEAM", "Scored", "create", "evaluate", "main", "score"]
 

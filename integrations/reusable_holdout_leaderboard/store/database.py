@@ -6,8 +6,10 @@ import contextlib
 import os
 import time
 import weakref
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -15,10 +17,6 @@ from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.location import driver_of, keep_durable, resolved, shown
 from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.tables import prepare_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["Database"]
 

@@ -6,11 +6,13 @@ the prior it was asked with, so that asking again is the same question and repla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.kept import Kept, keep_compared
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
 from reusable_holdout_leaderboard.store.rows import (
@@ -24,6 +26,7 @@ from reusable_holdout_leaderboard.store.rows import (
     STANDS,
     TEAM,
     Best,
+    CompetitionRow,
     Improvement,
     Outcome,
     Reserved,
@@ -36,11 +39,6 @@ from reusable_holdout_leaderboard.store.rows import (
     tell_answer,
 )
 from reusable_holdout_leaderboard.store.tables import EVENTS, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
-
-if TYPE_CHECKING:
-    from reusable_holdout.witness import Head
-    from reusable_holdout_leaderboard.store.database import Database
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
 __all__ = ["Entries"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.store.records import ClosedError
+from reusable_holdout_leaderboard.store.database import Database
+from reusable_holdout_leaderboard.store.records import ClosedError, Submission
 from reusable_holdout_leaderboard.store.rows import (
     Finalist,
     as_submission,
@@ -16,12 +17,6 @@ from reusable_holdout_leaderboard.store.rows import (
     select_submissions,
 )
 from reusable_holdout_leaderboard.store.tables import COMPARED, PREDICTIONS, SUBMISSIONS, TEAMS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout_leaderboard.store.database import Database
-    from reusable_holdout_leaderboard.store.records import Submission
 
 __all__ = ["Kept", "keep_compared"]
 

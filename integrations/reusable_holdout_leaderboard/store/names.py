@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError, of_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["checked_team", "key_of"]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
 
 from reusable_holdout.errors import HoldoutError
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 __all__ = [
     "ClosedError",

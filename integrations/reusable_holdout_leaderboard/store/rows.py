@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -14,9 +15,6 @@ from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import Event, Submission, Team
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, STANDINGS, SUBMISSIONS, TEAMS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "ANSWERED",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
-from reusable_holdout_leaderboard.rules import WORDS
+from reusable_holdout_leaderboard.rules import WORDS, Rules
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
 from reusable_holdout_leaderboard.store.records import ClosedError, Event
 from reusable_holdout_leaderboard.store.rows import (
+    CompetitionRow,
     as_competition,
     as_event,
     as_moment,
@@ -23,13 +26,6 @@ from reusable_holdout_leaderboard.store.rows import (
 )
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, FORMS, SECRETS
 from reusable_holdout_leaderboard.store.teams import Teams
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
 __all__ = ["Store"]
 

@@ -6,15 +6,12 @@ Those of an earlier version are brought to this one's schema; those of a later o
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
 from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.store.records import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "COMPARED",

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, Team
-from reusable_holdout_leaderboard.store.rows import as_moment, as_team, lock_competition, tell
+from reusable_holdout_leaderboard.store.rows import CompetitionRow, as_moment, as_team, lock_competition, tell
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, SESSIONS, STANDINGS, TEAMS
-
-if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.store.database import Database
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
 __all__ = ["Teams"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
 
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.web.requests import (
     Admin,
     Here,
+    Upload,
     boards_of,
     form_body,
     intake_of,
@@ -21,6 +23,7 @@ from reusable_holdout_leaderboard.web.requests import (
     whole_of,
 )
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.services import Boards
 from reusable_holdout_leaderboard.web.wire import (
     DisqualifyBody,
     EventAnswer,
@@ -36,11 +39,6 @@ from reusable_holdout_leaderboard.web.wire import (
     as_rows,
     several,
 )
-
-if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.web.requests import Upload
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["ADMIN"]
 

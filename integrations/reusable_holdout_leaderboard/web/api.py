@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, TypeAdapter
 
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.store.records import Team
 from reusable_holdout_leaderboard.web.admin_api import ADMIN
 from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
 from reusable_holdout_leaderboard.web.exports_api import EXPORTS, final_of
@@ -32,6 +35,7 @@ from reusable_holdout_leaderboard.web.requests import (
     refusals,
 )
 from reusable_holdout_leaderboard.web.security import Problem, address_of
+from reusable_holdout_leaderboard.web.services import Boards
 from reusable_holdout_leaderboard.web.wire import (
     EvaluateBody,
     EventAnswer,
@@ -51,14 +55,8 @@ from reusable_holdout_leaderboard.web.wire import (
 from reusable_holdout_leaderboard.web.witnesses import WITNESS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
-
     from fastapi import FastAPI
     from starlette.routing import BaseRoute
-
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.store.records import Team
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["add_api"]
 

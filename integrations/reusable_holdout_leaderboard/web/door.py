@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from reusable_holdout_leaderboard.web.security import Networks, network_of
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterable, Sequence
 
 __all__ = ["Door", "PromptProtocol"]
 

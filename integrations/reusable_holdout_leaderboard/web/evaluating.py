@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import Halted, HoldoutError
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.files.forms import SubmissionError
+from reusable_holdout_leaderboard.files.questions import Question
+from reusable_holdout_leaderboard.store.records import Submission, Team
+from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.services import problem_of
 from reusable_holdout_leaderboard.web.wire import as_rows
-
-if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.files.questions import Question
-    from reusable_holdout_leaderboard.store.records import Submission, Team
-    from reusable_holdout_leaderboard.web.security import Problem
 
 __all__ = ["evaluate"]
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.web.security import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["Feed"]
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.store.records import FinalStanding, Standing, Submission
 from reusable_holdout_leaderboard.web.requests import Admin, Epoch, Here, Ours, boards_of, refusals
 from reusable_holdout_leaderboard.web.security import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout_leaderboard.competition import Competition
 
 __all__ = ["EXPORTS", "final_csv", "final_of", "submissions_table", "table_of"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from reusable_holdout_leaderboard.competition import Competition
+
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from reusable_holdout_leaderboard.competition import Competition
 
 __all__ = ["answer_once", "sample_of"]
 

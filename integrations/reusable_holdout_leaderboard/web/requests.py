@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -20,17 +21,14 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as PlainRequest
 
 from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.store.records import Team
 from reusable_holdout_leaderboard.web.security import Problem, Rates, address_of
+from reusable_holdout_leaderboard.web.services import Boards
 from reusable_holdout_leaderboard.web.wire import ErrorAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
-
     from starlette.types import Message
-
-    from reusable_holdout_leaderboard.settings import Settings
-    from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = [
     "GONE",

@@ -8,16 +8,15 @@ import ipaddress
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from reusable_holdout_leaderboard.settings import Settings
 
+if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-
-    from reusable_holdout_leaderboard.settings import Settings
 
 __all__ = ["Networks", "Problem", "Rates", "Sessions", "address_of", "bearer_token", "network_of"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -14,13 +15,10 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import of_extra
 from reusable_holdout_leaderboard.settings import ENVIRONMENT, Settings
-
-if TYPE_CHECKING:
-    import asyncio
 
 __all__ = ["accept_few_at_once", "clear_away", "protocol_of", "serve"]
 

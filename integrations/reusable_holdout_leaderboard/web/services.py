@@ -8,6 +8,7 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -26,7 +27,16 @@ from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import is_token
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
-from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
+from reusable_holdout_leaderboard.files.questions import Question
+from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.store.records import (
+    ClosedError,
+    InvitationError,
+    LimitError,
+    StoreError,
+    Submission,
+    Team,
+)
 from reusable_holdout_leaderboard.web.security import (
     Networks,
     Problem,
@@ -37,14 +47,8 @@ from reusable_holdout_leaderboard.web.security import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
     from starlette.requests import Request
     from starlette.responses import Response
-
-    from reusable_holdout_leaderboard.files.questions import Question
-    from reusable_holdout_leaderboard.settings import Settings
-    from reusable_holdout_leaderboard.store.records import Submission, Team
 
 __all__ = ["Boards", "problem_of", "until_next"]
 

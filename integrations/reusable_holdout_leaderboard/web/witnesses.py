@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import hmac
 import os
+import pathlib
 import re
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
@@ -19,9 +20,6 @@ from reusable_holdout_leaderboard.settings import write_private
 from reusable_holdout_leaderboard.web.requests import Admin, boards_of, intake_of, json_body, parsed, refusals
 from reusable_holdout_leaderboard.web.security import Problem, bearer_token
 from reusable_holdout_leaderboard.web.wire import HeadBody
-
-if TYPE_CHECKING:
-    import pathlib
 
 __all__ = ["WITNESS", "make_name"]
 

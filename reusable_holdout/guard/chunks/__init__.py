@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Self
-
-    from numpy.typing import NDArray
 
 __all__ = ["ChunkedRows", "Part"]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks import ChunkedRows
-from reusable_holdout.queries.pieces import dask_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from reusable_holdout.metrics.pieces import dask_parts
 
 __all__ = ["DaskRows"]
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.guard.chunks import ChunkedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Self
-
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import types
-else:  # optional
-    pa, pq, types = modules_on_first_use("pyarrow", "lib", "parquet", "types")
 
 __all__ = ["ParquetRows"]
 

@@ -6,19 +6,16 @@ import contextlib
 import os
 import pickle
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import joblib
+from numpy.typing import NDArray
 
+from reusable_holdout.deferred import joblib
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import attempt, interrupts, quiet
+from reusable_holdout.guard.chunks import ChunkedRows, Part
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.chunks import ChunkedRows, Part
-    from reusable_holdout.guard.models import Needed
+from reusable_holdout.guard.models import Needed
 
 __all__ = ["predicted_by_chunks"]
 

@@ -13,20 +13,14 @@ import pickle
 import secrets
 import stat
 import types
+from collections.abc import Iterator
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.guard.fingerprint import libraries
 from reusable_holdout.guard.fingerprint.code import OfCode, is_found
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reusable_holdout.guard.fingerprint import libraries
-else:  # of models of some libraries alone
-    (libraries,) = modules_on_first_use(__package__, "libraries")
 
 __all__ = ["LARGEST", "MOST", "fingerprint"]
 

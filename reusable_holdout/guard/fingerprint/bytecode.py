@@ -6,10 +6,8 @@ import dis
 import functools
 import hashlib
 import types
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 __all__ = ["Bytecode", "bytecode"]
 

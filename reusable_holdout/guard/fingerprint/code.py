@@ -15,19 +15,12 @@ import sysconfig
 import types
 import weakref
 from abc import ABC, abstractmethod
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from reusable_holdout.deferred import modules_on_first_use
-
-if TYPE_CHECKING:
-    from importlib import metadata
-
-    from reusable_holdout.guard.fingerprint import bytecode
-    from reusable_holdout.guard.fingerprint.bytecode import Bytecode
-else:
-    (bytecode,) = modules_on_first_use(__package__, "bytecode")  # of the user's own code alone
-    (metadata,) = modules_on_first_use("importlib", "metadata")  # slow to import, and for models alone
+from reusable_holdout.guard.fingerprint import bytecode
+from reusable_holdout.guard.fingerprint.bytecode import Bytecode
 
 __all__ = ["OfCode", "is_found"]
 

@@ -11,23 +11,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty import Certificate, Interval, Priced
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import Interval
+from reusable_holdout.ledger import Row, Tail
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Floats = NDArray[np.float64]
 
-    import numpy as np
-    from numpy.typing import NDArray
 
-    from reusable_holdout.ledger import Row, Tail
-    from reusable_holdout.validity import Certificate, Priced
+Integers = NDArray[np.int64]
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Prepared = NDArray[np.generic]  # predictions as a metric takes them, the question first
+
+Prepared = NDArray[np.generic]  # predictions as a metric takes them, the question first
 
 __all__ = [
     "AGREED",

@@ -7,26 +7,30 @@ those that the rows' evidence decides.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Posed, State, Terms
+from reusable_holdout.certainty import CellCode, Certificate, Interval, ThresholdTable
+from reusable_holdout.guard.kinds import (
+    AGREED,
+    FAILED,
+    Floats,
+    Integers,
+    Outcome,
+    Posed,
+    Prepared,
+    State,
+    Terms,
+)
+from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.stated import Stated
-from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Certificate, Interval, ThresholdTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from reusable_holdout.guard.kinds import Floats, Integers, Prepared
-    from reusable_holdout.guard.kinds.scores import Scores
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import CellCode
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
 
 __all__ = ["Batch", "Check", "Compare", "OfTwo"]
 

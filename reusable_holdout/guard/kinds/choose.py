@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import FAILED, Outcome, State, Terms
+from reusable_holdout.certainty import Interval, choice_nats, worst_choice_nats
+from reusable_holdout.guard.kinds import FAILED, Floats, Outcome, State, Terms
 from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Interval, choice_nats, worst_choice_nats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.guard.kinds import Floats
-    from reusable_holdout.guard.kinds.samples import Sample
+from reusable_holdout.guard.kinds.samples import Sample
+from reusable_holdout.metrics import GRID
 
 __all__ = ["Choose", "EvidenceChoose", "Winner"]
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, cast
 
+from reusable_holdout.certainty import Certificate, Estimator, Interval
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, Claim, Outcome, Posed, State, Terms
+from reusable_holdout.guard.kinds import (
+    AGREED,
+    FAILED,
+    NOT_CERTIFIED,
+    Claim,
+    Integers,
+    Outcome,
+    Posed,
+    State,
+    Terms,
+)
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import checked_names
-from reusable_holdout.validity import Estimator, Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.guard.kinds import Integers
-    from reusable_holdout.ledger import Row
-    from reusable_holdout.validity import Certificate
+from reusable_holdout.ledger import Row
 
 __all__ = ["Board", "Claims"]
 

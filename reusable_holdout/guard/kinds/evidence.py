@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, worst_rows
+from reusable_holdout.guard.kinds import Floats, Integers, Posed, Prepared, State, Terms
 from reusable_holdout.guard.kinds.check import Check, OfTwo
 from reusable_holdout.guard.kinds.gate import Gate, open_to
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import Floats, Integers, Posed, Prepared, State, Terms
-    from reusable_holdout.mechanisms import GuardCore
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Evidence
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.noise import GuardCore
 
 __all__ = [
     "AnyTolerance",

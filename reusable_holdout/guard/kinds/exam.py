@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval
+from reusable_holdout.guard.kinds import Outcome, State, Terms
 from reusable_holdout.guard.kinds.final import EvidenceFinal, Final
-from reusable_holdout.validity import ConfidenceBound, Interval
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import Outcome, State, Terms
-    from reusable_holdout.validity import Certificate
 
 __all__ = ["MISTAKE", "EvidenceExam", "ExamFinal"]
 

@@ -6,19 +6,15 @@ Its interval is the plan's, or the set that the rows' evidence leaves.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
+from typing import ClassVar, NamedTuple, Self, cast
 
+from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.guard.kinds import FAILED, FINAL, HaltReason, Kind, Outcome, State, Terms
-from reusable_holdout.mechanisms import DiscreteLaplace
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Interval
+from reusable_holdout.guard.kinds.samples import Sample
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise
 
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.validity import Certificate
-
-    Found = Sample | int
+Found = Sample | int
 
 __all__ = ["EvidenceFinal", "Final"]
 

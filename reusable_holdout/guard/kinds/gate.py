@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Posed, State, Terms
+from reusable_holdout.certainty import CellCode, Interval
+from reusable_holdout.guard.kinds import AGREED, FAILED, Floats, Integers, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.check import Check, OfTwo
-from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.guard.kinds import Floats, Integers
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.validity import CellCode
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import KeyedNoise
 
 __all__ = ["Gate", "GateCompare", "GuardedCompare", "GuardedGate", "Verdict", "open_to"]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Check, OfTwo
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import State
 
 __all__ = ["GuessAndCheck", "GuessAndCompare"]
 

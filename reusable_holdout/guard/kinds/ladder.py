@@ -5,30 +5,23 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from reusable_holdout.certainty import Certificate, Interval, StepCode
 from reusable_holdout.errors import HoldoutError, InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds import AGREED, FAILED, Floats, Integers, Outcome, Prepared, State, Terms
 from reusable_holdout.guard.kinds.check import Batch, Check
 from reusable_holdout.guard.kinds.gate import open_to
+from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.stated import Statement, checked_names
-from reusable_holdout.queries import GRID
-from reusable_holdout.queries.scoring import Mean
-from reusable_holdout.validity import Interval, StepCode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout.guard.kinds import Floats, Integers, Prepared
-    from reusable_holdout.guard.kinds.scores import Scores
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Certificate
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.metrics.scoring import Mean
+from reusable_holdout.noise import KeyedNoise
 
 __all__ = ["Ladder", "ParameterFreeLadder", "ParameterFreeLadderWarning"]
 

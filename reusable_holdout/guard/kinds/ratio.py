@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Terms
+from reusable_holdout.certainty import Interval, SpanCode
+from reusable_holdout.guard.kinds import AGREED, FAILED, Floats, Integers, Outcome, Posed, Prepared, Terms
 from reusable_holdout.guard.kinds.evidence import AnyTolerance, GateWithinTolerance, WithinTolerance
-from reusable_holdout.guard.kinds.samples import ratio_sample, sample_of
-from reusable_holdout.validity import Interval
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import Floats, Integers, Posed, Prepared
-    from reusable_holdout.guard.kinds.samples import RatioSample
-    from reusable_holdout.mechanisms import GuardCore
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import SpanCode
+from reusable_holdout.guard.kinds.samples import RatioSample, ratio_sample, sample_of
+from reusable_holdout.metrics import BoundMetric
+from reusable_holdout.noise import GuardCore
 
 __all__ = ["RatioCheck", "RatioGate", "RatioGuessAndCheck"]
 

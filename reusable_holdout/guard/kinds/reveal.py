@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
+from typing import ClassVar, NamedTuple, Self, cast
 
+from reusable_holdout.certainty import CellCode, FactorCode, Interval
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds import AGREED, FAILED, Integers, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.samples import Sample
 from reusable_holdout.guard.kinds.stated import checked_prior
-from reusable_holdout.validity import FactorCode, Interval
-
-if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import Integers
-    from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.validity import CellCode
 
 __all__ = ["EvidenceReveal", "Reveal"]
 

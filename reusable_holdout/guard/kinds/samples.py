@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reusable_holdout.queries import GRID, Counted, Explained, Ratio
-from reusable_holdout.validity import (
+from reusable_holdout.certainty import (
     Evidence,
     EvidenceRows,
     EvidenceSet,
     average_precision_interval,
     gains_of_rows,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.kinds import Floats, Integers
-    from reusable_holdout.queries import BoundMetric
+from reusable_holdout.guard.kinds import Floats, Integers
+from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ratio
 
 __all__ = [
     "MeanSample",
@@ -80,7 +76,7 @@ class RatioSample(Sample):
 
 @dataclass(frozen=True, repr=False)
 class CountedSample(RatioSample):
-    """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.queries.Counted`."""
+    """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.metrics.Counted`."""
 
     score: int
     ratios: tuple[Ratio, ...]
@@ -127,7 +123,7 @@ class CountedSample(RatioSample):
 
 @dataclass(frozen=True, repr=False)
 class RankedSample(RatioSample):
-    """How scores rank the rows; see :class:`~reusable_holdout.queries.Ranked`."""
+    """How scores rank the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
 
     score: int
     above: Integers
@@ -160,7 +156,7 @@ class RankedSample(RatioSample):
 
 @dataclass(frozen=True, repr=False)
 class ExplainedSample(RatioSample):
-    """Errors of a model and of a constant; see :class:`~reusable_holdout.queries.Explained`.
+    """Errors of a model and of a constant; see :class:`~reusable_holdout.metrics.Explained`.
 
     With e and d the errors of a row and s the unit, the value is at most m if and only if ``E[(1 - m) d - e/s] <= 0``:
     no row gains less than -1/s. That it is at least m is the mirror image: no row gains less than -(1 - m) max d.

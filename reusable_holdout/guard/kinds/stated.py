@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import Kind
+from reusable_holdout.guard.kinds import Floats, Integers, Kind, State
+from reusable_holdout.metrics import GRID
+from reusable_holdout.metrics.containers import as_array, one_column
 from reusable_holdout.plan import round_up
-from reusable_holdout.queries import GRID
-from reusable_holdout.queries.containers import as_array, one_column
 from reusable_holdout.slips import percentage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout.guard.kinds import Floats, Integers, State
 
 __all__ = [
     "Stated",

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
-from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.plan import SharedBudget
-from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reusable_holdout.guard.kinds import Kind, choose, exam, final, gate, reveal
-    from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.choose import Choose
-    from reusable_holdout.guard.kinds.final import Final
-    from reusable_holdout.guard.kinds.gate import Gate, GuardedCompare, GuardedGate
-    from reusable_holdout.guard.kinds.reveal import Reveal
-    from reusable_holdout.plan import Plan
-    from reusable_holdout.validity import Policy
-else:  # a guard is asked in few ways
-    choose, exam, final, gate, reveal = modules_on_first_use(
-        __package__, "choose", "exam", "final", "gate", "reveal"
-    )
+from reusable_holdout.certainty import Certificate, ConfidenceBound, Policy, Shares, edition
+from reusable_holdout.guard.kinds import Kind, choose, exam, final, gate, reveal
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.choose import Choose
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.gate import Gate, GuardedCompare, GuardedGate
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.plan import Plan, SharedBudget
 
 __all__ = ["POLICIES", "Rules", "Ways", "differing", "rail_of"]
 

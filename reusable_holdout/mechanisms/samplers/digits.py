@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from fractions import Fraction
-
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
 __all__ = ["Digits", "Words"]
 

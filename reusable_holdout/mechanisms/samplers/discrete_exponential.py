@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.geometric import GeometricRow, checked_scale
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy as np
-    import numpy.typing as npt
+from reusable_holdout.noise.geometric import GeometricRow, checked_scale
 
 __all__ = ["DiscreteExponential"]
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from reusable_holdout.mechanisms.noise.geometric import leading_bits
-
-if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.noise.geometric import leading_bits
 
 __all__ = ["Normal", "nearest_with_noise"]
 

@@ -7,17 +7,12 @@ numbers its questions, and most of the time of a draw is the call.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+from reusable_holdout.noise.keyed import KeyedNoise, NoiseLaw
 
 __all__ = ["NumberedNoise"]
 
@@ -52,7 +47,7 @@ class NumberedNoise(KeyedNoise):
 
     Examples
     --------
-    >>> from reusable_holdout.mechanisms import DiscreteLaplace, key_from_seed
+    >>> from reusable_holdout.noise import DiscreteLaplace, key_from_seed
     >>> noise, law = NumberedNoise(key_from_seed(0)), DiscreteLaplace(1000)
     >>> questions = [number.to_bytes(8, "big") for number in range(100)]
     >>> int(noise.draw_many(law, label="query", questions=questions)[70]) == noise.draw(

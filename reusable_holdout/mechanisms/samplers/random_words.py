@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.geometric import flip
-from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from fractions import Fraction
+from reusable_holdout.noise.geometric import flip
+from reusable_holdout.noise.keyed import key_from_seed, new_key
 
 __all__ = ["RandomWords"]
 

@@ -12,21 +12,17 @@ import decimal
 import functools
 import itertools
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.geometric import checked_scale
 from reusable_holdout.mechanisms.samplers.digits import Digits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy.typing as npt
+from reusable_holdout.noise.geometric import checked_scale
 
 __all__ = ["RoundedNormal", "normal_cdf_digits"]
 

@@ -8,9 +8,9 @@ import sys
 from typing import Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.selection.exponential import check_rounds, rate_of_rounds, selection_rate
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = ["NoisyChoice", "exponential_accuracy", "noisy_max_accuracy"]
 

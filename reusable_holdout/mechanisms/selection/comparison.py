@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
-from reusable_holdout.accounting.composition import optimal_epsilon_each
-from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_epsilon_each
+from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
+from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.selection.lead import needed_lead
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Selection", "SelectionNoise", "compare_selections", "tightest_selection"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
+import numpy as np
+import numpy.typing as npt
+
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.race import first_rings
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 __all__ = [
     "candidates_on_grid",

@@ -20,17 +20,15 @@ import functools
 import itertools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, check_rounds, selection_rate
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 __all__ = ["joint_exponential_top", "joint_rate"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from reusable_holdout.deferred import special
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["needed_lead"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from fractions import Fraction
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import (
@@ -17,9 +17,7 @@ from reusable_holdout.mechanisms.selection.exponential import (
     exponential_mechanism,
     selection_rate,
 )
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = [
     "NoisyMax",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["run_candidates", "swept"]
 

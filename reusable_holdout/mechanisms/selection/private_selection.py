@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.repetitions import Repetitions
 from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from reusable_holdout.accounting.repetitions import Repetitions
 
 __all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
 
@@ -94,7 +91,7 @@ def private_selection(
 
     Examples
     --------
-    >>> from reusable_holdout.accounting import Repetitions
+    >>> from reusable_holdout.mechanisms.accounting import Repetitions
     >>> def fit(degree, epsilon):  # private in earnest: this one reads no data
     ...     return f"model of degree {degree}", -abs(degree - 2.0)
     >>> private_selection([1, 2, 3], fit, repetitions=Repetitions(mean=20), epsilon=1.0, seed=5).found

@@ -14,16 +14,12 @@ from __future__ import annotations
 import decimal
 import functools
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from reusable_holdout.mechanisms.samplers.digits import Digits
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["first_rings"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
-from reusable_holdout.accounting.composition import optimal_epsilon_each
+from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, check_rounds, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import flip_in_order
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 __all__ = ["permute_and_flip_top"]
 

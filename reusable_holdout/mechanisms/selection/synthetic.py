@@ -6,16 +6,14 @@ import bisect
 import decimal
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.race import first_rings
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 __all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
 

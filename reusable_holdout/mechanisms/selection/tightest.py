@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.comparison import Selection, tightest_selection
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, exponential_top
@@ -17,9 +17,7 @@ from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
 from reusable_holdout.mechanisms.selection.noisy_max import draw_noise
 from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
 from reusable_holdout.mechanisms.selection.top_k import TopK, noisy_top_k_gaps, one_shot_top_k
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = ["select_then_measure", "select_top"]
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-from reusable_holdout.mechanisms.selection.comparison import tightest_selection
+from reusable_holdout.mechanisms.selection.comparison import Selection, tightest_selection
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, draw_noise
 from reusable_holdout.mechanisms.selection.one_shot import run_candidates, swept
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reusable_holdout.mechanisms.samplers.grid import Grid
-    from reusable_holdout.mechanisms.selection.comparison import Selection
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]
 

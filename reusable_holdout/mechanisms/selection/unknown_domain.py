@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from fractions import Fraction
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.race import first_rings
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-    from fractions import Fraction
 
 __all__ = ["UnknownDomainTop", "unknown_domain_margin", "unknown_domain_top"]
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.calibration import optimal_ratio
+from reusable_holdout.noise.calibration import optimal_ratio
 
 __all__ = ["check_privacy", "divided"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from reusable_holdout.accounting.target_charging import (
+from reusable_holdout.mechanisms.accounting.target_charging import (
     not_prior_mean,
     not_prior_q,
     target_charging_epsilon_each,
 )
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["ConditionalStream"]
 
@@ -44,7 +44,7 @@ class ConditionalStream(WhetherStream):
     Notes
     -----
     Each query has noise ``Lap(1/e)`` times the sensitivity, ``e`` of `target_charging_epsilon_each` with
-    `not_prior_q` and `not_prior_mean`, and is compared as it is: `ConditionalRelease` for real numbers, in one
+    `not_prior_q` and `not_prior_mean`, and is compared as it is: a conditional release of real numbers, in one
     direction. With the threshold's noise the sparse vector technique hides what "above" says of queries asked before;
     here nothing needs hiding, so that the very number that was compared is released.
 

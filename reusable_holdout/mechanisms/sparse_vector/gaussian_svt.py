@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.deferred import special
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
+from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.rounded_normal import RoundedNormal
 from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["GaussianSVT"]
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
 from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
@@ -20,6 +19,7 @@ from reusable_holdout.mechanisms.sparse_vector.sparse import (
     composed_scale,
     epsilon_of_a_round,
 )
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["NumericSparse", "Split", "numeric_sparse_scales"]
 

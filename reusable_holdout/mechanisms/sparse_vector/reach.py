@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from reusable_holdout.deferred import special
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["DEVIATIONS", "Law", "reach_of", "tail_of"]
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reusable_holdout.mechanisms.cores.sparse_vector import ComparisonLaw, NoiseScales, ThresholdNoise
-    from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.noise.keyed import key_from_seed, new_key
+from reusable_holdout.noise.sparse_vector import ComparisonLaw, NoiseScales, SparseVector, ThresholdNoise
 
 __all__ = ["Comparison", "RealStream", "WhetherStream", "check_tail", "law_named"]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT
-
-if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 
 __all__ = ["retraversal"]
 

@@ -6,12 +6,12 @@ import math
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
+from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison, WhetherStream, law_named
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["Composition", "Sparse", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
 

@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import (
@@ -15,6 +14,7 @@ from reusable_holdout.mechanisms.sparse_vector.real_stream import (
     check_tail,
     law_named,
 )
+from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["StandardSVT", "standard_svt_scales"]
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.geometric import leading_bits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+from reusable_holdout.noise.geometric import leading_bits
 
 __all__ = [
     "TwoRuns",

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from reusable_holdout.accounting.target_charging import (
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.target_charging import (
     between_thresholds_q,
     not_prior_mean,
     not_prior_q,
 )
-from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
 
 __all__ = ["Side", "TargetCharging"]
 

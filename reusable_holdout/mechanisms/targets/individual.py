@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
-from reusable_holdout.accounting.target_charging import (
+from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.mechanisms.accounting.target_charging import (
     not_prior_mean,
     not_prior_q,
     target_charging_epsilon_each,
 )
-from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
 
 __all__ = ["IndividualCharging"]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from reusable_holdout.accounting.target_charging import target_charging_epsilon_each
-from reusable_holdout.accounting.targets import differing_runs_q, not_prior_mean, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.mechanisms.accounting.target_charging import target_charging_epsilon_each
+from reusable_holdout.mechanisms.accounting.targets import differing_runs_q, not_prior_mean, not_prior_q
 
 __all__ = ["TargetInteraction"]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
-from reusable_holdout.accounting.mixed_charging import mixed_charging_weight
-from reusable_holdout.accounting.targets import not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reusable_holdout.mechanisms.accounting.mixed_charging import mixed_charging_weight
+from reusable_holdout.mechanisms.accounting.targets import not_prior_q
 
 __all__ = ["MixedInteraction"]
 

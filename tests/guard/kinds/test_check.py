@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from long_tests import GUARD, examples
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
-from reusable_holdout.validity import THEORY
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))

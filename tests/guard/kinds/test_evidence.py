@@ -8,8 +8,8 @@ import pytest
 from reusable_holdout import Plan
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.queries import GRID
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import KeyedNoise
 
 
 @pytest.mark.parametrize(("rows", "charged"), [(10_000, False), (10**10, True)])

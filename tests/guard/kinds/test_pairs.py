@@ -15,7 +15,7 @@ from reusable_holdout.guard.answered import Query, row_of
 from reusable_holdout.guard.claiming import Pairs, Reached
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.claims import Claims
-from reusable_holdout.queries import GRID
+from reusable_holdout.metrics import GRID
 
 
 @pytest.mark.long(*GUARD)

@@ -11,11 +11,11 @@ from cases import for_each
 from long_tests import GUARD
 from within_reach import certificate_of, noisy
 
+from reusable_holdout.certainty import parameter_free_step, policy_code
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.ladder import ParameterFreeLadder
 from reusable_holdout.plan import Plan
-from reusable_holdout.validity import parameter_free_step, policy_code
 
 GRID = 2**32
 

@@ -9,11 +9,14 @@ from cases import for_each
 from long_tests import GUARD
 
 from reusable_holdout import Plan
+from reusable_holdout.certainty import (
+    THEORY,
+)
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import FAILED, State, Terms
 from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
 from reusable_holdout.guard.kinds.table import Rules, Ways
-from reusable_holdout.queries import (
+from reusable_holdout.metrics import (
     average_precision,
     balanced_accuracy,
     f1,
@@ -21,9 +24,6 @@ from reusable_holdout.queries import (
     jaccard,
     precision,
     r2,
-)
-from reusable_holdout.validity import (
-    THEORY,
 )
 
 ROWS = 6

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from long_tests import GUARD, examples
 from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certified, noisy, sides, units
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.choose import Choose, Winner
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.validity import (
+from reusable_holdout.certainty import (
     THEORY,
     Shares,
     choice_nats,
     edition,
 )
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import FAILED, State, Terms
+from reusable_holdout.guard.kinds.choose import Choose, Winner
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.noise import KeyedNoise
 
 SHARES = (0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))

@@ -13,8 +13,9 @@ from integrations.callbacks.boosters import BOOSTERS, NAMES
 from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
 from sklearn import metrics
 
-from reusable_holdout import Halted, InputError, ReusableHoldout
-from reusable_holdout.queries import mae, mse, negated, rmse
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.metrics import mae, mse, negated, rmse
 
 
 @pytest.fixture(params=BOOSTERS)

@@ -8,7 +8,7 @@ import pytest
 from conformance.stand_ins import KerasStandIn, LightningStandIn, Trainer, callback_class
 from reusable_holdout_callbacks.bases import base_class
 
-from reusable_holdout import Halted, InputError
+from reusable_holdout.errors import Halted, InputError
 
 
 def classify(model, X):

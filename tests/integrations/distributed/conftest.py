@@ -5,7 +5,8 @@ import contextlib
 import numpy as np
 import pytest
 
-from reusable_holdout import Answer, Halted, ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import Halted
 
 ROWS = 2_000
 _LABELS = np.random.default_rng(0).integers(0, 2, ROWS)

@@ -11,7 +11,8 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from reusable_holdout import Answer, Halted, LedgerError, verify
+from reusable_holdout import Answer, verify
+from reusable_holdout.errors import Halted, LedgerError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),

@@ -14,7 +14,8 @@ _SCRIPT = """
 import multiprocessing, sys, time
 from multiprocessing.pool import ThreadPool
 import numpy as np
-from reusable_holdout import Halted, InputError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout_sklearn import guarded_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV

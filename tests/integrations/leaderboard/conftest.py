@@ -17,9 +17,9 @@ from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
-from reusable_holdout import Halted
+from reusable_holdout.errors import Halted
 from reusable_holdout.ledger import create_key_file
-from reusable_holdout.mechanisms import key_from_seed
+from reusable_holdout.noise import key_from_seed
 
 ROWS, FRESH_ROWS = 600, 300
 RULES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reusable_holdout_leaderboard import Competition, Rules
 
-from reusable_holdout import InputError, PlanError
+from reusable_holdout.errors import InputError, PlanError
 
 PLAIN = {"slug": "demo", "title": "Demo"}
 

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 sys.path.extend(str(Path(__file__).parents[3] / place) for place in ("examples", "docs/site"))
 from mlflow_tracking import EXPERIMENT, server, split

@@ -16,8 +16,8 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from reusable_holdout import Halted, ReusableHoldout
-from reusable_holdout.errors import HoldoutError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, HoldoutError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 GRID = {"C": [1e-4, 1.0]}

@@ -6,7 +6,7 @@ import pytest
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 
-from reusable_holdout import Halted
+from reusable_holdout.errors import Halted
 
 playwright_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")

@@ -16,7 +16,8 @@ from reusable_holdout_mlflow.registered import register_holdout
 from reusable_holdout_mlflow.search import pages_of, runs_of
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Halted, HandleError, InputError, ModelError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, HandleError, InputError, ModelError
 from reusable_holdout.guard import has_most_rows
 
 pytestmark = [

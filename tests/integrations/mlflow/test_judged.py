@@ -11,8 +11,8 @@ from mlflow.entities import Feedback
 from mlflow.genai.scorers import scorer
 from reusable_holdout_mlflow import guarded_genai_scorer
 
-from reusable_holdout import Halted, InputError, ReusableHoldout
-from reusable_holdout.errors import Refused
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError, Refused
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*"),

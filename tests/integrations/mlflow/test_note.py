@@ -7,7 +7,7 @@ from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 from reusable_holdout_mlflow.search import pages_of
 
-from reusable_holdout import Halted
+from reusable_holdout.errors import Halted
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 NOTE = "mlflow.note.content"

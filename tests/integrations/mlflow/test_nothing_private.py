@@ -10,7 +10,8 @@ from guard.test_leaks import MARK, QUESTIONS, ROWS, Secrets, right_in
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import HoldoutDataset, track
 
-from reusable_holdout import Halted, InputError, Metric, ReusableHoldout
+from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
 
 
 @pytest.fixture

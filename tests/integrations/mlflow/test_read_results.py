@@ -7,8 +7,9 @@ import pytest
 from cases import for_each
 from mlflow.entities import Feedback
 from mlflow.genai.scorers import scorer
+from reusable_holdout_evals import read_mlflow
 
-from reusable_holdout import InputError, read_mlflow
+from reusable_holdout.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*")
 

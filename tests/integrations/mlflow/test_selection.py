@@ -6,7 +6,7 @@ import pytest
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import best_run, register_certified, track
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 
 def right_in(labels, share, variant):

@@ -10,7 +10,8 @@ from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
 from reusable_holdout_mlflow.answers import log_answers
 
-from reusable_holdout import InputError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 
-from reusable_holdout import Halted, InputError
+from reusable_holdout.errors import Halted, InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 

@@ -6,7 +6,7 @@ import optuna
 import pytest
 from reusable_holdout_optuna import GuardCallback, guard_results
 
-from reusable_holdout import Halted, InputError
+from reusable_holdout.errors import Halted, InputError
 
 
 def test_each_new_best_is_asked_about_when_it_is_finished(study, make_guard, told):

@@ -6,11 +6,13 @@ import pytest
 from children import Child
 from reusable_holdout_optuna import GuardedStudy, guard_results
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 
 WORKER = """
 import sys, numpy as np, optuna
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted
 from reusable_holdout_optuna import GuardedStudy
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 labels = np.random.default_rng(0).integers(0, 2, 2_000)

@@ -10,8 +10,9 @@ from optuna.trial import TrialState
 from reusable_holdout_optuna import GuardCallback, GuardedStudy, guard_results
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Halted, InputError, ModelError, ReusableHoldout
-from reusable_holdout.queries import mae
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.metrics import mae
 
 ATTRIBUTES = {
     "guard_answer": "value",

@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, ReusableHoldout, verify
-from reusable_holdout.errors import BudgetError, InputError, ModelError
-from reusable_holdout.queries import mae
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.metrics import mae
 
 DEPTHS = {"max_depth": [1, 2, 3, 5, 8, 12]}
 

@@ -9,8 +9,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, cross_validate
 
-from reusable_holdout import Halted, ModelError
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import Halted, InputError, ModelError
 
 MODEL = LogisticRegression()
 

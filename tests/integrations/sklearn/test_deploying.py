@@ -20,8 +20,9 @@ from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from reusable_holdout import FrozenCertificate, InputError, ReusableHoldout, verify
+from reusable_holdout import FrozenCertificate, ReusableHoldout, verify
 from reusable_holdout.cli import main
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard import Whereabouts
 from reusable_holdout.guard.absent import FrozenGuard
 from reusable_holdout.guard.fingerprint import fingerprint
@@ -61,7 +62,7 @@ elif way == "joblib":
 else:
     search = pickle.load(open(path, "rb"))
 X, y = np.load(data)["X"], np.load(data)["y"]
-from reusable_holdout import LedgerError, Refused
+from reusable_holdout.errors import LedgerError, Refused
 told = {"predictions": search.predict(X).tolist(), "said": []}
 guard = getattr(search, "guard", None)
 if guard is None:  # its score would be the guard's answer

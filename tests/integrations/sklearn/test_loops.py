@@ -27,8 +27,7 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, ModelError, Refused
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 
 MODEL = LogisticRegression()
 JOBS = pytest.mark.parametrize("n_jobs", [1, 2])

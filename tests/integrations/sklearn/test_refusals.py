@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     validation_curve,
 )
 
-from reusable_holdout import InputError, LedgerError, Refused
+from reusable_holdout.errors import InputError, LedgerError, Refused
 
 MODEL, CS = LogisticRegression(), {"C": [0.1, 1.0, 10.0]}
 

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from reusable_holdout import InputError, Refused
+from reusable_holdout.errors import InputError, Refused
 
 
 @pytest.fixture

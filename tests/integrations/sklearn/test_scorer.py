@@ -26,8 +26,9 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import Halted, HandleError, ReusableHoldout, verify
-from reusable_holdout.queries import mae
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import Halted, HandleError
+from reusable_holdout.metrics import mae
 
 long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 

@@ -32,10 +32,10 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reusable_holdout import Halted, ParquetRows, ReusableHoldout, verify
-from reusable_holdout.errors import InputError
+from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.batches import about
-from reusable_holdout.queries import Metric, mae, negated
+from reusable_holdout.metrics import Metric, mae, negated
 
 long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 DEPTHS = {"max_depth": [1, 2, 3, 5, 8, 12]}

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from reusable_holdout import HandleError, LedgerError, Refused, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import HandleError, LedgerError, Refused
 
 GRID = {"C": [0.01, 1.0]}
 pytestmark = pytest.mark.usefixtures("fresh_workers")

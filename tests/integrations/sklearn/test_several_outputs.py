@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.queries import hamming_loss, mae, negated
+from reusable_holdout.metrics import hamming_loss, mae, negated
 
 TRAIN, OUTPUTS = 1_000, 3
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, HoldoutError, Refused
+from reusable_holdout.errors import Halted, HoldoutError, Refused
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.queries import Metric
+from reusable_holdout.metrics import Metric
 
 DEPTHS = {"max_depth": [1, 2, 3]}
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import DiscreteExponential, DiscreteLaplace, KeyedNoise, key_from_seed
+from reusable_holdout.mechanisms import DiscreteExponential
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(7, 3)]
 

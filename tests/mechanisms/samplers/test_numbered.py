@@ -11,14 +11,9 @@ import pytest
 from cases import for_each
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms import (
-    DiscreteExponential,
-    DiscreteLaplace,
-    KeyedNoise,
-    RoundedNormal,
-    key_from_seed,
-)
+from reusable_holdout.mechanisms import DiscreteExponential, RoundedNormal
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
 
 KEY = key_from_seed(0)
 LAWS = [DiscreteLaplace(0.3), DiscreteLaplace(1e6), DiscreteExponential(1e6), RoundedNormal(1e6)]

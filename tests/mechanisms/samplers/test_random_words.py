@@ -14,8 +14,8 @@ from cases import for_each
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import key_from_seed
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.noise import key_from_seed
 
 
 class Scripted(RandomWords):

@@ -16,12 +16,13 @@ from long_tests import MECHANISMS
 from scipy import special, stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import KeyedNoise, RoundedNormal, key_from_seed
+from reusable_holdout.mechanisms import RoundedNormal
 from reusable_holdout.mechanisms.samplers.rounded_normal import (
     _DOUBT,
     _series,
     normal_cdf_digits,
 )
+from reusable_holdout.noise import KeyedNoise, key_from_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,20 +20,20 @@ from mechanisms.selection.selection_laws import (
     rounds_law,
 )
 
-from reusable_holdout.accounting import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     AboveThreshold,
     DiscreteExponential,
-    DiscreteLaplace,
     exponential_accuracy,
     exponential_top,
     noisy_max_accuracy,
     noisy_top_k_gaps,
 )
+from reusable_holdout.mechanisms.accounting import bounded_range_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.selection import accuracy
 from reusable_holdout.mechanisms.selection.exponential import selection_rate
+from reusable_holdout.noise import DiscreteLaplace
 
 STEP = Grid.of(1.0).step
 

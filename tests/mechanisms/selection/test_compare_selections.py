@@ -12,11 +12,6 @@ from cases import for_each
 from long_tests import MECHANISMS
 from scipy import stats
 
-from reusable_holdout.accounting import (
-    bounded_range_epsilon_each,
-    one_shot_top_k_epsilon_each,
-    optimal_epsilon_each,
-)
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     SelectionNoise,
@@ -28,6 +23,11 @@ from reusable_holdout.mechanisms import (
     permute_and_flip_top,
     select_then_measure,
     select_top,
+)
+from reusable_holdout.mechanisms.accounting import (
+    bounded_range_epsilon_each,
+    one_shot_top_k_epsilon_each,
+    optimal_epsilon_each,
 )
 from reusable_holdout.mechanisms.selection import tightest
 from reusable_holdout.mechanisms.selection.comparison import tightest_selection

@@ -18,12 +18,12 @@ from reusable_holdout.mechanisms import (
     report_noisy_max,
     report_noisy_max_gap,
 )
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection import noisy_max
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, flip_in_order
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

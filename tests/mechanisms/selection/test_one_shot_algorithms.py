@@ -13,9 +13,9 @@ from cases import for_each
 from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import Scripted
 
-from reusable_holdout.accounting import not_prior_mean, not_prior_q, target_charging_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import one_shot_top_k, one_shot_top_k_epsilon_each
+from reusable_holdout.mechanisms.accounting import not_prior_mean, not_prior_q, target_charging_epsilon_each
 from reusable_holdout.mechanisms.selection import top_k
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from accounting.repeated import best_of, border, run_probabilities
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.repeated import best_of, border, run_probabilities
 from scipy import stats
 
-from reusable_holdout.accounting import Repetitions
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import RandomWords, private_selection
+from reusable_holdout.mechanisms.accounting import Repetitions
 from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.selection import private_selection as module
 from reusable_holdout.mechanisms.selection.private_selection import _passed, draw_repetitions

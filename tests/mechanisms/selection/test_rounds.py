@@ -20,8 +20,8 @@ from mechanisms.selection.selection_laws import (
 )
 from scipy import stats
 
-from reusable_holdout.accounting import bounded_range_epsilon_each, optimal_epsilon_each
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting import bounded_range_epsilon_each, optimal_epsilon_each
 from reusable_holdout.mechanisms.selection import exponential, rounds
 from reusable_holdout.mechanisms.selection.exponential import exponential_top, selection_rate
 from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top

@@ -29,7 +29,6 @@ from mechanisms.selection.selection_laws import (
 )
 from scipy import stats
 
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection import exponential, noisy_max, race
@@ -44,6 +43,7 @@ from reusable_holdout.mechanisms.selection.noisy_max import (
     report_noisy_max,
     report_noisy_max_gap,
 )
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

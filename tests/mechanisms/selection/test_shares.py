@@ -9,12 +9,12 @@ import numpy as np
 from cases import for_each
 from mechanisms.selection.selection_laws import Scripted
 
-from reusable_holdout.accounting import optimal_epsilon_each
 from reusable_holdout.mechanisms import noisy_top_k_gaps, select_then_measure, select_top
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection import tightest, top_k
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     import pytest

@@ -20,12 +20,11 @@ from mechanisms.selection.selection_laws import (
     worst_loss,
 )
 
-from reusable_holdout.accounting.target_charging import (
+from reusable_holdout.mechanisms.accounting.target_charging import (
     not_prior_mean,
     not_prior_q,
     target_charging_epsilon_each,
 )
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.selection import top_k
 from reusable_holdout.mechanisms.selection.exponential import exponential_top, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import (
@@ -36,6 +35,7 @@ from reusable_holdout.mechanisms.selection.top_k import (
     one_shot_top_k,
     one_shot_top_k_epsilon_each,
 )
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

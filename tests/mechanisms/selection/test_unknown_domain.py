@@ -14,9 +14,9 @@ from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import delta_at, item_moves, unknown_domain_law
 from scipy import stats
 
-from reusable_holdout.accounting import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import UnknownDomainTop, unknown_domain_margin, unknown_domain_top
+from reusable_holdout.mechanisms.accounting import bounded_range_epsilon_each
 from reusable_holdout.mechanisms.selection import unknown_domain
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms import DiscreteExponential, DiscreteLaplace, NoiseScales
+from reusable_holdout.mechanisms import DiscreteExponential
+from reusable_holdout.noise import DiscreteLaplace, NoiseScales
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

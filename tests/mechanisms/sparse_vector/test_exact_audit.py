@@ -27,13 +27,11 @@ from mechanisms.sparse_vector.audit import (
 
 from reusable_holdout.mechanisms import (
     DiscreteExponential,
-    DiscreteLaplace,
-    NoiseScales,
-    SparseVector,
     numeric_sparse_scales,
     sparse_scales,
     standard_svt_scales,
 )
+from reusable_holdout.noise import DiscreteLaplace, NoiseScales, SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,13 +13,13 @@ from long_tests import MECHANISMS
 from mechanisms.sparse_vector.gaussian_audit import excess, renyi, transcript_laws
 from scipy import optimize, special
 
-from reusable_holdout.accounting import (
+from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms import GaussianSVT, RoundedNormal
+from reusable_holdout.mechanisms.accounting import (
     gaussian_sparse_vector_deviations,
     gaussian_sparse_vector_epsilon,
     gaussian_sparse_vector_rdp,
 )
-from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import GaussianSVT, RoundedNormal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,12 +12,6 @@ import pytest
 from cases import for_each
 from mechanisms.refusals import BUDGETS
 
-from reusable_holdout.accounting import (
-    not_prior_mean,
-    not_prior_q,
-    optimal_epsilon_each,
-    target_charging_epsilon_each,
-)
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     AboveThreshold,
@@ -30,6 +24,12 @@ from reusable_holdout.mechanisms import (
     retraversal,
     sparse_scales,
     standard_svt_scales,
+)
+from reusable_holdout.mechanisms.accounting import (
+    not_prior_mean,
+    not_prior_q,
+    optimal_epsilon_each,
+    target_charging_epsilon_each,
 )
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, reach_of, tail_of
 from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale, epsilon_of_a_round

@@ -12,15 +12,8 @@ from cases import for_each
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import (
-    ConditionalRelease,
-    DiscreteExponential,
-    DiscreteLaplace,
-    KeyedNoise,
-    NoiseScales,
-    SparseVector,
-    key_from_seed,
-)
+from reusable_holdout.mechanisms import DiscreteExponential
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, NoiseScales, SparseVector, key_from_seed
 
 SCALES = NoiseScales(Fraction(200), Fraction(400), Fraction(100))
 NOISE = KeyedNoise(key_from_seed(11))
@@ -176,16 +169,13 @@ def test_the_thresholds_noise_is_drawn_under_the_charges_and_the_question_it_fol
         core.charge(0, b"ab"[charged : charged + 1] or b"c")
 
 
-@for_each("core", [SparseVector, ConditionalRelease])
-def test_a_core_starts_with_no_charge_spent_and_looks_to_both_sides(core: Any) -> None:
-    scale = {"scales": SCALES} if core is SparseVector else {"scale": Fraction(100)}
-    made, both = (
-        core(**scale, noise=NOISE, charges=2, **more) for more in ({}, {"spent": 0, "direction": 0})
-    )
+def test_a_core_starts_with_no_charge_spent_and_looks_to_both_sides() -> None:
+    given: dict[str, Any] = {"scales": SCALES, "noise": NOISE, "charges": 2}
+    made, both = (SparseVector(**given, **more) for more in ({}, {"spent": 0, "direction": 0}))
     assert (made.spent, made.last_charged, made.halted) == (both.spent, b"", False)
     for score in (90_000, -90_000):
         assert made.deviates(score, 0, 10_000, b"a")
-    spent_all = core(**scale, noise=NOISE, charges=2, spent=2)
+    spent_all = SparseVector(**given, spent=2)
     assert (spent_all.spent, spent_all.halted) == (2, True)
 
 
@@ -200,16 +190,14 @@ def test_a_batch_that_noise_could_carry_past_an_int64_is_refused_and_charges_not
     """The sum would wrap round: what is far above its threshold would be below it, and free."""
     ends, middle = np.array([0, end]), np.array([0, 0])
     sparse_vector = SparseVector(scales=SCALES, noise=NOISE, charges=1)
-    release = ConditionalRelease(scale=Fraction(40), noise=NOISE, charges=1)
     for ask in (
         lambda: sparse_vector.first_above(ends, middle, [b"a", b"b"]),
         lambda: sparse_vector.first_above(middle, ends, [b"a", b"b"]),
         *(
-            lambda core=core, rows=rows: core.first_deviation(*rows, [b"a", b"b"])
-            for core in (sparse_vector, release)
+            lambda rows=rows: sparse_vector.first_deviation(*rows, [b"a", b"b"])
             for rows in ((ends, middle, middle), (middle, ends, middle), (middle, middle, ends))
         ),
     ):
         with pytest.raises(InputError, match=r"at most 2\*\*60 grid units from 0"):
             ask()
-    assert sparse_vector.spent == release.spent == 0
+    assert sparse_vector.spent == 0

@@ -16,16 +16,15 @@ from mechanisms.sparse_vector.audit import Queries, log_sum, sparse_vector_law
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import (
     DiscreteExponential,
-    DiscreteLaplace,
     NumericSparse,
     Sparse,
     StandardSVT,
     numeric_sparse_scales,
-    optimal_ratio,
     retraversal,
     sparse_scales,
     standard_svt_scales,
 )
+from reusable_holdout.noise import DiscreteLaplace, optimal_ratio
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison

@@ -10,9 +10,9 @@ import pytest
 from cases import for_each
 from scipy import special
 
-from reusable_holdout.accounting.target_charging import not_prior_q
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import TargetInteraction
+from reusable_holdout.mechanisms.accounting.target_charging import not_prior_q
 
 
 def approximate_calls(interaction: TargetInteraction, delta: float) -> int:

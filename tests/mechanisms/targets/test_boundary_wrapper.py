@@ -12,8 +12,12 @@ import pytest
 from cases import for_each
 from long_tests import MECHANISMS
 
-from reusable_holdout.accounting.target_charging import boundary_epsilon, boundary_q, differing_runs_q
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.target_charging import (
+    boundary_epsilon,
+    boundary_q,
+    differing_runs_q,
+)
 from reusable_holdout.mechanisms.targets import boundary as module
 from reusable_holdout.mechanisms.targets.boundary import (
     boundary_wrapper,

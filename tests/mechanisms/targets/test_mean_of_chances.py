@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from accounting.charging_adversary import Call, calls_with_q, found_delta, not_prior_calls
-from accounting.target_decomposition import largest_mean
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.charging_adversary import Call, calls_with_q, found_delta, not_prior_calls
+from mechanisms.accounting.target_decomposition import largest_mean
 
-from reusable_holdout.accounting import not_prior_mean, not_prior_q
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import TargetCharging, TargetInteraction
+from reusable_holdout.mechanisms.accounting import not_prior_mean, not_prior_q
 
 if TYPE_CHECKING:
     from collections.abc import Callable

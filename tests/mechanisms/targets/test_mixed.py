@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from long_tests import MECHANISMS
 from scipy import stats
 
-from reusable_holdout.accounting import (
+from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.mechanisms import MixedInteraction
+from reusable_holdout.mechanisms.accounting import (
     mixed_charging_epsilon,
     mixed_charging_weight,
     not_prior_q,
     target_charging,
 )
-from reusable_holdout.accounting.mixed_charging import _pace
-from reusable_holdout.errors import BudgetError, HandleError, InputError
-from reusable_holdout.mechanisms import MixedInteraction
+from reusable_holdout.mechanisms.accounting.mixed_charging import _pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

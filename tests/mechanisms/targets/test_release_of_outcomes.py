@@ -7,12 +7,12 @@ import math
 from fractions import Fraction
 
 import pytest
-from accounting.target_decomposition import largest_q
 from cases import for_each
+from mechanisms.accounting.target_decomposition import largest_q
 
-from reusable_holdout.accounting import not_prior_q
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import TargetCharging, TargetInteraction, one_shot_top_k
+from reusable_holdout.mechanisms.accounting import not_prior_q
 
 RATIOS = [Fraction(11, 10), Fraction(2), Fraction(4)]  # exp(e)
 

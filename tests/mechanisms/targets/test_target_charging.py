@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from accounting.target_decomposition import largest_q, privacy_loss
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.target_decomposition import largest_q, privacy_loss
 from scipy import special
 
-from reusable_holdout.accounting.target_charging import between_thresholds_q, differing_runs_q, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.mechanisms.accounting.target_charging import (
+    between_thresholds_q,
+    differing_runs_q,
+    not_prior_q,
+)
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.charging import TargetCharging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+    from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 FAR = 400  # noise beyond it is counted as the tail
 

@@ -10,20 +10,19 @@ import mpmath
 import pytest
 from cases import for_each
 
-from reusable_holdout.accounting import not_prior_mean, not_prior_q
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import (
     IndividualCharging,
-    KeyedNoise,
     MixedInteraction,
     TargetCharging,
     TargetInteraction,
     exponential_weights,
-    key_from_seed,
 )
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.accounting import not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets import charging, interaction, mixed
+from reusable_holdout.noise import KeyedNoise, key_from_seed
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-3}
 

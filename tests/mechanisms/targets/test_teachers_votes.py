@@ -13,24 +13,20 @@ from typing import TYPE_CHECKING
 import mpmath
 import numpy as np
 import pytest
-from accounting.target_decomposition import largest_q
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.accounting.target_decomposition import largest_q
 
-from reusable_holdout.accounting import (
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import TargetInteraction, exponential_weights, exponential_weights_or_low
+from reusable_holdout.mechanisms.accounting import (
     boundary_epsilon,
     boundary_q,
     boundary_wrapped_epsilon,
     not_prior_q,
     target_charging,
 )
-from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import (
-    DiscreteLaplace,
-    TargetInteraction,
-    exponential_weights,
-    exponential_weights_or_low,
-)
+from reusable_holdout.noise import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

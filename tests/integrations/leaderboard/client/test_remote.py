@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from attacks import boosting_attack
 from board_servers import served
 from reusable_holdout_leaderboard import ClosedError, LimitError, RemoteHoldout, StoreError, SubmissionError
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
@@ -15,7 +16,6 @@ from reusable_holdout_leaderboard.settings import Settings
 from servers import unanswered_port
 
 from reusable_holdout import Answer
-from reusable_holdout.attacks import boosting_attack
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
 
 

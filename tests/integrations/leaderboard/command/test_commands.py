@@ -19,8 +19,8 @@ from reusable_holdout_leaderboard.command import add_commands
 from reusable_holdout_leaderboard.competition.teams import digest_of
 from servers import free_port
 
-from reusable_holdout import ReusableHoldout, RolledBackError
-from reusable_holdout.errors import HoldoutError, InputError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import HoldoutError, InputError, RolledBackError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 

@@ -17,8 +17,8 @@ from reusable_holdout_leaderboard.files.labels import Labels
 from reusable_holdout_leaderboard.store.rows import Finalist
 from reusable_holdout_leaderboard.web.exports_api import final_csv
 
-from reusable_holdout import InputError
-from reusable_holdout.queries import resolve_metric
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import resolve_metric
 
 ALSO = ("f1", "balanced_accuracy")
 

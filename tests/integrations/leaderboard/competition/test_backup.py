@@ -6,7 +6,8 @@ import pytest
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.competition.backup import back_up, restore
 
-from reusable_holdout import InputError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import InputError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.competition.backup import back_up, restore
 from reusable_holdout_leaderboard.settings import Settings
 
-from reusable_holdout import InputError, RolledBackError
+from reusable_holdout.errors import InputError, RolledBackError
 
 RULES = {"slug": "demo", "title": "Demo", "policy": "thresholdout", "queries": 50, "tolerance": 0.3}
 

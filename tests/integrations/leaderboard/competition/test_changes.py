@@ -6,7 +6,7 @@ import pytest
 from reusable_holdout_leaderboard import ClosedError, LimitError, Rules
 from reusable_holdout_leaderboard.rules import CHANGEABLE
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 
 def told(competition):

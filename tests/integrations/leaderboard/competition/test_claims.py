@@ -5,7 +5,8 @@ import pytest
 from reusable_holdout_leaderboard import LimitError, Rules, SubmissionError
 from scipy.stats import spearmanr
 
-from reusable_holdout import InputError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import InputError
 
 CLAIMS = {"policy": "claims", "tolerance": None, "prior_error": 0.01, "queries": 200, "vacuous": True}
 MANY = {"submissions_per_team": 200}

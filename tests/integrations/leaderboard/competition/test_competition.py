@@ -3,7 +3,7 @@
 import pytest
 from reusable_holdout_leaderboard import ClosedError, LimitError, SubmissionError
 
-from reusable_holdout import Halted, InputError
+from reusable_holdout.errors import Halted, InputError
 
 # ---- answers
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reusable_holdout_leaderboard import ClosedError, Competition, SubmissionError
 
-from reusable_holdout import InputError, LedgerKeyError
+from reusable_holdout.errors import InputError, LedgerKeyError
 
 # ---- the next label set
 

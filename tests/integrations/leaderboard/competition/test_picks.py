@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reusable_holdout_leaderboard import ClosedError
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from reusable_holdout_leaderboard import ClosedError, InvitationError, LimitError
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 
 def names(competition):

@@ -3,7 +3,8 @@
 import pytest
 from reusable_holdout_leaderboard import ClosedError, LimitError
 
-from reusable_holdout import InputError, verify
+from reusable_holdout import verify
+from reusable_holdout.errors import InputError
 
 
 @pytest.fixture

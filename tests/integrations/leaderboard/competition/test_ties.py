@@ -16,7 +16,8 @@ from reusable_holdout_leaderboard.competition.neighbours import (
 )
 from reusable_holdout_leaderboard.competition.ties import places_of, ties_of
 
-from reusable_holdout import InputError, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6)), min_size=1, max_size=7)
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 from reusable_holdout_leaderboard import Competition, LimitError
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 long = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 

@@ -13,7 +13,7 @@ import pytest
 from reusable_holdout_leaderboard.files.disclosure import labels_found
 from reusable_holdout_leaderboard.files.labels import Labels
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 ROWS = 300
 RNG = np.random.default_rng(5)

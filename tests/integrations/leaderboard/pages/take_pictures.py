@@ -13,7 +13,7 @@ from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout.ledger import create_key_file
-from reusable_holdout.mechanisms import key_from_seed
+from reusable_holdout.noise import key_from_seed
 
 sys.path.extend(str(Path(__file__).parents[4] / place) for place in ("tests", "docs/site"))
 from board_servers import served

@@ -17,7 +17,7 @@ from reusable_holdout_leaderboard.platforms.codabench import (
     score,
 )
 
-from reusable_holdout import BudgetError, Halted, InputError
+from reusable_holdout.errors import BudgetError, Halted, InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 

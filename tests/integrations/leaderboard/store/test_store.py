@@ -8,7 +8,7 @@ from reusable_holdout_leaderboard import LimitError, Rules, StoreError
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
 from reusable_holdout_leaderboard.store.store import Store
 
-from reusable_holdout import InputError
+from reusable_holdout.errors import InputError
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.wire import HeadBody
 from servers import unanswered_port
 
-from reusable_holdout import LedgerError, ReusableHoldout, RolledBackError, verify
+from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.witness import Head
 
 LABELS = np.random.default_rng(0).integers(0, 2, 2_000)

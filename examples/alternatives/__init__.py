@@ -1,0 +1,43 @@
+"""What others would say with the same rows: the yardsticks a plan is printed beside."""
+
+from alternatives.gaussian_width import (
+    GaussianWidth,
+    gaussian_delta,
+    gaussian_width,
+)
+from alternatives.hoeffding_widths import (
+    hoeffding_splitting_half_width,
+    naive_union_half_width,
+    rounded_answers_half_width,
+)
+from alternatives.transfer import (
+    TransferSlack,
+    bassily_error,
+    expected_error,
+    transfer_error,
+    transfer_failure,
+    transfer_slack,
+)
+from reusable_holdout.certainty.fixed_queries import (
+    fixed_queries_half_width,
+    sample_splitting_half_width,
+)
+from reusable_holdout.certainty.naive_reuse import majority_attack_gain
+
+__all__ = [
+    "GaussianWidth",
+    "TransferSlack",
+    "bassily_error",
+    "expected_error",
+    "fixed_queries_half_width",
+    "gaussian_delta",
+    "gaussian_width",
+    "hoeffding_splitting_half_width",
+    "majority_attack_gain",
+    "naive_union_half_width",
+    "rounded_answers_half_width",
+    "sample_splitting_half_width",
+    "transfer_error",
+    "transfer_failure",
+    "transfer_slack",
+]

@@ -1,0 +1,11 @@
+"""Evaluations by Inspect whose samples are a holdout: a guard's answers in the log, and no sample's score."""
+
+from reusable_holdout.errors import of_extra
+
+with of_extra("inspect", "reusable_holdout_evals.inspect"):
+    import inspect_ai  # noqa: F401 - what follows needs it
+
+from reusable_holdout_evals.inspect.redaction import redact
+from reusable_holdout_evals.inspect.task import guarded, guarded_task, new_guard
+
+__all__ = ["guarded", "guarded_task", "new_guard", "redact"]

@@ -1,0 +1,11 @@
+"""Readers of what evaluation tools write: one table of scores by id, for a guard of judged scores.
+
+None imports the tool whose files it reads.
+"""
+
+from reusable_holdout_evals.readers.inspect_logs import read_inspect
+from reusable_holdout_evals.readers.lm_eval_samples import read_lm_eval
+from reusable_holdout_evals.readers.mlflow_results import read_mlflow
+from reusable_holdout_evals.readers.score_files import read_scores
+
+__all__ = ["read_inspect", "read_lm_eval", "read_mlflow", "read_scores"]

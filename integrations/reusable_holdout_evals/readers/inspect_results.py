@@ -1,0 +1,121 @@
+"""Results that a log of Inspect states of itself, and whether its samples are those that they were computed from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.ids import shown
+
+__all__ = ["check_count", "check_means", "metrics_of"]
+
+_MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean score
+_CLOSE = 1e-6
+_ADVICE = "the log was changed or is not whole; copy it anew, or let Inspect score it anew (inspect score)"
+
+
+def metrics_of(
+    header: Mapping[str, Any], scorer: str
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each metric of a scorer as the results have it, after the entry of the results that it stands in."""
+    listed = _results(header).get("scores")
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, dict) and one.get("scorer", one.get("name")) == scorer:
+            metrics = one.get("metrics")
+            for metric in metrics.values() if isinstance(metrics, dict) else ():
+                if isinstance(metric, dict):
+                    yield one, metric
+
+
+def check_count(header: Mapping[str, Any], samples: int, path: Path) -> None:
+    """Raise an InputError if a log has another number of samples than its header says."""
+    results = _results(header)
+    stated = results.get("logged_samples")
+    stated = results.get("total_samples") if stated is None else stated
+    if not isinstance(stated, int) or not stated:
+        return
+    stopped = results.get("early_stopping") is not None and samples < stated
+    if samples != stated and not stopped:
+        raise InputError(
+            f"a log must hold the samples that its header counts; {path} says {stated:,} and holds {samples:,}; "
+            f"{_ADVICE}"
+        )
+
+
+def check_means(
+    header: Mapping[str, Any],
+    scores: Mapping[object, Sequence[float]],
+    *,
+    scorer: str,
+    key: str | None,
+    path: Path,
+) -> None:
+    """Raise an InputError if the mean of the scores is not the accuracy, or the mean, that the header states.
+
+    `scores` are those of each sample, of all epochs that have one. Only Inspect's own two metrics are compared, with
+    epochs reduced to their mean.
+    """
+    found = [list(one) for one in scores.values() if one]
+    if not found:
+        return
+    every = [score for one in found for score in one]
+    means = (
+        math.fsum(math.fsum(one) / len(one) for one in found) / len(found),
+        math.fsum(every) / len(every),
+    )
+    for entry, metric in metrics_of(header, scorer):
+        stated, name = metric.get("value"), metric.get("name")
+        if not _is_comparable(header, entry, metric, key) or not isinstance(stated, int | float):
+            continue
+        if not any(abs(stated - mean) <= _CLOSE * max(1.0, abs(mean)) for mean in means):
+            raise InputError(
+                f"a log's scores must have the {name} that its header states; in {path} the header says {stated:.6g} "
+                f"of {shown([scorer])}, and the samples' scores have {means[0]:.6g}; {_ADVICE}"
+            )
+
+
+def _results(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    results = header.get("results")
+    return results if isinstance(results, dict) else {}
+
+
+def _is_comparable(
+    header: Mapping[str, Any], entry: Mapping[str, Any], metric: Mapping[str, Any], key: str | None
+) -> bool:
+    """Return True if a metric is Inspect's own mean of these scores, of epochs that were reduced to their mean."""
+    if metric.get("name") not in _MEANS or metric.get("params") or metric.get("options"):
+        return False
+    if entry.get("reducer") not in {None, "mean"} or _reducers(header) not in (None, [], ["mean"]):
+        return False
+    own = {name for name in _names(header) if name.rpartition("/")[2] == metric["name"]}
+    is_inspects = not own or own == {f"inspect_ai/{metric['name']}"}
+    return is_inspects and (key is None or entry.get("name") == key)
+
+
+def _reducers(header: Mapping[str, Any]) -> Any:
+    config = header["eval"].get("config")
+    return config.get("epochs_reducer") if isinstance(config, dict) else None
+
+
+def _names(found: Any) -> Iterator[str]:
+    """Names of all metrics of the scorers that were declared, however they are nested."""
+    scorers = found["eval"].get("scorers")
+    stack = [
+        *(
+            one.get("metrics")
+            for one in (scorers if isinstance(scorers, list) else [])
+            if isinstance(one, dict)
+        ),
+        found["eval"].get("metrics"),
+    ]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, list):
+            stack += one
+        elif isinstance(one, dict) and isinstance(one.get("name"), str):
+            yield one["name"]
+        elif isinstance(one, dict):
+            stack += list(one.values())

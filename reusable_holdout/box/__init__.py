@@ -1,7 +1,0 @@
-"""The box: a guard in a process of another user, which answers over a Unix socket."""
-
-from reusable_holdout.box.client import BoxHoldout, NoWallWarning
-from reusable_holdout.box.folder import make_box, open_box
-from reusable_holdout.box.running import Limits, run_box
-
-__all__ = ["BoxHoldout", "Limits", "NoWallWarning", "make_box", "open_box", "run_box"]

@@ -1,0 +1,181 @@
+"""The adaptive code: every outcome, agreement too, is priced by what was public before it; and pairs of such questions.
+
+Where charges come from few askers, and early, a code that counts by public context is far cheaper than one that gives
+every place of a charge the same weight.
+
+Two questions of one set of rows are compared by what was told of each: nothing new is asked. What was told confines the
+holdout's difference; which rows can make one is public, for where two submissions predict the same neither gains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reusable_holdout.certainty.theory import THEORY, Theory
+from reusable_holdout.errors import InputError
+
+__all__ = ["AdaptiveCode", "Estimator", "Priced", "lead_nats", "paired_length"]
+
+_ROUNDING = 1e-9  # nats, and rows: both sides of a comparison are sums of a few logarithms
+
+
+@dataclass(frozen=True)
+class AdaptiveCode:
+    """Description length of a history whose every outcome was priced, agreement included.
+
+    Parameters
+    ----------
+    queries : int
+        Declared number K of questions.
+    theory : Theory
+        Its `final_share` phi.
+
+    Notes
+    -----
+    When all outcomes so far, up to the start of the batch, cost ``nats``::
+
+        question   ln K + nats + ln(1/(1 - phi))
+        final      nats + ln(1/phi) + ln m
+
+    *Kraft.* Fix an index i below K + 1. Before the rows are read, each question of the strategy has outcomes whose
+    weights, conditional on the public history, sum to at most one; so by induction the histories before the batch in
+    which i lies, which are prefixes of one tree of which none continues another, weigh at most one together; and there
+    are K indices. A final is called where the strategy says so: again prefixes of which none continues another.
+    """
+
+    queries: int
+    theory: Theory = THEORY
+
+    def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
+        """Nats of a question; the number of charges has been paid with their outcomes."""
+        return math.log(self.queries) + nats - math.log1p(-self.theory.final_share)
+
+    def final_length(
+        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
+    ) -> float:
+        """Nats of a final of several answers."""
+        return nats - math.log(self.theory.final_share) + math.log(answers)
+
+
+class Priced(NamedTuple):
+    """Counts of one context, from which its outcomes have their weights.
+
+    Attributes
+    ----------
+    begun : mapping of str to float
+        What each outcome's count begins with; public, and above 0.
+    seen : Counter of str
+        How often each was told.
+    """
+
+    begun: Mapping[str, float]
+    seen: Counter[str]
+
+    def nats(self, told: str) -> float:
+        """Cost of an outcome."""
+        total = sum(self.begun.values()) + self.seen.total()
+        return math.log(total / (self.begun[told] + self.seen[told]))
+
+
+class Estimator:
+    """Krichevsky and Trofimov's estimator of what will be told, in public contexts.
+
+    References
+    ----------
+    .. [1] Krichevsky and Trofimov (1981), "The performance of universal encoding", IEEE Transactions on Information
+       Theory 27.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Hashable, Counter[str]] = {}
+
+    def at(self, context: Hashable, begun: Mapping[str, float]) -> Priced:
+        """Counts of a context as they are now; `begun` is the same whenever it comes."""
+        return Priced(begun, Counter(self._seen.get(context)))
+
+    def count(self, context: Hashable, told: str) -> None:
+        """Count what was told in a context."""
+        self._seen.setdefault(context, Counter())[told] += 1
+
+
+# ---- pairs
+
+
+def paired_length(*, queries: int, question: int, nats: float) -> float:
+    """Description length of a pair of questions, at the later one: it names this, then the earlier one, then who leads.
+
+    Parameters
+    ----------
+    queries : int
+        Declared number K of questions.
+    question : int
+        Which of them the later one is, from 2.
+    nats : float
+        Of all outcomes that were told before the later one, all of them priced.
+
+    Raises
+    ------
+    InputError
+        If there is no earlier question.
+
+    Notes
+    -----
+    ``ln K + nats + ln(i - 1) + ln 2`` for the i-th question. *Kraft.* Fix i: the histories before it weigh at most one
+    together, at each of them there are i - 1 earlier questions, and either of the two may seem the better; and there
+    are K indices. What is certified of a pair depends on the later one's outcome, too, but only through a number that
+    the holdout's difference reaches; whether it reaches the least that suffices is one event, whatever is told.
+
+    Examples
+    --------
+    >>> round(paired_length(queries=10_000, question=501, nats=20.0), 2)
+    36.12
+    """
+    if not 2 <= question <= queries:
+        raise InputError(
+            f"the later question of a pair must be one of 2 to {queries}; got {question}; name the later one"
+        )
+    return math.log(queries) + nats + math.log(question - 1) + math.log(2.0)
+
+
+def lead_nats(lead: float, differing: int) -> float:
+    """Nats by which rows exclude that the one with the larger sum is, in truth, not better.
+
+    Were it not, it would lead by as much with probability at most ``exp(-nats)``.
+
+    Parameters
+    ----------
+    lead : float
+        Sum over the rows of its losses' or scores' advantage, at least, each row's in [-1, 1].
+    differing : int
+        Rows that can have an advantage: on all others both predict the same.
+
+    Returns
+    -------
+    float
+        0 without a lead.
+
+    Notes
+    -----
+    With m rows that differ and a lead of s, ``m kl((1 + s/m) / 2, 1/2)``: by Hoeffding's theorem 1 for independent
+    terms, of whatever distributions, whose expectations sum to at most 0. Which rows differ is fixed by the features:
+    given these, labels are independent draws.
+
+    References
+    ----------
+    .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
+
+    Examples
+    --------
+    >>> round(lead_nats(60, 400), 2), round(lead_nats(60, 4_000), 2), lead_nats(-3, 400)
+    (4.52, 0.45, 0.0)
+    """
+    if differing <= 0:
+        return 0.0
+    share = min(max(lead - _ROUNDING, 0.0) / differing, 1.0)
+    right, wrong = (1.0 + share) / 2.0, (1.0 - share) / 2.0
+    entropy = right * math.log(2.0 * right) + (wrong * math.log(2.0 * wrong) if wrong > 0.0 else 0.0)
+    return max(0.0, differing * entropy - _ROUNDING)

@@ -1,0 +1,269 @@
+"""One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
+
+Three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
+for means of losses in [0, 1], McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
+observed one, and ``*_reach_low`` goes back, from a bound to the observation it needs; the other side is the mirror
+image. The same lines serve floats and arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty.log_tails import (
+    EPS,
+    Number,
+    Real,
+    check_rows,
+    functions,
+    inflated,
+    margin,
+    mirrored,
+    mirrored_target,
+    pair,
+    solve_binomial,
+    solve_binomial_reach,
+    solve_chernoff,
+    solve_chernoff_reach,
+    solve_where,
+)
+from reusable_holdout.errors import InputError
+
+__all__ = [
+    "ConfidenceBound",
+    "Interval",
+    "Numbers",
+    "binomial_lower",
+    "binomial_reach_low",
+    "binomial_upper",
+    "chernoff_lower",
+    "chernoff_reach_low",
+    "mcdiarmid_width",
+]
+
+_LOG_HALF = math.log(0.5)
+
+Numbers: TypeAlias = float | NDArray[np.float64]
+
+_Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
+
+
+class Interval(NamedTuple):
+    """Lower and upper end, in the metric's unit."""
+
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceBound:
+    """The confidence bound of one query, for its statistic normalised to [0, 1].
+
+    Each side misses the population value with probability at most ``exp(log_level)``.
+
+    Parameters
+    ----------
+    family : {"binomial", "bounded", "bounded-difference"}
+        Mean of 0/1 losses (exact binomial), statistic with the exponential moments of a mean of so many losses in [0,
+        1] (kl-Chernoff), bounded differences (McDiarmid).
+    rows : int
+        Number of rows that count, >= 1.
+    sum_of_squares : float
+        Sum over the rows of the squared largest change of the normalised statistic when that row is replaced;
+        "binomial" does not read it.
+
+    Raises
+    ------
+    InputError
+        If the family is unknown, rows is below 1 or sum_of_squares is negative.
+
+    Notes
+    -----
+    Of family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
+    misses when the value is beyond a number that the population value fixes, and the narrower one's number is one of
+    the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
+
+    Examples
+    --------
+    >>> bound = ConfidenceBound("bounded-difference", rows=100, sum_of_squares=0.01)
+    >>> round(bound.lower(0.9, log_level=math.log(0.025)), 6)
+    0.76419
+    """
+
+    family: _Family
+    rows: int
+    sum_of_squares: float
+
+    def __post_init__(self) -> None:
+        check_rows(self.rows)
+        if self.family not in get_args(_Family):
+            known = ", ".join(get_args(_Family))
+            raise InputError(f"family must be one of {known}, {self.family!r} came; correct it")
+        mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
+
+    def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
+        """Lower bound for the population value, in [0, 1], when the observed one is at least this."""
+        if self.family == "binomial":
+            return cast("Real", binomial_lower(value, rows=self.rows, log_level=log_level))
+        checked_value, level = _checked(value, log_level, self.rows)
+        f = functions(checked_value)
+        inside = f.least(f.most(checked_value, 0.0), 1.0)
+        found = f.most(inside - self._width(level), 0.0)
+        if self.family == "bounded":
+            found = f.most(chernoff_lower(value, rows=self.rows, log_level=log_level), found)
+        return cast("Real", found)
+
+    def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
+        """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
+        return cast("Real", mirrored(self.lower(1.0 - value, log_level=log_level)))
+
+    def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
+        """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
+        if self.family == "binomial":
+            return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
+        checked_target, level = _checked(target, log_level, self.rows)
+        f = functions(checked_target)
+        needed = checked_target + self._width(level) + 2.0 * EPS
+        needed = f.where(needed > 1.0, math.inf, needed)
+        found = f.where(checked_target <= 0.0, -math.inf, needed)
+        if self.family == "bounded":
+            found = f.least(chernoff_reach_low(target, rows=self.rows, log_level=log_level), found)
+        return cast("Real", found)
+
+    def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
+        """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
+        return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
+
+    def of_rows(self, rows: int) -> ConfidenceBound:
+        """Bound of as many rows of the same kind."""
+        return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.sum_of_squares * self.rows / rows)
+
+    def _width(self, level: Number) -> Number:
+        return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)
+
+
+# ---- the three families: each lower bound exceeds the population mean with probability at most exp(log_level), the log
+# level being finite and at most log(0.5); rounding only lowers it
+
+
+def binomial_lower(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Exact (Clopper-Pearson 1934) lower bound for a mean of 0/1 losses, of which the observed one is at least `value`.
+
+    With ``x = ceil(rows * value)``, less a slack of 1e-9 + 2^-51 rows for rounding, it solves
+    ``log P(Bin(rows, p) >= x) = log_level`` for p, and falls short of the solution by less than 1e-12; 0 at x = 0.
+    """
+    value, level = _checked(value, log_level, rows)
+    f = functions(value)
+    value = f.least(f.most(value, 0.0), 1.0)
+    x = f.ceil(rows * value - _counting_slack(rows))
+    if not isinstance(x, np.ndarray):
+        return _kept(x, rows, level)
+    if x.size and (level == level.flat[0]).all():
+        counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
+        return _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places]
+    return _lower_of_count(x, rows, level)
+
+
+def binomial_upper(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Exact upper bound, the mirror image of :func:`binomial_lower`; rounding only raises it."""
+    return mirrored(binomial_lower(1.0 - value, rows=rows, log_level=log_level))
+
+
+def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
+    """Observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target: for every value from it on.
+
+    The smallest such value lies less than 1/rows below. It is -inf where every value will do (target <= 0), +inf where
+    none will; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
+    ``log I_target(x, rows - x + 1) = log_level`` the result is ``x / rows``, rounded up.
+    """
+    counting = _counting_slack(rows)
+    slack = (counting + counting) / rows  # the bound's own, and once more
+    return _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack)
+
+
+def chernoff_lower(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Lower bound for a mean of independent losses in [0, 1], whatever their distribution; never above the exact one.
+
+    Solves ``rows * kl(value, u) = -log_level`` for ``u < value`` (Hoeffding 1963, Theorem 1, inequality (2.1)).
+    """
+    value, level = _checked(value, log_level, rows)
+    f = functions(value)
+    value = f.least(f.most(value, 0.0), 1.0)
+    return solve_where(value > 1e-100, solve_chernoff, 0.0, rows * value, rows * (1.0 - value), level)
+
+
+def chernoff_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
+    """Smallest observed mean whose :func:`chernoff_lower` reaches a target, rounded up; infinite as the binomial's."""
+    return _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
+
+
+def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
+    """One-sided width of the bounded-difference bound (McDiarmid 1989, Lemma 1.2).
+
+    A statistic whose row r moves it by at most c_r exceeds its mean by this much with probability at most
+    ``exp(log_level)``, a level of at most 1; the sum is of c_r squared over the rows, in the statistic's unit squared.
+    """
+    squares, level = pair(sum_of_squares, log_level)
+    f = functions(level)
+    if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
+        raise InputError(
+            "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+        )
+    return f.sqrt(-0.5 * level * squares)
+
+
+# ---- checks and rounding
+
+
+def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Number]:
+    """Two floats, or two arrays of one shape; refuses what no bound is defined for."""
+    check_rows(rows)
+    value, level = pair(value, log_level)
+    every = functions(level).every
+    if not every((level > -1e100) & (level <= _LOG_HALF)):
+        raise InputError("log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05")
+    if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
+        raise InputError("observed values and targets must be numbers, NaN came; leave them out")
+    return value, level
+
+
+def _lower_of_count(x: Number, rows: int, level: Number) -> Number:
+    return solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level)
+
+
+# Between charges the level stays and counts repeat: a question then costs a look-up.
+_kept = lru_cache(maxsize=4096)(_lower_of_count)
+
+
+def _counting_slack(rows: float) -> float:
+    """How far ``rows * value`` can lie above the whole number it stands for."""
+    return 1e-9 + 2.0 * EPS * rows
+
+
+def _reach_low(
+    solve: Callable[..., Number],
+    target: Number,
+    rows: int,
+    log_level: Number,
+    *,
+    accuracy: float,
+    slack: float,
+) -> Number:
+    """Value whose lower bound is the target; infinite where none is, or where every one is."""
+    target, level = _checked(target, log_level, rows)
+    f = functions(target)
+    rounding = margin(float(rows), level)
+    level = level - rounding - rounding - accuracy  # as often as the lower bound's level was, and once more
+    inside = f.least(f.most(target, 1e-300), 1.0)
+    p = inflated(inside)
+    possible = rows * f.log(p) <= level
+    otherwise = f.where(target <= 0.0, -math.inf, math.inf)
+    failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, p - p + rows, level)
+    return f.where(abs(failures) < math.inf, f.least((rows - failures) / rows + slack, 1.0), -failures)

@@ -1,0 +1,341 @@
+"""Evidence: how surely rows say that their mean lies within a tolerance of what was named, whatever their spread.
+
+Bets on the rows, fixed before they are read, gain on average nothing if the mean is at most some number. What they have
+gained is evidence against that; nothing else need be known of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty.theory import THEORY, BetSizes
+
+__all__ = [
+    "MANY",
+    "Evidence",
+    "EvidenceRows",
+    "Null",
+    "gains_of_rows",
+    "likely_rows",
+    "mixed",
+    "rounded",
+    "worst_rows",
+]
+
+_BLOCK = 1 << 14  # rows: what a processor's cache holds
+_CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
+MANY = 1 << 18
+"""Rows, from which on they are counted by their values: that costs them a two-hundredth of their evidence at most."""
+
+_CELLS = 1 << 16
+_LEAST_MEAN = 1e-12  # nobody bets on less
+_NODES = 17  # distances of which the farthest with enough evidence begins a search
+_STEPS = 60  # of that search, at most
+_NEAR = 1e-15  # distance at which it ends
+
+
+class EvidenceRows(NamedTuple):
+    """What rows are like, or might be: values and how many rows have each, which need not be whole.
+
+    Attributes
+    ----------
+    values, counts : numpy.ndarray of float64
+    weights : numpy.ndarray of float64, optional
+        Of each value in the mean, in [0, 1].
+    """
+
+    values: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def mirrored(self) -> EvidenceRows:
+        """One minus each value."""
+        return EvidenceRows(1.0 - self.values, self.counts, self.weights)
+
+    @property
+    def mean(self) -> float:
+        """Their weighted mean; 0.5 if none has a weight."""
+        whole = self.counts if self.weights is None else self.counts * self.weights
+        total = float(whole.sum())
+        return float(self.values @ whole) / total if total else 0.5
+
+    def gains(self, mean: float) -> NDArray[np.float64]:
+        """What a bet of 1 against a mean gains on each."""
+        return self.values - mean if self.weights is None else self.weights * (self.values - mean)
+
+
+def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
+    """Rows that are rounded down, and up, to 2^-16 and counted: each for the side on which that is less evidence."""
+    scaled = terms * _CELLS
+    down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
+    return _counted(down), _counted(up)
+
+
+def _counted(counts: NDArray[np.int64]) -> EvidenceRows:
+    some = np.flatnonzero(counts)
+    return EvidenceRows(some / _CELLS, counts[some].astype(np.float64))
+
+
+def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
+    """Rows of a guessed mean and standard deviation, for a plan that has no rows yet.
+
+    Half of them lie one standard deviation above the mean, half below. Where one of these values would lie beyond 0 or
+    1 it is 0 or 1, and the other's place and share of the rows follow, so that mean and deviation are kept.
+
+    Parameters
+    ----------
+    mean : float
+        In [0, 1].
+    spread : float
+        Standard deviation; more than rows of this mean can have is taken as the most they can have.
+    count : float
+        Number of rows.
+    """
+    spread = min(spread, math.sqrt(mean * (1.0 - mean)))
+    if spread <= 0.0:
+        return EvidenceRows(np.array([mean]), np.array([count]))
+    if mean + spread > 1.0:
+        values, share = (1.0, mean - spread**2 / (1.0 - mean)), spread**2 / (spread**2 + (1.0 - mean) ** 2)
+    elif mean - spread < 0.0:
+        values, share = (mean + spread**2 / mean, 0.0), mean**2 / (mean**2 + spread**2)
+    else:
+        values, share = (mean + spread, mean - spread), 0.5
+    return EvidenceRows(np.array(values), count * np.array([share, 1.0 - share]))
+
+
+def worst_rows(mean: float, count: float) -> EvidenceRows:
+    """Values 0 and 1: of all rows of this mean those with the least evidence, for a bet's gain is concave in a row."""
+    return EvidenceRows(np.array([1.0, 0.0]), count * np.array([mean, 1.0 - mean]))
+
+
+def gains_of_rows(
+    terms: NDArray[np.float64],
+    mean: float,
+    bets: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Logarithm of what each bet has gained on all rows: of the product of ``1 + bet * weight * (term - mean)``."""
+    logs = np.zeros(len(bets))
+    for start in range(0, len(terms), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        gains = terms[rows] - mean if weights is None else weights[rows] * (terms[rows] - mean)
+        padded = np.zeros(-(-len(gains) // _CHUNK) * _CHUNK)
+        padded[: len(gains)] = gains
+        by_factor = padded.reshape(_CHUNK, len(padded) // _CHUNK)
+        logs += [float(np.log(np.multiply.reduce(1.0 + bet * by_factor)).sum()) for bet in bets]
+    return logs
+
+
+def mixed(logs: NDArray[np.float64]) -> float:
+    """Logarithm of the average of what has these logarithms."""
+    most = float(np.maximum.reduce(logs))
+    return most + math.log(float(np.add.reduce(np.exp(logs - most))) / len(logs))
+
+
+@dataclass(frozen=True)
+class Null:
+    """Hypothesis that a mean of independent terms in [0, 1] is at most a number, to be bet against.
+
+    From a mean of 1 on there is no evidence against it, and up to 0 none is needed. The tolerance is how far above it
+    the rows are expected, > 0: the bets' size follows from it.
+
+    Notes
+    -----
+    With weights u_r in [0, 1], for bets l_1 .. l_k in (0, 1/m),
+
+        E = average over k of prod_r (1 + l_k u_r (x_r - m))
+
+    has expectation at most 1 if the weighted mean of the terms' expectations is at most m: each factor has expectation
+    1 + l_k u_r (mu_r - m), the logarithm is concave, and sum_r u_r (mu_r - m) <= 0. So it exceeds 1/alpha with
+    probability at most alpha (Markov). With bets in proportion to 1/m it falls in m, so what is excluded lies below
+    what is not.
+
+    Weights may be random, too: of independent draws (x_r, u_r) of one law each factor has expectation 1 at the ratio
+    E[u x] / E[u], and at most 1 above it.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    """
+
+    mean: float
+    tolerance: float
+    sizes: BetSizes = THEORY.check_bets
+
+    @cached_property
+    def bets(self) -> NDArray[np.float64]:
+        """The bets l, geometrically spaced: from less than is best for terms that are 0 or 1, to one that risks most.
+
+        Their best bet is the distance over m(1 - m); terms of less variance allow larger ones.
+        """
+        mean = max(self.mean, _LEAST_MEAN)
+        most = self.sizes.largest / mean
+        least = min(self.sizes.smallest * self.tolerance / (mean * (1.0 - mean)), most)
+        count = 1 + math.ceil(math.log(most / least) / math.log(self.sizes.ratio))
+        return np.geomspace(least, most, count)
+
+    def log_evidence(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Ln E, in nats, of terms, and weights, in [0, 1]; both of shape (rows,)."""
+        return self._mixed(lambda bets: gains_of_rows(terms, self.mean, bets, weights))
+
+    def log_evidence_of(self, rows: EvidenceRows) -> float:
+        """Ln E of rows that are known up to their order."""
+        gains = rows.gains(self.mean)
+        return self._mixed(lambda bets: np.log1p(bets[:, np.newaxis] * gains) @ rows.counts)
+
+    def _mixed(self, gained: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
+        if self.mean <= 0.0 or self.mean >= 1.0:
+            return math.inf if self.mean <= 0.0 else 0.0
+        return mixed(gained(self.bets))
+
+    @property
+    def sensitivity(self) -> float:
+        """Most that ln E changes when one row does; 0 where it is fixed."""
+        if not 0.0 < self.mean < 1.0:
+            return 0.0
+        mean, bet = max(self.mean, _LEAST_MEAN), float(self.bets[-1])
+        return math.log1p(bet * (1.0 - mean)) - math.log1p(-bet * mean)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How surely rows say that a mean lies within a tolerance of what was named.
+
+    Parameters
+    ----------
+    named : float
+        In [0, 1].
+    tolerance : float
+        > 0.
+    sides : {"both", "low", "high"}
+        Whether it lies within ``named +- tolerance``, or is at least ``named - tolerance``, or at most ``named +
+        tolerance``.
+    sizes : BetSizes
+        Of the bets.
+
+    Notes
+    -----
+    A mean that lies outside is said to lie within, at a level of so many nats, with probability at most exp(-nats) on
+    each side; it can lie outside on one side only.
+    """
+
+    named: float
+    tolerance: float
+    sides: Literal["both", "low", "high"] = "both"
+    sizes: BetSizes = THEORY.check_bets
+
+    @cached_property
+    def _low(self) -> Null | None:
+        mean = self.named - self.tolerance
+        return None if self.sides == "high" else Null(mean, self.tolerance, self.sizes)
+
+    @cached_property
+    def _high(self) -> Null | None:
+        mean = 1.0 - self.named - self.tolerance
+        return None if self.sides == "low" else Null(mean, self.tolerance, self.sizes)
+
+    def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Nats for the side that has less of it; infinite if both are beyond the bounds.
+
+        Very many rows without weights are rounded, each side towards less of it.
+        """
+        if weights is None and len(terms) >= MANY:
+            return self.of(*rounded(terms))
+        low = math.inf if self._low is None else self._low.log_evidence(terms, weights)
+        return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
+
+    def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
+        """Nats, as of `of_rows`, of rows that are known up to their order; for the upper side there may be others."""
+        return min(self._nats(rows, high=False), self._nats(rows if above is None else above, high=True))
+
+    def _nats(self, rows: EvidenceRows, *, high: bool) -> float:
+        """Nats for one side; infinite where nothing is said of it."""
+        side = self._high if high else self._low
+        return math.inf if side is None else side.log_evidence_of(rows.mirrored if high else rows)
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """Most that it changes when one row does."""
+        return max(side.sensitivity for side in (self._low, self._high) if side is not None)
+
+    def reach(self, nats: float, rows: Callable[[float], EvidenceRows], *, above: bool) -> float:
+        """Farthest that rows' mean may lie above (or below) what was named, and they still have so many nats.
+
+        Parameters
+        ----------
+        nats : float
+            Evidence that is needed.
+        rows : callable
+            From a mean in [0, 1] to rows with that mean.
+        above : bool
+
+        Returns
+        -------
+        float
+            Negative if they must lie on the other side; -inf if not even there.
+        """
+        sign = 1.0 if above else -1.0
+
+        def spare(distance: float) -> float:  # nats; negative where they are too few
+            mean = self.named + sign * distance
+            if not 0.0 <= mean <= 1.0:
+                return -math.inf
+            found = rows(mean)  # of which the other side is not looked at where the first has fewer nats
+            least = self._nats(found, high=above)
+            least = least if least < nats else min(least, self._nats(found, high=not above))
+            return 0.0 if least == nats else least - nats  # both may be infinite
+
+        ahead, behind = (1.0 - self.named, self.named) if above else (self.named, 1.0 - self.named)
+        far = min(self.tolerance, ahead)
+        # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
+        near = -self.tolerance if self.sides == "both" else -behind
+        refused = far, spare(far)
+        if refused[1] >= 0.0:
+            return self.tolerance
+        for distance in np.linspace(far, near, _NODES)[1:].tolist():
+            kept = distance, spare(distance)
+            if kept[1] >= 0.0:
+                return _last_kept(spare, kept, refused)
+            refused = kept
+        return -math.inf
+
+    def likely_reach(self, nats: float, spread: float, count: float) -> float:
+        """How far so many rows of a guessed spread may lie to either side of what was named: see `reach`."""
+        return min(
+            self.reach(nats, lambda mean: likely_rows(mean, spread, count), above=up) for up in (True, False)
+        )
+
+
+def _last_kept(
+    spare: Callable[[float], float], kept: tuple[float, float], refused: tuple[float, float]
+) -> float:
+    """Where what is spared reaches 0, on the side where it is not negative; each end is a place and what is spared.
+
+    Regula falsi: where an end stays twice, what is spared there is halved (Illinois), and where it is infinite the
+    middle is next.
+    """
+    (inside, much), (outside, little) = kept, refused
+    stays = 0
+    for _ in range(_STEPS):
+        if abs(outside - inside) <= _NEAR:
+            break
+        middle = (inside + outside) / 2.0
+        if math.isfinite(much - little):
+            between = (inside * little - outside * much) / (little - much)
+            middle = between if min(inside, outside) < between < max(inside, outside) else middle
+        value = spare(middle)
+        if value >= 0.0:
+            inside, much = middle, value
+            little, stays = (little / 2.0, 1) if stays > 0 else (little, 1)
+        else:
+            outside, little = middle, value
+            much, stays = (much / 2.0, -1) if stays < 0 else (much, -1)
+    return inside

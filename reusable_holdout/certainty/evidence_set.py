@@ -1,0 +1,152 @@
+"""The means that the rows' evidence leaves: a confidence interval as narrow as the rows' own spread allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty.evidence import MANY, EvidenceRows, gains_of_rows, likely_rows, mixed, rounded
+from reusable_holdout.certainty.theory import THEORY, Theory
+
+__all__ = ["EvidenceSet"]
+
+
+@dataclass(frozen=True)
+class EvidenceSet:
+    """Interval of a mean of independent terms in [0, 1]; each end misses with probability at most exp(-nats).
+
+    Parameters
+    ----------
+    nats : float
+        > 0.
+    rows : int
+        How many there are, which sizes the bets.
+    mean, spread : float
+        Guesses of the rows' mean and standard deviation, made before they are read: half of the stake is on the bet
+        that suits such rows best. No end's validity rests on them.
+    theory : Theory
+        Its `set_bets`, the other ones: the smallest is as good for a mean of 1/100.
+
+    Notes
+    -----
+    With b_k in (0, 1) fixed and weights w_k of sum 1, ``E(m) = sum over k of w_k prod_r (1 + (b_k/m) u_r (x_r - m))``
+    falls in m, and at the population's mean its expectation is at most 1
+    (:class:`~reusable_holdout.certainty.evidence.Null`): so means with E(m) >= exp(nats) form an interval from 0 that
+    reaches that mean with probability at most exp(-nats). The interval's upper end is the lower one's mirror image.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    """
+
+    nats: float
+    rows: int
+    mean: float = 0.5
+    spread: float = 0.5
+    theory: Theory = THEORY
+
+    @cached_property
+    def _spaced(self) -> NDArray[np.float64]:
+        ratio, smallest, largest = self.theory.set_bets
+        least = min(smallest * math.sqrt(2.0 * self.nats / self.rows), largest)
+        return np.geomspace(least, largest, 1 + math.ceil(math.log(largest / least) / math.log(ratio)))
+
+    def _stakes(self, mean: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bets and the logarithms of their weights, against means that lie below this guess."""
+        bets = np.append(self._spaced, self._suited(mean))
+        weights = np.full(len(bets), 0.5 / len(self._spaced))
+        weights[-1] = 0.5
+        return bets, np.log(weights)
+
+    def _suited(self, mean: float) -> float:
+        """Bet that wins most on rows of the guessed spread, against the mean that they just exclude with it."""
+        rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.theory.set_bets.largest
+        if len(rows.values) < 2:
+            return largest
+        excluded, kept, bet = 0.0, mean, largest
+        for _ in range(self.theory.set_halvings):
+            middle = (excluded + kept) / 2.0
+            if middle <= 0.0:  # of a mean near the least number there is
+                break
+            up, down = rows.values - middle
+            bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
+            won = float(np.log1p(bet / middle * np.array([up, down])) @ rows.counts)
+            excluded, kept = (middle, kept) if won >= self.nats + math.log(2.0) else (excluded, middle)
+        return bet
+
+    def of_rows(
+        self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+    ) -> tuple[float, float]:
+        """Lower and upper end, rounded outwards.
+
+        Parameters
+        ----------
+        terms : numpy.ndarray of shape (rows,)
+            In [0, 1].
+        weights : numpy.ndarray of shape (rows,), optional
+            In [0, 1]: the mean is the weighted one.
+        """
+        if weights is None and len(terms) >= MANY:
+            return self.of(*rounded(terms))
+
+        def lowest(values: NDArray[np.float64], guess: float) -> float:
+            bets, stakes = self._stakes(guess)
+            mean = float(np.average(values, weights=weights))
+            return self._lowest(mean, lambda m: gains_of_rows(values, m, bets / m, weights) + stakes)
+
+        return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
+
+    def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
+        """Ends, as of `of_rows`, of rows that are known up to their order; for the upper end there may be others."""
+
+        def lowest(rows: EvidenceRows, guess: float) -> float:
+            bets, stakes = self._stakes(guess)
+            return self._lowest(
+                rows.mean, lambda m: np.log1p(np.outer(bets / m, rows.gains(m))) @ rows.counts + stakes
+            )
+
+        mirrored = (rows if above is None else above).mirrored
+        return lowest(rows, self.mean), 1.0 - lowest(mirrored, 1.0 - self.mean)
+
+    @property
+    def likely(self) -> tuple[float, float]:
+        """Ends of rows that are as was guessed."""
+        return self.of(likely_rows(self.mean, self.spread, self.rows))
+
+    def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
+        """Largest value up to which all are excluded by evidence of another form, or a little less; see `excludes`."""
+        bets, stakes = self._stakes(guess)
+        return self._lowest(1.0, lambda value: won(value, bets) + stakes)
+
+    def excludes(
+        self, value: float, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
+    ) -> bool:
+        """Whether evidence of another form excludes a value in (0, 1): then it excludes all that are smaller.
+
+        Parameters
+        ----------
+        won : callable
+            From a value and bets in (0, 1) to the logarithm of what each has won: of a product over the rows of
+            ``1 + bet * gain / worst``, `worst` the most that a row can lose, which has expectation at most 1 if the
+            population's value is at most this, and falls in it.
+        """
+        bets, stakes = self._stakes(guess)
+        return self._enough(won(value, bets) + stakes)
+
+    def _enough(self, logs: NDArray[np.float64]) -> bool:
+        return mixed(logs) + math.log(len(logs)) >= self.nats
+
+    def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
+        """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""
+        excluded, kept = 0.0, mean
+        for _ in range(self.theory.set_halvings):
+            middle = (excluded + kept) / 2.0
+            if middle <= 0.0:
+                break
+            excluded, kept = (middle, kept) if self._enough(won(middle)) else (excluded, middle)
+        return excluded

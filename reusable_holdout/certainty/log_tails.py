@@ -1,0 +1,365 @@
+"""Logs of binomial tails and of Chernoff's bound on them, and where they meet a level; of floats and arrays alike.
+
+The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
+the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
+failures, every function here is increasing and **concave**.
+
+So every equation is ``g(position) = log_level`` with such a ``g``, where Newton's method falls short of the root from
+wherever it starts: that is the conservative side, and needs no bracket. A start within 1e-5 of its level, which
+saddlepoints give from some thousand rows on, needs one look at the tail.
+
+References
+----------
+.. [1] Didonato and Morris (1992), Algorithm 708, the continued fraction.
+.. [2] Loader (2000), Fast and accurate computation of binomial probabilities, the prefactor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.deferred import special
+from reusable_holdout.errors import InputError
+
+__all__ = [
+    "EPS",
+    "Number",
+    "Real",
+    "check_rows",
+    "excess",
+    "functions",
+    "inflated",
+    "margin",
+    "mirrored",
+    "mirrored_target",
+    "pair",
+    "solve_binomial",
+    "solve_binomial_reach",
+    "solve_chernoff",
+    "solve_chernoff_reach",
+    "solve_where",
+    "tail_in_odds",
+]
+
+Real = TypeVar("Real", float, npt.NDArray[np.float64])
+Number: TypeAlias = Any  # a float, or an array of floats; no line below depends on which
+
+EPS = 2.0**-52
+
+# What differs between a float and an array; a standard Gaussian exceeds ``deviations`` at a log level.
+_FLOATS = SimpleNamespace(
+    exp=math.exp,
+    log=math.log,
+    log1p=math.log1p,
+    sqrt=math.sqrt,
+    ceil=lambda x: float(math.ceil(x)),
+    lgamma=math.lgamma,
+    deviations=lambda level: -float(special.ndtri_exp(level)),
+    least=lambda a, b: min(b, a),  # b, if a is not a number
+    most=lambda a, b: max(b, a),
+    where=lambda condition, a, b: a if condition else b,
+    every=bool,
+)
+_ARRAYS = SimpleNamespace(
+    exp=np.exp,
+    log=np.log,
+    log1p=np.log1p,
+    sqrt=np.sqrt,
+    ceil=np.ceil,
+    lgamma=lambda x: special.gammaln(x),  # noqa: PLW0108 - SciPy is imported when it is called
+    deviations=lambda level: -special.ndtri_exp(level),
+    least=np.minimum,
+    most=np.maximum,
+    where=np.where,
+    every=np.all,
+)
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_STIRLING_FROM = 16.0  # from there on five terms of the series have all digits that a float has
+_STIRLING_SERIES = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
+_LONGEST_FRACTION = 10**6  # the worst case, the median of 10**8 rows, takes 2,100 terms
+# 32 terms are enough at levels below exp(-10), and a fraction that settles earlier stops earlier
+_LENGTHS_OF_FRACTIONS = (33, 97, 289, 865, 2_593, _LONGEST_FRACTION)
+
+
+def check_rows(rows: int) -> None:
+    """Refuse a number of rows that no bound is defined for."""
+    if rows < 1:
+        raise InputError(f"rows must be at least 1, {rows} came; give the number of holdout rows")
+
+
+def functions(x: Number) -> SimpleNamespace:
+    """Mathematical functions for the kind of number this is."""
+    return _FLOATS if isinstance(x, float) else _ARRAYS
+
+
+def solve_where(
+    wanted: Number, solve: Callable[..., Number], otherwise: Number, *arguments: Number
+) -> Number:
+    """Solve where wanted and answer otherwise elsewhere, so that solvers never meet a degenerate case."""
+    if not isinstance(wanted, np.ndarray):
+        return solve(*arguments) if wanted else otherwise
+    result = np.array(np.broadcast_to(otherwise, wanted.shape), dtype=np.float64)
+    if wanted.any():
+        result[wanted] = solve(*(argument[wanted] for argument in arguments))
+    return result
+
+
+def pair(first: Number, second: Number) -> tuple[Number, Number]:
+    """Two floats, or two arrays of one shape."""
+    if np.ndim(first) == 0 and np.ndim(second) == 0:
+        return float(first), float(second)
+    first, second = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))
+    return first, second
+
+
+# ---- tails and bounds on them
+
+
+def tail_in_odds(log_odds: Number, x: Number, y: Number, constant: Number) -> tuple[Number, Number, Number]:
+    """Log of ``P(X >= x)`` in the log-odds; the constant is ``excess(x + y) - excess(x) - excess(y)``."""
+    held, p, q = _probabilities(log_odds)
+    value, slope = _log_tail(x, y, p, q, constant)
+    return value + x * (log_odds - held), slope, slope * (x * q - y * p - p - slope)
+
+
+def chernoff_in_odds(log_odds: Number, x: Number, y: Number) -> tuple[Number, Number, Number]:
+    """Chernoff's bound on the log of ``P(X >= x)``, in the log-odds."""
+    held, p, q = _probabilities(log_odds)
+    return x * (log_odds - held) - _divergence(x, y, p, q), x * q - y * p, -(x + y) * p * q
+
+
+def tail_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
+    """Log of ``P(X >= rows - y)`` in the number of failures y; its curvature is not worth having."""
+    # The derivative in the number of failures has no closed form; a difference is within about 1e-3 of it.
+    h = functions(y).least(1e-3, 0.1 * (rows - y))
+    whole = excess(rows)
+    here, there = (_log_tail(rows - z, z, p, q, whole - excess(rows - z) - excess(z))[0] for z in (y, y + h))
+    return here, (there - here) / h, y - y
+
+
+def chernoff_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
+    """Chernoff's bound on the log of ``P(X >= rows - y)``, in the number of failures y."""
+    x = rows - y
+    return -_divergence(x, y, p, q), functions(y).log(x * q / (y * p)), y - y
+
+
+def excess(x: Number) -> Number:
+    """``log(x!) - x log x + x``, 0 at 0: half the log of 2 pi x and Stirling's error, not cancelled."""
+    f = functions(x)
+    big, small = f.most(x, _STIRLING_FROM), f.least(x, _STIRLING_FROM)
+    i = 1.0 / (big * big)
+    first, second, third, fourth, fifth = _STIRLING_SERIES
+    series = (first - i * (second - i * (third - i * (fourth - i * fifth)))) / big
+    far = _HALF_LOG_TWO_PI + 0.5 * f.log(big) + series
+    near = f.lgamma(small + 1.0) - small * f.log(f.most(small, 1e-300)) + small
+    return f.where(x < _STIRLING_FROM, near, far)
+
+
+def _log_tail(x: Number, y: Number, p: Number, q: Number, constant: Number) -> tuple[Number, Number]:
+    """Log of ``I_p(x, y + 1)`` and its derivative in the log-odds, from the median of the tail outwards."""
+    slope = _fraction(x, y + 1.0, p, q)
+    return constant - _divergence(x, y, p, q) + functions(p).log(x * q / slope), slope
+
+
+def _probabilities(log_odds: Number) -> tuple[Number, Number, Number]:
+    """Log-odds held within +-600, where nothing underflows, and the two probabilities."""
+    f = functions(log_odds)
+    held = f.most(f.least(log_odds, 600.0), -600.0)
+    odds = f.exp(held)
+    return held, odds / (1.0 + odds), 1.0 / (1.0 + odds)
+
+
+def _divergence(x: Number, y: Number, p: Number, q: Number) -> Number:
+    """``n kl(x/n, p)`` for x successes and y failures; no digits are lost where its two terms cancel."""
+    log1p, most = functions(p).log1p, functions(p).most
+    n, d = x + y, x * q - y * p
+    return x * log1p(most(d / (n * p), -1.0 + EPS)) + y * log1p(most(-d / (n * q), -1.0 + EPS))
+
+
+def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
+    """``p^a q^b / (B(a, b) I_p(a, b))`` for ``a q >= b p - 1``; more terms only where they are needed."""
+    if isinstance(p, float):
+        return _fraction_terms(a, b, p, q, _LONGEST_FRACTION)[0]
+    result, left = np.empty_like(p), np.arange(p.size)
+    for length in _LENGTHS_OF_FRACTIONS:
+        result[left], settled = _fraction_terms(a[left], b[left], p[left], q[left], length)
+        left = left[~settled]
+        if not left.size:
+            break
+    return result
+
+
+def _fraction_terms(a: Number, b: Number, p: Number, q: Number, length: int) -> tuple[Number, Number]:
+    """Steed's sum of fewer terms than this, and whether it has settled.
+
+    Up to term b everything under a bar is positive.
+    """
+    every = functions(p).every
+    drift = a * q - b * p + 1.0
+    ab = a + b
+    q1 = q + 1.0
+    total = a * drift / (a + 1.0)
+    inverse = delta = p - p
+    for m in range(1, length):
+        k = a + (2 * m - 1)
+        t = m * p / k * (b - m)
+        alpha = t * p / k * (a + (m - 1)) * (ab + (m - 1))
+        beta = t + m + (a + m) * (drift + m * q1) / (k + 2.0)
+        inverse = 1.0 / (beta + alpha * inverse)
+        # the first correction is alpha / beta, every later one (beta * inverse - 1) times the one before
+        delta = alpha * inverse if m == 1 else delta * (beta * inverse - 1.0)
+        total = total + delta
+        settled = abs(delta) <= EPS * total
+        if every(settled):
+            break
+    return total, settled
+
+
+# ---- where a log tail meets its level
+
+
+def climb(
+    evaluate: Callable[..., tuple[Number, Number, Number]],
+    position: Number,
+    level: Number,
+    *parameters: Number,
+    positive: bool = False,
+    tolerance: float = 1e-5,
+) -> Number:
+    """Root of an increasing concave function by Newton's method with its curvature (Halley).
+
+    Concavity brings Newton's step to the lower side of the root, and upwards from there on; the curvature
+    shortens or at most doubles it. After a gap of ``tolerance`` the step is exact to rounding. Where positions
+    are ``positive``, a step goes at most seven eighths of the way to 0. Should 100 steps not do, the answer is
+    the least there is, which makes bounds vacuous, never wrong.
+    """
+    f = functions(position)
+    for _ in range(100):
+        value, slope, curvature = evaluate(position, *parameters)
+        gap = level - value
+        step = gap / slope
+        moved = position + step / f.most(1.0 + 0.5 * curvature * step / slope, 0.5)
+        position = f.most(moved, 0.125 * position) if positive else moved
+        # a step that was cut short has not come to the lower side
+        near = (abs(gap) <= tolerance) & (position == moved)
+        settled = near | (abs(step) <= 4.0 * EPS * abs(position))
+        if f.every(settled):
+            return position
+        if isinstance(settled, np.ndarray) and 2 * np.count_nonzero(settled) > settled.size:
+            left = ~settled
+            rest = (array[left] for array in (position, level, *parameters))
+            position[left] = climb(evaluate, *rest, positive=positive, tolerance=tolerance)
+            return position
+    return f.least(position, 0.0 if positive else -math.inf)
+
+
+def solve_binomial(x: Number, y: Number, level: Number) -> Number:
+    """Probability at which x or more of x + y are as unlikely as the level; x >= 1, never above the solution."""
+    level = level - margin(x + y, level)
+    constant = excess(x + y) - excess(x) - excess(y)
+    return _deflated(climb(tail_in_odds, _near_log_odds(x - 0.5, y + 0.5, level), level, x, y, constant))
+
+
+def solve_chernoff(x: Number, y: Number, level: Number) -> Number:
+    """Probability at which Chernoff's bound on x or more of x + y is at the level; never above the solution."""
+    level = level - margin(x + y, level)
+    return _deflated(climb(chernoff_in_odds, _score_log_odds(x, y, -level), level, x, y))
+
+
+def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
+    """Failures, a real number, at which Chernoff's bound is at its level."""
+    f = functions(p)
+    q = 1.0 - p
+    # at levels up to a half the root leaves more than 1e-3 successes for every probability a float can hold
+    start = f.most(rows * q - f.sqrt(-2.0 * rows * level * p * q), 0.125 * rows * q)
+    start = f.least(start, rows - 1e-3)
+    return climb(chernoff_in_failures, start, level, rows, p, q, positive=True, tolerance=1e-7)
+
+
+def solve_binomial_reach(p: Number, rows: Number, level: Number) -> Number:
+    """Failures, a real number, that are as unlikely to be so few as the level."""
+    start = _near_failures(p, rows, level)
+    return climb(tail_in_failures, start, level, rows, p, 1.0 - p, positive=True, tolerance=1e-6)
+
+
+def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
+    """Log-odds whose log tail is about 1/n from its level: Wilson's, then Chernoff's, then Lugannani and Rice's."""
+    f = functions(level)
+    deviations = f.deviations(level)
+    exponent = f.most(0.5 * deviations * deviations, 1e-4)
+    start = climb(chernoff_in_odds, _score_log_odds(x, y, exponent), -exponent, x, y, tolerance=1.0)
+    value, slope, curvature = chernoff_in_odds(start, x, y)
+    wanted = _saddlepoint_exponent(value, f.log(x / y) - start, x, y, deviations)
+    step = (-wanted - value) / slope
+    return start + step / f.most(1.0 + 0.5 * curvature * step / slope, 0.5)
+
+
+def _near_failures(p: Number, rows: Number, level: Number) -> Number:
+    """Failures whose log tail is about 1/n from its level, along the same way."""
+    f = functions(p)
+    deviations = f.deviations(level)
+    exponent = f.least(f.most(0.5 * deviations * deviations, 1e-4), -0.9 * rows * f.log(p))
+    start = f.most(solve_chernoff_reach(p, rows, -exponent) - 0.5, 0.1)  # less the continuity correction
+    y = start + 0.5
+    value, tilt, _ = chernoff_in_failures(y, rows, p, 1.0 - p)
+    wanted = _saddlepoint_exponent(value, tilt, rows - y, y, deviations)
+    step = (-wanted - value) / tilt
+    moved = start + step / f.most(1.0 - 0.5 * rows / (y * (rows - y)) * step / tilt, 0.5)
+    return f.least(f.most(moved, 0.125 * start), 0.5 * (start + rows))
+
+
+def _saddlepoint_exponent(value: Number, tilt: Number, x: Number, y: Number, deviations: Number) -> Number:
+    """Exponent of Chernoff's bound where the tail itself is at its level, seen from a position nearby.
+
+    With w the signed root of twice the exponent and u the tilt in standard deviations, a standard Gaussian exceeds
+    ``w + log(u / w) / w`` about as often as the tail (Lugannani and Rice 1980, the form for whole numbers).
+    """
+    f = functions(value)
+    w = f.sqrt(f.most(-2.0 * value, 2e-4))
+    tilt = f.most(tilt, 1e-9)
+    log_u = 0.5 * (tilt + f.log(x * y / (x + y))) + f.log1p(-f.exp(-tilt))
+    w = f.most(deviations - (log_u - f.log(w)) / w, 0.014)
+    return 0.5 * w * w
+
+
+def _score_log_odds(x: Number, y: Number, exponent: Number) -> Number:
+    """Log-odds of Wilson's lower score bound, a place to start; the exponent is half a squared z."""
+    f = functions(x)
+    v, t = x / (x + y), exponent / (x + y)
+    p = v * v / (v + t + f.sqrt(2.0 * t * v * (1.0 - v) + t * t))
+    return f.log(p / f.most(1.0 - p, 1e-16))
+
+
+def margin(rows: Number, level: Number) -> Number:
+    """How far rounding can carry a computed log tail; equations are solved for a level lower by this much."""
+    return 2e-15 * (8.0 - level + functions(level).sqrt(-rows * level))
+
+
+def _deflated(log_odds: Number) -> Number:
+    """Probability of these log-odds, never above it by rounding."""
+    f = functions(log_odds)
+    odds = f.exp(-abs(log_odds))
+    rounding = EPS * (4.0 + 2.0 * f.least(f.most(-log_odds, 0.0), 1000.0))
+    return f.exp(f.least(log_odds, 0.0)) / (1.0 + odds) * (1.0 - rounding)
+
+
+def inflated(target: Number) -> Number:
+    """Target raised by more than ``_deflated`` takes away."""
+    return target * (1.0 + EPS * (8.0 - 4.0 * functions(target).log(target)))
+
+
+def mirrored(bound: Number) -> Number:
+    """``1 - bound``, never below it by rounding."""
+    return functions(bound).least((1.0 - bound) * (1.0 + 2.0 * EPS), 1.0)
+
+
+def mirrored_target(target: Number) -> Number:
+    """``1 - target`` raised by more than ``mirrored`` gives; every value still reaches 1."""
+    return functions(target).where(target >= 1.0, 0.0, 1.0 - target + 4.0 * EPS)

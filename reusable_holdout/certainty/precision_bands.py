@@ -1,0 +1,118 @@
+"""Confidence interval of an average precision: from bands around the scores of both classes and the share of one."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty.bound import binomial_lower, binomial_upper
+from reusable_holdout.certainty.theory import THEORY, BandShares
+
+__all__ = ["average_precision_interval"]
+
+
+class _Band(NamedTuple):
+    """Bounds of the share of draws that score at least as high, by how many of the rows do; shape (rows + 1,)."""
+
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def average_precision_interval(
+    above: NDArray[np.int64], negatives: int, *, nats: float, shares: BandShares = THEORY.bands
+) -> tuple[float, float]:
+    """Lower and upper end for the population's average precision; each misses with probability at most exp(-nats).
+
+    Parameters
+    ----------
+    above : numpy.ndarray of int64 of shape (positives,)
+        Of each positive row, from the highest score down, how many negative rows score at least as high; not empty.
+    negatives : int
+        Rows of the other class, >= 1.
+    nats : float
+        > 0.
+    shares : BandShares
+
+    Notes
+    -----
+    Let p be the share of positives in the population, S_1(t) and S_0(t) the chances that a positive and a negative
+    score t or more. Average precision is the mean, over positives' scores t, of p S_1 / (p S_1 + (1 - p) S_0).
+
+    For u in (0, 1) let t(u) be the largest t with S_1(t) >= u: for uniform u it is distributed as a positive's score.
+    Where the band says S_1(t') >= u, t(u) is at least t', so S_0(t(u)) <= S_0(t'), and precision at t(u) is at least
+    p u / (p u + (1 - p) S_0(t')). Where it says S_1(t) < u for all t above t*, t(u) is at most t*, and precision there
+    is at most the largest one that the bands allow at or below t*. Both are integrated over u. Ties, in the rows or in
+    the population, only widen it.
+
+    Each end rests on one side of each band, and of the exact interval of p.
+
+    References
+    ----------
+    .. [1] Massart (1990), "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality".
+    """
+    positives = len(above)
+    rows = positives + negatives
+    level = math.log(shares.positives) - nats
+    least = float(binomial_lower(positives / rows, rows=rows, log_level=level))
+    most = float(binomial_upper(positives / rows, rows=rows, log_level=level))
+    own, other = (_band(count, nats - math.log(shares.band), shares) for count in (positives, negatives))
+    return _lower(above, least, own.least, other.most), _upper(above, most, own.most, other.least)
+
+
+def _lower(
+    above: NDArray[np.int64], share: float, least: NDArray[np.float64], most: NDArray[np.float64]
+) -> float:
+    """Integral of ``u / (u + odds S_0)``, S_0 constant from one of the band's steps to the next."""
+    if share <= 0.0:
+        return 0.0
+    ends = np.append(least, 1.0)
+    against = (1.0 - share) / share * np.append(most[above], 1.0)  # from the last step on S_0 is unknown
+    start, end = ends[:-1], ends[1:]
+    some = end != start  # the band never falls
+    start, end, against = start[some], end[some], against[some]
+    wide = end - start
+    parts = wide - against * np.log1p(wide / (start + against))  # exact to rounding of `wide`, at any odds
+    return max(float(parts.sum()), 0.0)
+
+
+def _upper(
+    above: NDArray[np.int64], share: float, most: NDArray[np.float64], least: NDArray[np.float64]
+) -> float:
+    own = share * most[1:]
+    largest = own / (own + (1.0 - share) * least[above])
+    at_or_below = np.maximum.accumulate(largest[::-1])[::-1]
+    steps = np.diff(most, prepend=0.0)  # up to the first one the highest score may be above all rows
+    return min(float(steps[0] + steps[1:] @ at_or_below), 1.0)
+
+
+@lru_cache(maxsize=64)
+def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
+    """Both sides, each true everywhere at once with probability at least ``1 - exp(-nats)``.
+
+    The narrower of two at each place: Massart's distance, and exact intervals at some ranks (the chance of a score at
+    least as high as the k-th highest of n is distributed as the k-th smallest of n uniform draws, or more where scores
+    tie; that of a higher one as this, or less), which hold up to the next rank.
+    """
+    counts = np.arange(rows + 1)
+    distance = math.sqrt((nats - math.log1p(-shares.ranks)) / (2.0 * rows))
+    ranks = _ranks(rows, shares.ratio)
+    level = np.full(len(ranks), -(nats - math.log(shares.ranks) + math.log(len(ranks))))
+    # of the k-th smallest uniform draw u: at least k draws are below u's upper bound, at most k - 1 below its lower one
+    lows = np.asarray(binomial_lower(ranks / rows, rows=rows, log_level=level))
+    highs = np.asarray(binomial_upper((ranks - 1) / rows, rows=rows, log_level=level))
+    reached = np.searchsorted(ranks, counts, side="right")
+    low, high = np.append(0.0, lows)[reached], np.append(highs, 1.0)[reached]
+    return _Band(np.maximum(low, counts / rows - distance), np.minimum(high, counts / rows + distance))
+
+
+def _ranks(rows: int, ratio: float) -> NDArray[np.int64]:
+    """Ranks from 1 to rows, each by about this ratio above the one before."""
+    found, rank = [], 1.0
+    while rank < rows:
+        found.append(int(rank))
+        rank = max(rank * ratio, rank + 1.0)
+    return np.array([*found, rows])

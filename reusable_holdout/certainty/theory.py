@@ -1,0 +1,364 @@
+"""Editions of the theory: every constant that an interval or a price rests on, and what a policy costs by them.
+
+A ledger names its edition, and its answers are certified and verified by that one for ever. So an edition that was
+released never changes: whoever finds a better constant adds an edition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode, StepCode
+from reusable_holdout.errors import LedgerMismatchError
+
+__all__ = [
+    "BY_DISTANCE",
+    "EDITIONS",
+    "LADDERS",
+    "THEORY",
+    "BandShares",
+    "BetSizes",
+    "ClaimCode",
+    "Policy",
+    "PolicyCode",
+    "Shares",
+    "Theory",
+    "edition",
+    "parameter_free_step",
+    "policy_code",
+]
+
+
+class Shares(NamedTuple):
+    """Share of a question's failure probability that each side of an interval may spend.
+
+    Attributes
+    ----------
+    agreed, charged : float
+        Of the interval of a question that was not charged, and of one that was.
+
+    Notes
+    -----
+    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
+    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
+    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
+    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
+
+    - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
+    - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
+      have probability at most 0.8 of the node's;
+    - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
+
+    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
+    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
+
+    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
+    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
+    what was named, so only one of them can miss.
+    """
+
+    agreed: float
+    charged: float
+
+
+class BetSizes(NamedTuple):
+    """Bets that evidence is made of, geometrically spaced."""
+
+    ratio: float  # of one bet to the next
+    smallest: float  # of the bet that is best for rows that are 0 or 1
+    largest: float  # of the bet that one row could lose
+
+
+class BandShares(NamedTuple):
+    """How an end of an average precision's interval divides its failure probability, and where bands are exact."""
+
+    band: float  # share of each of the two bands that it needs
+    positives: float  # of the share of the positives
+    ranks: float  # of a band's, what exact intervals at some ranks have; a distance everywhere has the rest
+    ratio: float  # of one of these ranks to the next
+
+
+class ClaimCode(NamedTuple):
+    """A claim: how far it may be off, when it is measured, and what its outcomes' counts begin with.
+
+    Attributes
+    ----------
+    reach : int
+        Standard deviations of an honest claim's deviation by which it may be off and stand.
+    lead : int
+        Those by which it must be above the lead, less one cell of the lead's, to be measured.
+    stands, stands_again : float
+        Count that a claim's standing begins with, of an asker who has not been charged and of one who has.
+    charge, failed : float
+        That of each cell of a charge, and of a failure.
+    measured : tuple of float
+        Those of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
+    """
+
+    reach: int
+    lead: int
+    stands: float
+    stands_again: float
+    charge: float
+    failed: float
+    measured: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Theory:
+    """Constants of one edition.
+
+    Attributes
+    ----------
+    edition : int
+    final_share : float
+        Share of the failure probability that is kept for the final.
+    early_share : float
+        Share of a final's weight in which the places of the charges are coded by the last of them: cheap where all came
+        early.
+    final_noise_share : float
+        Share of a final's own failure probability that pays for its noise, if it has any.
+    noise_share : float
+        Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest.
+    query_noise, threshold_noise, answer_noise : float
+        What each draw has of that.
+    scores, by_evidence : Shares
+        How the sides of a check's interval divide a question's failure probability, where a distance decides and where
+        evidence does.
+    charge : CellCode
+        A charge, in units of the threshold: which way the prior is off, and about how far.
+    spans : SpanCode
+        A charge of a ratio: where its confidence set lies.
+    gate : CellCode
+        A gate's "yes", or a failure.
+    failures_reserved : bool
+        Whether a gate's plan sets aside what a failure costs, not a "yes" alone.
+    reveal : CellCode
+        A revealed value, in units of a public standard deviation of honest deviations.
+    reveal_unit : float
+        Those standard deviations to a unit.
+    steps_failed : float
+        Weight of a ladder's failure.
+    claims : ClaimCode
+        Of a board of claims.
+    widths : FactorCode
+        How many times the guessed half-width the rows' own set has.
+    counts : FactorCode
+        How many times the guessed rows the class counts are worth.
+    check_bets, set_bets : BetSizes
+        Of evidence that a mean lies within a tolerance, where the best bet is that of rows at the tolerance's full
+        distance; and of the sets that rows leave, where it is that of rows of mean 1/2.
+    set_halvings : int
+        Steps in which the ends of such a set are found: what a width is a multiple of is one of them.
+    bands : BandShares
+        Of an average precision.
+    threshold_cells : int
+        Cells of the range of priors, in each of which the threshold is one number.
+    threshold_slack : float
+        Fraction of the range by which it is below both ends' own: between them it is never lower by more.
+    step_rounding : float
+        Of a ladder's step: a score on the grid of scores may lie just below a whole number of them.
+    """
+
+    edition: int
+    final_share: float
+    early_share: float
+    final_noise_share: float
+    noise_share: float
+    query_noise: float
+    threshold_noise: float
+    answer_noise: float
+    scores: Shares
+    by_evidence: Shares
+    charge: CellCode
+    spans: SpanCode
+    gate: CellCode
+    failures_reserved: bool
+    reveal: CellCode
+    reveal_unit: float
+    steps_failed: float
+    claims: ClaimCode
+    widths: FactorCode
+    counts: FactorCode
+    check_bets: BetSizes
+    set_bets: BetSizes
+    set_halvings: int
+    bands: BandShares
+    threshold_cells: int
+    threshold_slack: float
+    step_rounding: float
+
+
+_SECOND = Theory(
+    edition=2,
+    final_share=0.25,
+    early_share=0.1,
+    final_noise_share=0.02,
+    noise_share=0.05,
+    query_noise=0.8,
+    threshold_noise=0.1,
+    answer_noise=0.1,
+    scores=Shares(0.8, 0.2),
+    by_evidence=Shares(0.8, 0.1),
+    charge=CellCode(  # no outcome costs over 2 nats
+        (
+            Cell(1, 8.0, math.inf, 0.1355),
+            Cell(1, 4.0, 8.0, 0.1355),
+            Cell(1, 2.0, 4.0, 0.1500),
+            Cell(1, 1.0, 2.0, 0.1630),
+            Cell(-1, 1.0, 2.0, 0.1450),
+            Cell(-1, 2.0, math.inf, 0.1355),
+        ),
+        failed=0.1355,
+    ),
+    spans=SpanCode(  # no outcome costs over 2 nats, and a failure what any does
+        (
+            Span(-5.0, 1.0, -2.0, 0.1690),
+            Span(-1.0, 5.0, 2.0, 0.1535),
+            Span(-4.0, 4.0, 0.0, 0.1355),
+            Span(-math.inf, 0.0, -5.0, 0.1355),
+            Span(0.0, math.inf, 2.0, 0.1355),
+            Span(-math.inf, math.inf, -math.inf, 0.1355),
+        ),
+        failed=0.1355,
+    ),
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03),  # a "yes" 0.03 nats, a failure 3.5
+    failures_reserved=False,
+    reveal=CellCode(  # no outcome costs over 3.7 nats
+        (
+            Cell(1, 25.0, math.inf, 0.025),
+            Cell(1, 9.0, 25.0, 0.025),
+            Cell(1, 3.5, 9.0, 0.03),
+            Cell(1, 1.5, 3.5, 0.09),
+            Cell(1, 0.5, 1.5, 0.22),
+            Cell(0, 0.0, 0.5, 0.28),
+            Cell(-1, 0.5, 1.5, 0.19),
+            Cell(-1, 1.5, 3.5, 0.06),
+            Cell(-1, 3.5, 10.0, 0.03),
+            Cell(-1, 10.0, math.inf, 0.025),
+        ),
+        failed=0.025,
+    ),
+    reveal_unit=1.1 / math.sqrt(2.0),  # 1.1 standard errors, where priors are off by one
+    steps_failed=0.03,
+    claims=ClaimCode(
+        reach=4,
+        lead=2,
+        stands=2.0,
+        stands_again=0.3,
+        charge=0.1,
+        failed=0.02,
+        measured=(0.62, 0.384, 0.1012, 0.0267, 0.0202),
+    ),
+    widths=FactorCode(below=15, above=8, first=0.04, growth=0.012),  # no cell costs more than 3.9 nats
+    counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
+    check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),
+    set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
+    set_halvings=26,  # to a 1e-8-th of the mean
+    bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
+    threshold_cells=2048,
+    threshold_slack=1e-7,
+    step_rounding=1e-6,
+)
+
+_THIRD = replace(
+    _SECOND,
+    edition=3,
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.5),), failed=0.5),  # alike, for the dearer is reserved
+    failures_reserved=True,
+)
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD)}
+"""Every edition that a ledger may name."""
+
+THEORY = _THIRD
+"""Edition that new ledgers are certified by."""
+
+
+def edition(number: object) -> Theory:
+    """Theory of an edition.
+
+    Raises
+    ------
+    LedgerMismatchError
+        If this version of the library does not know it.
+    """
+    known = EDITIONS.get(number) if isinstance(number, int) else None
+    if known is None:
+        raise LedgerMismatchError(
+            f"a ledger must be certified by an edition of the theory that this version knows ({sorted(EDITIONS)}); it "
+            f"names {number!r}; nothing was asked; use a newer version of reusable-holdout"
+        )
+    return known
+
+
+# ---- what each policy tells at a charge, and what that costs at most
+
+Policy: TypeAlias = Literal[
+    "thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"
+]
+
+LADDERS: frozenset[Policy] = frozenset({"ladder", "parameter-free-ladder"})
+"""Policies whose prior is the best score so far."""
+
+BY_DISTANCE: frozenset[Policy] = LADDERS | {"claims"}
+"""Policies that a distance decides, of any metric: never the rows' own evidence."""
+
+
+class PolicyCode(NamedTuple):
+    """Public numbers of a policy.
+
+    Attributes
+    ----------
+    charge_nats : float
+        What the dearest charge costs.
+    shares : Shares
+        How the sides of an interval divide a question's failure probability.
+    """
+
+    charge_nats: float
+    shares: Shares
+
+
+def policy_code(
+    policy: Policy, *, places: float, by_evidence: bool = False, theory: Theory = THEORY
+) -> PolicyCode:
+    """What a charge of a policy costs at most, and how the sides of its intervals divide what may fail.
+
+    Parameters
+    ----------
+    policy : str
+        As for a guard: "thresholdout", "ladder", ...
+    places : float
+        Of a ladder: the metric's range, in its smallest steps. Of claims: how many queries are declared. Else ignored.
+    by_evidence : bool
+        Whether the rows' own evidence decides, as for means of graded losses and for AUC.
+    theory : Theory
+        Edition of the theory; by default the newest.
+
+    Returns
+    -------
+    PolicyCode
+    """
+    if policy in LADDERS:
+        return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
+    if policy == "claims":
+        code, cells = theory.claims, len(theory.charge.cells)
+        begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
+        return PolicyCode(math.log((round(places) + begun) / code.failed), Shares(0.5, 0.5))
+    if policy == "gate":
+        return PolicyCode(
+            theory.gate.worst if theory.failures_reserved else theory.gate.nats[0], Shares(1.0, 1.0)
+        )
+    dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
+    return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
+
+
+def parameter_free_step(rows: int) -> float:
+    """Largest step that a parameter-free ladder can take, as a fraction of the metric's range: ``1/sqrt(rows)``.
+
+    It is public: its own step, the standard error of a mean difference, depends on the rows and is never told.
+    """
+    return 1.0 / math.sqrt(rows)

@@ -1,0 +1,216 @@
+"""What all questions together cost: the transcript code of each, in nats of description length, and the reach of noise.
+
+The analyst's i-th question is a function of the charged answers before it, because agreements return what she already
+had. The questions she could ever ask therefore form a tree, fixed before the holdout is drawn once her strategy and the
+noise are. A union bound over the nodes of this tree holds for any node weights that sum to at most one: at every node
+``w`` the population value lies in the confidence set of level ``beta * w``, all nodes at once with probability at least
+``1 - beta``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from reusable_holdout.certainty.theory import THEORY, Theory
+from reusable_holdout.errors import InputError
+from reusable_holdout.noise.calibration import Calibration, GuardMechanism
+
+__all__ = ["NoiseTails", "TranscriptCode"]
+
+
+@dataclass(frozen=True)
+class TranscriptCode:
+    """Description length of the history that leads to a question, or to the final.
+
+    The weights ``exp(-length)`` of all questions and finals an analyst could ever ask sum to at most one, whatever her
+    strategy, as long as each outcome that depends on the holdout is priced by public weights that sum to at most one.
+
+    Parameters
+    ----------
+    queries : int or None
+        Declared number K of questions, at least 1: each check, comparison, reveal and candidate of a choice is one.
+        ``None``: no number was declared, and a question's index and positions cost ``ln(i (i + 1)) + ln C(i - 1, j)``.
+    charges : int or None
+        Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
+        cost ``(j + 1) ln 2``.
+    theory : Theory
+        Its `final_share` phi, and its `early_share`, 0.1 below.
+
+    Notes
+    -----
+    For a question after j charges, and for a final of m answers after j charges (both counted before the batch in which
+    they are asked), when the outcomes so far cost ``nats``::
+
+        question   ln C(K, j + 1) + ln(1/p_j) + nats + ln(1/(1 - phi))    p_0 = 1/2, p_j = 1/(2(C - 1)), j = 1 .. C - 1
+        final      ln(1/w_S)      + ln(1/p_j) + nats + ln(1/phi) + ln m   p_0 = 1/2, p_j = 1/(2C),       j = 1 .. C
+                   w_S = 0.9 / C(K, j) + 0.1 / ((s + 1) C(s, j)), s the index of the last charge; w_S = 1 at j = 0
+
+    *Kraft.* Questions and finals share one: ``1 - phi`` and ``phi``. Fix j. A node of the questions is an index i and
+    the set S of the charges' positions below i: together a subset of j + 1 of the K questions, of which i is the last,
+    so there are at most C(K, j + 1) of them. Given one, walk the strategy: at an index in S a check is charged with
+    some outcome, at any other a check agrees, and a reveal or choice takes some outcome; the weights of what can happen
+    at one index sum to at most one, so by induction the nodes of (i, S) weigh at most one together, and those of j at
+    most ``p_j``. No question follows the last charge, so the questions' p_j keep no share for it (at C = 1, p_0 = 1);
+    the finals' do. The start of a batch does not appear: an analyst can let it depend on the answers, and
+    ``C(start, j)`` would then overfill the sum.
+
+    A final follows at most C charges; given S and the outcomes the strategy itself fixes when it comes: the last
+    question does not pay for its place. So the sets S of j places may have any weights that sum to at most one. w_S
+    mixes two: one is even; the other has ``j/(s (s + 1))`` for the last place s, which telescopes to one, and is even
+    on the ``C(s - 1, j - 1)`` sets of which it is the last, so that each has ``1/((s + 1) C(s, j))``. It is the dearer
+    the later s is. A question that takes several indices is charged at the last of them.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout
+       Reuse", section 3 (description length).
+
+    Examples
+    --------
+    >>> code = TranscriptCode(queries=1000, charges=5)
+    >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2) - math.log(0.75), 3)
+    True
+    >>> round(code.final_length(charges=0), 3) == round(math.log(2) + math.log(4), 3)
+    True
+    """
+
+    queries: int | None = None
+    charges: int | None = None
+    theory: Theory = THEORY
+
+    def __post_init__(self) -> None:
+        for name, number in (("queries", self.queries), ("charges", self.charges)):
+            if number is not None and number < 1:
+                raise InputError(
+                    f"{name} must be at least 1 or None, got {number}; declare how many there will be at most"
+                )
+
+    def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
+        """Nats of the ``query``-th question (from 1) after ``charges`` charges, when all outcomes cost ``nats``.
+
+        More charges than were declared cost as if so many had been.
+        """
+        self._check(query, charges)
+        if self.queries is None:
+            place = math.log(query) + math.log(query + 1) + _log_choose(query - 1, charges)
+        else:
+            place = _log_choose(self.queries, charges + 1)
+        number = self._number_of_charges(charges, followed=False)
+        return place + number + nats - math.log1p(-self.theory.final_share)
+
+    def final_length(
+        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
+    ) -> float:
+        """Nats of a final of several answers after ``charges`` charges, when all outcomes cost ``nats``.
+
+        Parameters
+        ----------
+        charges : int
+            Charges made, at least 0.
+        nats : float
+            Cost of all outcomes so far.
+        answers : int
+            Pairs of model and metric that the final is about, at least 1.
+        last_charge : int, optional
+            Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
+        """
+        last = (self.queries or 0) if last_charge is None else last_charge
+        if answers < 1 or not 0 <= charges <= last:
+            raise InputError(
+                f"a final has at least 1 answer and at least 0 charges, the last at an index of at least their number; "
+                f"got {answers} answers, {charges} charges, the last at {last}"
+            )
+        number = self._number_of_charges(charges, followed=True)
+        places = self._places(charges, last) if charges else 0.0
+        return places + number + nats - math.log(self.theory.final_share) + math.log(answers)
+
+    def _places(self, charges: int, last: int) -> float:
+        """Nats of the places of charges, the last of them at this index."""
+        by_last = math.log(last + 1) + _log_choose(last, charges)
+        if self.queries is None:
+            return by_last
+        even = _log_choose(self.queries, charges)
+        cheaper, early = min(even, by_last), self.theory.early_share
+        both = (1.0 - early) * math.exp(cheaper - even) + early * math.exp(cheaper - by_last)
+        return cheaper - math.log(both)
+
+    def _check(self, query: int, charges: int) -> None:
+        if not 0 <= charges < query:
+            raise InputError(
+                f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
+            )
+        if self.queries is not None and query > self.queries:
+            raise InputError(f"query must be at most the declared {self.queries}, got {query}")
+
+    def _number_of_charges(self, charges: int, *, followed: bool) -> float:
+        """Nats of a number of charges; `followed` if something may be asked after the last of them."""
+        if self.charges is None:
+            return (charges + 1) * math.log(2.0)
+        most = self.charges if followed else self.charges - 1
+        if not most:
+            return 0.0
+        return math.log(2.0) + (math.log(max(most, charges)) if charges else 0.0)
+
+
+def _log_choose(whole: int, chosen: int) -> float:
+    chosen = min(chosen, whole)  # more than were declared cost what all of them do
+    if chosen == 1:
+        return math.log(whole)
+    return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)
+
+
+# ---- noise
+
+
+@dataclass(frozen=True)
+class NoiseTails:
+    """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
+
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
+    told by more than ``answer``; the questions are those of all views of the rows together, and this is the reach in
+    view number ``view``.
+
+    Notes
+    -----
+    A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
+    once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
+    one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
+    union over indices is enough: no tree. The thresholds' draws are each view's own: the guard's own metric (view 0)
+    has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
+    """
+
+    queries: int
+    charges: int
+    beta: float
+    mechanism: GuardMechanism = "numeric-sparse"
+    view: int = 0
+    theory: Theory = THEORY
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return Calibration(self.mechanism, self.charges)
+
+    @property
+    def comparison(self) -> float:
+        """Reach of query noise minus threshold noise, in units of the noise scale."""
+        threshold, query, _ = self._calibration.scales
+        if self._calibration.releases_the_comparison:
+            return query * math.log(self.queries / (self.theory.noise_share * self.beta))
+        reach = query * math.log(self.queries / (2.0 * self._beta(self.theory.query_noise)))
+        if not threshold:
+            return reach
+        draws = 2 * self._calibration.threshold_draws * max(1, self.view * (self.view + 1))
+        return reach + threshold * math.log(draws / self._beta(self.theory.threshold_noise))
+
+    @property
+    def answer(self) -> float:
+        """Reach of the noise of a charged value, in units of the noise scale."""
+        if self._calibration.releases_the_comparison:
+            return self.comparison
+        return self._calibration.scales[2] * math.log(self.queries / self._beta(self.theory.answer_noise))
+
+    def _beta(self, share: float) -> float:
+        """Failure probability of one kind of draws."""
+        return share * self.theory.noise_share * self.beta

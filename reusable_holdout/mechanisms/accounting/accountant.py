@@ -1,0 +1,270 @@
+"""One accountant: what happened goes in, what it costs together comes out, by the tightest theory that applies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bisection import smallest
+from reusable_holdout.mechanisms.accounting.composition import MOST_RELEASES, float_of
+from reusable_holdout.mechanisms.accounting.events import MOST_REPEATED
+from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta
+from reusable_holdout.mechanisms.accounting.losses import Profile, composed_delta, composed_epsilon
+from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent, has_profile
+from reusable_holdout.mechanisms.accounting.renyi import ORDERS, renyi_delta, renyi_deltas, renyi_epsilon
+
+__all__ = ["PrivacyAccountant", "PrivacyCost"]
+
+_MOST_COMPOSED = 10**7  # releases; with more no grid is fine enough to tell more than Renyi divergences do
+_ROUND_UP = 1 + 1e-9
+_HALVINGS = 13  # of a bisection by a formula that takes long, and
+_DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
+
+
+class PrivacyCost(NamedTuple):
+    """What releases cost together: they are (`epsilon`, `delta`)-differentially private.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Privacy parameters of all together.
+    route : str
+        The theory that says so.
+    """
+
+    epsilon: float
+    delta: float
+    route: str
+
+
+class PrivacyAccountant:
+    """Adds up private releases of any kind, whose kinds and parameters are fixed beforehand.
+
+    All events together are (``epsilon(delta).epsilon``, delta)-differentially private, however adaptively the questions
+    that they answer were chosen. Where their number or their parameters depend on earlier outcomes, use a
+    `PrivacyFilter` or a `PrivacyOdometer`.
+
+    The route of a cost names its theory. The work is bounded: beyond ten million releases that are not all alike, the
+    cost is that of Renyi divergences where these know it, which is closed, and larger.
+
+    Examples
+    --------
+    >>> from reusable_holdout.mechanisms.accounting import GaussianEvent, PureEvent
+    >>> accountant = PrivacyAccountant()
+    >>> accountant.add(PureEvent(0.05), count=100)
+    >>> accountant.add(GaussianEvent(10.0), count=3)
+    >>> cost = accountant.epsilon(1e-6)
+    >>> round(cost.epsilon, 2), cost.route
+    (2.36, 'privacy-loss distributions')
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[PrivacyEvent, int] = {}
+
+    def __repr__(self) -> str:
+        return f"PrivacyAccountant({self._counts})"
+
+    def add(self, event: PrivacyEvent, *, count: int = 1) -> None:
+        """Note that something happened.
+
+        Parameters
+        ----------
+        event : PrivacyEvent
+            What happened.
+        count : int
+            How often; at least 1, and with what was noted at most 10**15.
+
+        Raises
+        ------
+        InputError
+            If the count is out of range; nothing is noted.
+        """
+        if not (isinstance(count, int | np.integer) and count >= 1):
+            raise InputError(f"a count is a whole number of at least 1; got {count}; nothing was noted")
+        after = {part: self._counts.get(part, 0) + times * int(count) for part, times in event.parts()}
+        if max(after.values()) > MOST_REPEATED:
+            raise InputError(
+                f"an event happens at most {MOST_REPEATED:,} times; got {max(after.values())}; nothing was noted"
+            )
+        self._counts.update(after)
+
+    @property
+    def events(self) -> tuple[tuple[PrivacyEvent, int], ...]:
+        """What happened, and how often."""
+        return tuple(self._counts.items())
+
+    def epsilon(self, delta: float) -> PrivacyCost:
+        """Smallest epsilon at a delta, of those that the theories give.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        PrivacyCost
+            Its epsilon is infinite where no theory knows all events at this delta.
+
+        Raises
+        ------
+        InputError
+            If delta is out of range.
+        """
+        if not 0 <= delta < 1:
+            raise InputError(f"delta lies in [0, 1); got {delta}")
+        with np.errstate(over="ignore"):  # what is beyond all floats is infinite
+            costs = [PrivacyCost(epsilon, delta, route) for epsilon, route in self._epsilons(delta)]
+        return min(costs, default=PrivacyCost(math.inf, delta, "none"))
+
+    def delta(self, epsilon: float) -> PrivacyCost:
+        """Smallest delta at an epsilon, of those that the theories give.
+
+        Parameters
+        ----------
+        epsilon : float
+            Finite, at least 0.
+
+        Raises
+        ------
+        InputError
+            If epsilon is out of range.
+        """
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
+        with np.errstate(over="ignore"):
+            costs = [PrivacyCost(epsilon, delta, route) for delta, route in self._deltas(epsilon)]
+        return min(costs, key=lambda cost: cost.delta)
+
+    def _epsilons(self, delta: float) -> Iterator[tuple[float, str]]:
+        """Epsilon by each theory; those of which one is exact come alone."""
+        if not self._counts:
+            yield 0.0, "nothing happened"
+            return
+        failing = self._failure()
+        if failing <= delta and math.isfinite(self._pure()):
+            yield self._pure(), "basic composition"
+        if delta <= failing:
+            return
+        shift = self._squared_shift()
+        if shift is not None:
+            yield _gaussian_epsilon(shift, delta), "Gaussian"
+            return
+        if len(self._counts) == 1:
+            [(event, count)] = self._counts.items()
+            if (known := event.repeated_epsilon(count, delta)) is not None:
+                yield known
+                if count <= MOST_RELEASES:
+                    return
+        by_renyi = renyi_epsilon(ORDERS, _renyi(self._counts), delta - failing)
+        yield by_renyi, "Renyi"
+        if self._composable() or math.isinf(by_renyi):
+            yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
+
+    def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
+        yield 1.0, "none"
+        if not self._counts:
+            yield 0.0, "nothing happened"
+            return
+        if self._pure() <= epsilon:
+            yield self._failure(), "basic composition"
+        shift = self._squared_shift()
+        if shift is not None:
+            yield gaussian_delta(epsilon=epsilon, deviation=1 / math.sqrt(shift)) * _ROUND_UP, "Gaussian"
+            return
+        by_renyi = self._failure() + renyi_delta(ORDERS, _renyi(self._counts), epsilon)
+        yield by_renyi, "Renyi"
+        known = min(1.0, by_renyi)
+        if self._composable() or known == 1:
+            known = composed_delta(self._profiles(), epsilon)
+            yield known, "privacy-loss distributions"
+        if len(self._counts) == 1 and 0 < known < 1:
+            yield from self._by_formula(epsilon, known)
+
+    def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
+        """Delta by the formula for events that are all the same, if it is below `start`: by bisection of its log."""
+        [(event, count)] = self._counts.items()
+
+        def cost(log_delta: float) -> tuple[float, str]:
+            return event.repeated_epsilon(count, math.exp(log_delta)) or (math.inf, "none")
+
+        high = math.log(start)
+        known, name = cost(high)
+        if known > epsilon:
+            return
+        low = high - _DEEPEST
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            known, name = cost(middle)
+            low, high = (low, middle) if known <= epsilon else (middle, high)
+        yield math.exp(high), name
+
+    def _composable(self) -> bool:
+        """Return True if the losses of all events fit a grid that is fine enough."""
+        return sum(self._counts.values()) <= _MOST_COMPOSED
+
+    def _failure(self) -> float:
+        return math.fsum(count * event.failure() for event, count in self._counts.items())
+
+    def _pure(self) -> float:
+        """Sum of the epsilons, each as the decimal it is written as: fifty times 0.02 is 1."""
+        costs = [(event.pure(), count) for event, count in self._counts.items()]
+        if any(math.isinf(epsilon) for epsilon, _ in costs):
+            return math.inf
+        return float_of(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
+
+    def _squared_shift(self) -> float | None:
+        """That of the sum, if all losses are those of normal laws, which add up."""
+        total = 0.0
+        for event, count in self._counts.items():
+            shift = event.squared_shift()
+            if shift is None:
+                return None
+            total += count * shift
+        return total
+
+    def _profiles(self) -> list[tuple[Profile, int]]:
+        """Profiles of all events; those that only Renyi knows have one together."""
+        rest = {event: count for event, count in self._counts.items() if not has_profile(event)}
+        parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
+        if rest:
+            costs = _renyi(rest)
+            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(ORDERS, costs, epsilons)), 1))
+        return parts
+
+
+def _renyi(counts: dict[PrivacyEvent, int]) -> npt.NDArray[np.float64]:
+    """Divergences of all events together, at the orders that are tried."""
+    total = np.zeros(len(ORDERS))
+    for event, count in counts.items():
+        total += count * event.renyi(ORDERS)
+    return total
+
+
+def _profile(event: PrivacyEvent) -> Profile:
+    return lambda epsilons: np.asarray(event.delta(epsilons))
+
+
+def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Lower convex hull over ``exp(epsilon)``: a profile is convex, so what bounds it on points bounds it so."""
+    heights = np.exp(epsilons)
+    hull: list[int] = []
+    for place in range(len(epsilons)):
+        while len(hull) > 1 and (deltas[hull[-1]] - deltas[hull[-2]]) * (
+            heights[place] - heights[hull[-1]]
+        ) >= (deltas[place] - deltas[hull[-1]]) * (heights[hull[-1]] - heights[hull[-2]]):
+            hull.pop()
+        hull.append(place)
+    return np.asarray(np.interp(heights, heights[hull], deltas[hull]))
+
+
+def _gaussian_epsilon(squared_shift: float, delta: float) -> float:
+    """Smallest epsilon of a normal law's shift, rounded up."""
+    deviation = 1 / math.sqrt(squared_shift)
+    return smallest(lambda epsilon: gaussian_delta(epsilon=epsilon, deviation=deviation) <= delta) * _ROUND_UP

@@ -1,0 +1,209 @@
+"""What several differentially private releases cost together, from the crudest bound to the exact one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bisection import largest_between
+from reusable_holdout.noise.composition import (
+    FARTHEST,
+    LARGEST_EXPONENT,
+    MOST_RELEASES,
+    check_composed,
+    float_of,
+    optimal_composition,
+    terms_of,
+)
+
+__all__ = [
+    "advanced_composition",
+    "basic_composition",
+    "optimal_composition",
+    "optimal_delta",
+    "optimal_epsilon_each",
+]
+
+
+def even_share(epsilon: float, count: int) -> float:
+    """Largest float that, `count` times, is at most epsilon: exactly, not as floats multiply."""
+    share = epsilon / count
+    return share if Fraction(share) * count <= Fraction(epsilon) else math.nextafter(share, 0.0)
+
+
+def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
+    """Add epsilons up.
+
+    Releases that are each ``e_i``-differentially private are together ``sum e_i``-differentially private,
+    however adaptively they were chosen.
+
+    Parameters
+    ----------
+    epsilons : Iterable[float | Fraction]
+        Each finite and at least 0. A float stands for its shortest decimal, so that 50 times 0.02 is 1.
+
+    Returns
+    -------
+    float
+        The exact sum, rounded once; infinite if it is beyond all floats.
+
+    Raises
+    ------
+    InputError
+        If an epsilon is negative or not finite.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Theorem 3.14.
+
+    Examples
+    --------
+    >>> basic_composition([0.02] * 50)
+    1.0
+    """
+    total = Fraction(0)
+    for epsilon in epsilons:
+        if not 0 <= epsilon < math.inf:
+            raise InputError(f"every epsilon is finite and at least 0; got {epsilon}")
+        total += epsilon if isinstance(epsilon, Fraction) else Fraction(repr(float(epsilon)))
+    return float_of(total)
+
+
+def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
+    """Epsilon of `count` releases by advanced composition.
+
+    `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially
+    private. For few releases the result exceeds `basic_composition`'s; `optimal_composition` is never worse
+    than either.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of each; finite, at least 0.
+    count : int
+        Number of releases ``k``; at least 1.
+    delta : float
+        Slack, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``e sqrt(2 k ln(1/d)) + k e (exp(e) - 1)``.
+
+    References
+    ----------
+    .. [1] Dwork, Rothblum and Vadhan (2010), "Boosting and differential privacy", Theorem III.3.
+
+    Examples
+    --------
+    >>> round(advanced_composition(epsilon=0.01, count=400, delta=1e-6), 4)
+    1.0915
+    """
+    check_composed(epsilon=epsilon, count=count, delta=delta)
+    if delta == 0:
+        raise InputError("advanced composition needs delta above 0; got 0; use basic_composition")
+    growth = math.expm1(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
+    return epsilon * math.sqrt(-2 * count * math.log(delta)) + count * epsilon * growth
+
+
+@np.errstate(over="ignore")  # what is beyond all floats is infinite
+def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
+    """Delta of `count` releases at an epsilon, the smallest that is true.
+
+    `count` adaptive `epsilon`-differentially private releases are together (`total`, result)-differentially private,
+    and some are no better (up to floating-point rounding). Beyond 10**9 releases it is a closed bound.
+
+    Parameters
+    ----------
+    total : float
+        Privacy parameter of all together; finite, at least 0.
+    epsilon : float
+        Privacy parameter of each; finite, at least 0.
+    count : int
+        Number of releases; at least 1. Time and memory grow with its root up to 10**9, and no further.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    The sum of the notes of `optimal_composition`, term by term: no term is negative. The closed bound is Hoeffding's,
+    for losses between ``-e0`` and ``e0`` of mean at most ``e0 tanh(e0/2)``.
+
+    References
+    ----------
+    .. [1] Kairouz, Oh and Viswanath (2015), Theorem 3.3.
+
+    Examples
+    --------
+    >>> round(optimal_delta(total=0.5, epsilon=0.5, count=2), 4)
+    0.1525
+    """
+    check_composed(epsilon=epsilon, count=count, delta=0.0)
+    if not (math.isfinite(total) and total >= 0):
+        raise InputError(f"total is finite and at least 0; got {total}")
+    if count > MOST_RELEASES:
+        beyond = total / epsilon - count * math.tanh(epsilon / 2) if epsilon else math.inf
+        return math.exp(-beyond * (beyond / count) / 2) if beyond > 0 else 1.0
+    log_a, loss, _ = terms_of(epsilon, count, FARTHEST)
+    above = loss > total
+    return float(np.exp(log_a[above]) @ -np.expm1(total - loss[above]))
+
+
+def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
+    """Largest epsilon that each of `count` releases may have.
+
+    `count` adaptive releases with the result as their privacy parameter are together
+    (`epsilon`, `delta`)-differentially private; the result is rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of all together; finite, above 0.
+    count : int
+        Number of releases; at least 1.
+    delta : float
+        Slack, in [0, 1).
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Bisection on `optimal_composition`, which increases with epsilon.
+
+    References
+    ----------
+    .. [1] Kairouz, Oh and Viswanath (2015), Theorem 3.3.
+
+    Examples
+    --------
+    >>> round(optimal_epsilon_each(epsilon=1.0, count=100, delta=1e-6), 4)
+    0.024
+    """
+    check_composed(epsilon=epsilon, count=count, delta=delta)
+    if epsilon == 0:
+        raise InputError("epsilon of all together is above 0; got 0")
+    low = even_share(epsilon, count)
+    if delta == 0:
+        return low
+    high = max(low, even_share(delta, count), 5e-324)  # above 0 where the share is too small for a float
+
+    def affordable(each: float) -> bool:
+        return optimal_composition(epsilon=each, count=count, delta=delta) <= epsilon
+
+    while affordable(high):
+        low, high = high, high + high
+    return largest_between(affordable, low, high)

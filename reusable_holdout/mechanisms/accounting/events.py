@@ -1,0 +1,344 @@
+"""What happened: private releases as values, each of which says what it costs by the theories that know it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_composition
+from reusable_holdout.mechanisms.accounting.composition import optimal_composition, optimal_delta
+from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta
+from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import divergences
+from reusable_holdout.mechanisms.accounting.losses import pure_renyi
+from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent, has_profile
+from reusable_holdout.mechanisms.accounting.repeated import charging_profile, repeated_profile
+from reusable_holdout.mechanisms.accounting.subsampling import subsampled_epsilon
+from reusable_holdout.mechanisms.accounting.target_charging import check_charging
+
+__all__ = [
+    "ApproximateEvent",
+    "BoundedRangeEvent",
+    "ConcentratedEvent",
+    "GaussianEvent",
+    "GaussianSparseVectorEvent",
+    "PureEvent",
+    "RepeatedEvent",
+    "SubsampledEvent",
+    "TargetChargingEvent",
+]
+
+
+_MOST_CHARGES = 10**7  # of target charging; each of fifty points takes seconds with more
+MOST_REPEATED = 10**15  # of anything; floats tell them apart
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is finite and above 0; got {value}")
+
+
+def _check_count(name: str, value: int) -> None:
+    if not (isinstance(value, int | np.integer) and 1 <= value <= MOST_REPEATED):
+        raise InputError(f"{name} is a whole number between 1 and {MOST_REPEATED:,}; got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class PureEvent(PrivacyEvent):
+    """An (epsilon, 0)-differentially private release.
+
+    Attributes
+    ----------
+    epsilon : float
+        Finite, at least 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise InputError(f"epsilon is finite and at least 0; got {self.epsilon}")
+
+    def pure(self) -> float:  # noqa: D102 - as in PrivacyEvent
+        return self.epsilon
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        epsilon = optimal_composition(epsilon=self.epsilon, count=count, delta=delta)
+        return min(epsilon * (1 + 1e-9), count * self.epsilon), "optimal composition"
+
+    def repeated_deltas(  # noqa: D102
+        self, count: int, epsilons: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64] | None:
+        known = [optimal_delta(total=at, epsilon=self.epsilon, count=count) for at in epsilons.tolist()]
+        return np.array(known) * (1 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateEvent(PrivacyEvent):
+    """An (epsilon, delta)-differentially private release.
+
+    Attributes
+    ----------
+    epsilon : float
+        Finite, at least 0.
+    failing : float
+        Its delta, in [0, 1).
+    """
+
+    epsilon: float
+    failing: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise InputError(f"epsilon is finite and at least 0; got {self.epsilon}")
+        if not 0 <= self.failing < 1:
+            raise InputError(f"a release's delta lies in [0, 1); got {self.failing}")
+
+    def failure(self) -> float:  # noqa: D102
+        return self.failing
+
+    def pure(self) -> float:  # noqa: D102
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class ConcentratedEvent(PrivacyEvent):
+    """A rho-zero-concentrated differentially private release (Bun and Steinke 2016).
+
+    Attributes
+    ----------
+    rho : float
+        Finite, above 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _check_positive("rho", self.rho)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return self.rho * orders
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeEvent(PrivacyEvent):
+    """A release of bounded range, such as one draw of the exponential mechanism.
+
+    The log-ratios of any two outcomes' probabilities differ by at most epsilon between neighbours. Its divergence is at
+    most ``order epsilon**2 / 8`` (Cesar and Rogers 2021), its delta ``(1 - exp((E - e)/2))**2 / (1 - exp(-e))`` at
+    ``E`` (Dong, Durfee and Rogers 2020): two outcomes whose log-ratios are ``t = (E + e)/2`` and ``t - e``.
+
+    Attributes
+    ----------
+    epsilon : float
+        The range; finite, above 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_positive("a range", self.epsilon)
+
+    def pure(self) -> float:  # noqa: D102
+        return self.epsilon
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return np.minimum(orders * (self.epsilon * self.epsilon) / 8, pure_renyi(self.epsilon, orders))
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        inside = np.expm1(np.minimum((epsilons - self.epsilon) / 2, 0.0))
+        return np.asarray(inside**2 / -math.expm1(-self.epsilon))
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        return bounded_range_composition(epsilon=self.epsilon, count=count, delta=delta), "bounded range"
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent(PrivacyEvent):
+    """Numbers released with normal noise.
+
+    Attributes
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity (Euclidean); finite, above 0.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _check_positive("a noise multiplier", self.noise_multiplier)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return orders / (2 * self.noise_multiplier**2)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return np.array(
+            [gaussian_delta(epsilon=e, deviation=self.noise_multiplier) for e in epsilons.tolist()]
+        )
+
+    def squared_shift(self) -> float | None:  # noqa: D102
+        return 1 / self.noise_multiplier**2
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSparseVectorEvent(PrivacyEvent):
+    """What a stream of queries compared with a threshold costs, with normal noise on the threshold and on each query.
+
+    The threshold's noise is drawn once, as in `GaussianSVT`. `gaussian_sparse_vector_rdp` has the cost and its proof.
+
+    Attributes
+    ----------
+    threshold_deviation, query_deviation : float
+        Standard deviations of the noises, in sensitivities; finite, above 0.
+    charges : int
+        Answers "above" after which it stops; at least 1.
+    queries : int
+        Largest number of queries answered; at least 1.
+    monotonic : bool
+        Whether between neighbours all queries change in the same direction.
+    """
+
+    threshold_deviation: float
+    query_deviation: float
+    charges: int
+    queries: int
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive("a deviation of the threshold", self.threshold_deviation)
+        _check_positive("a deviation of the queries", self.query_deviation)
+        _check_count("charges", self.charges)
+        _check_count("queries", self.queries)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        shift = (1 if self.monotonic else 2) / self.query_deviation
+        return divergences(orders, self.queries, self.charges, 1 / self.threshold_deviation, shift)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChargingEvent(PrivacyEvent):
+    """An interaction with target charging, as in `target_charging`.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of one call; finite, above 0.
+    charges : int
+        Hits after which nothing more is called; at least 1, and at most 10**7.
+    q : float
+        Least chance of a hit once the data have been read; in (0, 1].
+    mean : float, optional
+        Least mean of this chance over the two neighbours, where more is known.
+    """
+
+    epsilon: float
+    charges: int
+    q: float
+    mean: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("epsilon", self.epsilon)
+        _check_count("charges", self.charges)
+        if self.charges > _MOST_CHARGES:
+            raise InputError(
+                f"charges of an event are at most {_MOST_CHARGES:,}, for its whole curve is computed; "
+                f"got {self.charges}; target_charging has the cost of more"
+            )
+        check_charging(epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        farthest, reach = float(epsilons.max()), 1
+        while reach * self.epsilon < farthest:
+            reach += reach
+        return charging_profile(self.epsilon, self.charges, self.q, self.mean, reach).at(epsilons)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsampledEvent(PrivacyEvent):
+    """A release from a secret random sample of the rows, as in `subsampled_epsilon`.
+
+    Attributes
+    ----------
+    event : PrivacyEvent
+        The release, from the sample's point of view; with a privacy profile, so no concentrated event.
+    rate : float
+        Chance of a row to be in the sample, in (0, 1].
+    """
+
+    event: PrivacyEvent
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise InputError(f"a rate lies in (0, 1]; got {self.rate}")
+        if not has_profile(self.event):
+            raise InputError(f"a subsampled event has a privacy profile; got {self.event}")
+
+    def failure(self) -> float:  # noqa: D102
+        return self.rate * self.event.failure()
+
+    def pure(self) -> float:  # noqa: D102
+        inside = self.event.pure()
+        return math.inf if math.isinf(inside) else subsampled_epsilon(inside, rate=self.rate)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        # ln(1 + (exp(E) - 1)/p), without overflow; Balle, Barthe and Gaboardi (2018), Theorems 8 and 9
+        inside = epsilons + np.log((-np.expm1(-epsilons) + self.rate * np.exp(-epsilons)) / self.rate)
+        known = self.event.delta(np.maximum(inside, 0.0))
+        return None if known is None else self.rate * known
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedEvent(PrivacyEvent):
+    """One release, repeated a number of times, adaptively.
+
+    An accountant takes its parts apart. Inside a `SubsampledEvent` its profile is computed at 401 points or fewer, and
+    beyond a million pure releases, or some 10,000 others, bounded by Renyi divergences: closed, and larger.
+
+    Attributes
+    ----------
+    event : PrivacyEvent
+        The release.
+    count : int
+        At least 1.
+    """
+
+    event: PrivacyEvent
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count("count", self.count)
+
+    def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:  # noqa: D102
+        return tuple((part, self.count * count) for part, count in self.event.parts())
+
+    def failure(self) -> float:  # noqa: D102
+        return min(1.0, self.count * self.event.failure())
+
+    def pure(self) -> float:  # noqa: D102
+        return self.count * self.event.pure()
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return self.count * self.event.renyi(orders)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        if not has_profile(self.event):
+            return None
+        ((event, count),) = self.parts()
+        return repeated_profile(event, count).at(epsilons)
+
+    def squared_shift(self) -> float | None:  # noqa: D102
+        one = self.event.squared_shift()
+        return None if one is None else self.count * one
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        return self.event.repeated_epsilon(self.count * count, delta)

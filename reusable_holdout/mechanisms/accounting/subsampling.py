@@ -1,0 +1,123 @@
+"""Amplification by subsampling: what a private release costs that reads a random part of the rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting.composition import LARGEST_EXPONENT
+
+__all__ = ["epsilon_of_the_sample", "subsampled_epsilon"]
+
+_ROUND_UP = 1 + 2.0**-49  # pays for a few floating-point operations
+_FAR_ROUND_UP = 1 + 1e-12  # the same where a small number is left of the difference of two large ones
+
+
+def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
+    """Epsilon of an algorithm that runs on a secret random sample of the rows.
+
+    If the algorithm is (epsilon, delta)-differentially private on its sample, then sampling and running it is (result,
+    ``rate * delta``)-differentially private on all rows, and for some algorithms no better.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter on the sample; finite, at least 0.
+    rate : float
+        Chance of a row to be in the sample, in [0, 1]: ``m/n`` for m of n rows drawn without replacement, where
+        neighbours differ by a row that is replaced; or the chance with which each row is taken, independently of the
+        others, where neighbours differ by a row that is added or removed.
+
+    Returns
+    -------
+    float
+        Rounded up, and at most `epsilon`.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``ln(1 + p (exp(e) - 1))``, about ``p e`` for small epsilon. The sample stays secret: who is told which rows were
+    drawn has no amplification. A sample drawn once for several releases amplifies their composition, not each of them.
+
+    Where rows are taken independently, and a row is replaced: the same result, if the algorithm keeps (epsilon, delta)
+    both for a replaced row and for an added or removed one.
+
+    References
+    ----------
+    .. [1] Balle, Barthe and Gaboardi (2018), "Privacy amplification by subsampling: tight analyses via couplings and
+       divergences", Theorems 8 and 9.
+    .. [2] Kasiviswanathan, Lee, Nissim, Raskhodnikova and Smith (2011), "What can we learn privately?".
+
+    Examples
+    --------
+    >>> round(subsampled_epsilon(1.0, rate=0.01), 5)
+    0.01704
+    """
+    _check(epsilon, rate)
+    if rate == 0:
+        return 0.0
+    if epsilon < LARGEST_EXPONENT:
+        return min(epsilon, math.log1p(rate * math.expm1(epsilon)) * _ROUND_UP)
+    # Without overflow; there exp(e) - 1 is exp(e).
+    return min(epsilon, float(np.logaddexp(0.0, epsilon + math.log(rate))) * _FAR_ROUND_UP)
+
+
+def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
+    """Largest epsilon that an algorithm may have on a secret random sample of the rows.
+
+    An algorithm with the result as its privacy parameter, run on the sample, is (epsilon, ``rate *
+    delta``)-differentially private on all rows.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter on all rows; finite, at least 0.
+    rate : float
+        Chance of a row to be in the sample, in (0, 1], as in `subsampled_epsilon`.
+
+    Returns
+    -------
+    float
+        Rounded down: `subsampled_epsilon` of it is at most `epsilon`.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``ln(1 + (exp(e) - 1) / p)``.
+
+    References
+    ----------
+    .. [1] Balle, Barthe and Gaboardi (2018), Theorems 8 and 9.
+
+    Examples
+    --------
+    >>> round(epsilon_of_the_sample(0.1, rate=0.01), 3)
+    2.444
+    """
+    _check(epsilon, rate)
+    if rate == 0:
+        raise InputError("a sample that is always empty has no largest epsilon; the rate is above 0; got 0")
+    if epsilon < 1:
+        inside = math.log1p(math.expm1(epsilon) / rate)
+    else:  # ln((exp(e) - 1 + p) / p), without overflow
+        inside = epsilon + math.log1p(-(1 - rate) * math.exp(-epsilon)) - math.log(rate)
+    while subsampled_epsilon(inside, rate=rate) > epsilon:
+        inside /= _ROUND_UP
+    return inside
+
+
+def _check(epsilon: float, rate: float) -> None:
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
+    if not 0 <= rate <= 1:
+        raise InputError(f"a rate lies in [0, 1]; got {rate}")

@@ -1,1 +1,0 @@
-"""What a guard draws with: exact discrete Laplace noise, keyed by the question. Its draws never change."""

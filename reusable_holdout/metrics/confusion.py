@@ -1,0 +1,340 @@
+"""Precision and F of a class, with the most one row can change them, and their averages over classes.
+
+Class counts are public: neighbours keep every label. Of class k, n_k is the number of rows, TP of them are
+predicted k, FP rows of other classes are too, and PP = TP + FP.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.metrics.samples import Counted, Likely, Ratio, ratio
+from reusable_holdout.metrics.scoring import FINE_BITS, FINE_SLACK, GRID_BITS, Statistic
+from reusable_holdout.metrics.targets import ClassTargets
+
+__all__ = ["ClassAverage", "ClassScore", "FScore", "JaccardScore", "PrecisionScore"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassScore(ABC):
+    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows."""
+
+    own: int
+    rest: int
+
+    @abstractmethod
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Numerator and positive denominator, given TP and PP."""
+
+    @property
+    @abstractmethod
+    def own_change(self) -> Fraction:
+        """Most that a row of the class can change the score."""
+
+    @property
+    @abstractmethod
+    def rest_change(self) -> Fraction:
+        """Most that a row of another class can change it."""
+
+    @property
+    def spread(self) -> float:
+        """Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side."""
+        return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
+
+    @abstractmethod
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """Rows that make the score as a ratio of means, or as the least of several such."""
+
+    def likely_hits(self, mean: float) -> float:
+        """TP as a share of the class's rows, of a model with this score that predicts as many rows as there are."""
+        return mean
+
+    def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
+        """Most that a row of this class can change the weighted sum of both scores, if no third class exists."""
+        return weight * self.own_change + other_weight * other.rest_change
+
+
+@dataclass(frozen=True, kw_only=True)
+class FScore(ClassScore):
+    """F of one class: B TP / (PP + b n_k), with b = beta^2 > 0 and B = 1 + b.
+
+    Notes
+    -----
+    `own_change`: TP and PP grow by one. With X = FP + b n_k the change is B X / ((TP + X)(TP + X + 1)). It falls
+    in TP, so TP = 0: B / (X + 1); and FP = 0: B / (b n_k + 1). Attained.
+
+    `rest_change`: FP grows by one. With Y = PP + b n_k the change is B TP / (Y (Y + 1)), which falls in FP, so
+    FP = 0. In TP it rises while TP^2 < c (c + 1), c = b n_k, and falls from there on: the largest is at one of the
+    two whole numbers around, or at n_k. Attained.
+
+    `spread`: let r and f be the chances that a row of the class and a row of the rest are predicted k, D = n_k r +
+    (rest) f + b n_k and u = B n_k r / D the population value at these counts. For w in [0, 1] let S_w = B TP - w
+    (PP + b n_k), a sum of independent terms of ranges B - w (n_k rows) and w (the rest); its mean is (u - w) D. A
+    score of v means S_v = 0. As PP >= TP, a score of v makes PP + b n_k at least g(v) = B b n_k / (B - v), and
+    likewise D >= g(u).
+    If the score is v > u, then S_u = (v - u)(PP + b n_k) >= (v - u) g(v) >= (v - u) g(u), and S_u has mean 0.
+    If the score is at most v < u, then S_v <= 0, and S_v has mean (u - v) D >= (u - v) g(u) >= (u - v) g(v).
+    Hoeffding's inequality gives exp(-2 (u - v)^2 / s(w)), s(w) = (n_k (B - w)^2 + rest w^2) / g(w)^2 with w the
+    smaller of u and v. The spread is the largest s(w). Up to a factor it is a polynomial of degree 4; its maximum
+    is at 0, at 1 or at the larger root of a quadratic equation.
+    """
+
+    b: Fraction
+
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Numerator and denominator, times the denominator of b."""
+        p, q = self.b.numerator, self.b.denominator
+        return (p + q) * hits, q * predicted + p * self.own
+
+    @property
+    def own_change(self) -> Fraction:
+        """B / (b n_k + 1)."""
+        return (1 + self.b) / (self.b * self.own + 1)
+
+    @property
+    def rest_change(self) -> Fraction:
+        """Largest B TP / ((TP + c)(TP + c + 1)), c = b n_k."""
+        c = self.b * self.own
+        peak = int((float(c) * (float(c) + 1)) ** 0.5)
+        nearby = {min(max(hits, 0), self.own) for hits in range(peak - 2, peak + 4)}
+        return max((1 + self.b) * hits / ((hits + c) * (hits + c + 1)) for hits in nearby)
+
+    @property
+    def spread(self) -> float:
+        """Largest s(w), w in [0, 1]."""
+        own, rest, b = float(self.own), float(self.rest), float(self.b)
+        whole = 1.0 + b
+        # s'(w) has the sign of -2 n_k (B - w)^2 - rest w^2 + rest w (B - w)
+        square, slope, constant = 2 * (own + rest), (4 * own + rest) * whole, 2 * own * whole**2
+        discriminant = slope**2 - 4 * square * constant
+        places = [0.0, 1.0]
+        if discriminant > 0:
+            places.append(min((slope + discriminant**0.5) / (2 * square), 1.0))
+        largest = max((own * (whole - w) ** 2 + rest * w**2) * (whole - w) ** 2 for w in places)
+        return largest / (whole * b * own) ** 2 * (1 + 1e-12)
+
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
+        b = float(self.b)
+        missed = (0.0, b / (1.0 + b), self.own - hits)
+        return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
+
+    def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
+        """Most that a row of this class can change both, no third class existing.
+
+        For beta >= 1. Of this class TP = T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
+        changes are largest if all rows of the other class are hits, for then FP here is 0, and both are convex in
+        T: the sum is largest at T = 0 or T = n_k - 1.
+        """
+        if self.b < 1:
+            return super().joint_change(other, weight, other_weight)
+        c, theirs, whole = self.b * self.own, other.own, 1 + self.b
+
+        def change(hits: int) -> Fraction:
+            rest = theirs + (self.own - hits - 1) + self.b * theirs
+            mine = whole * c / ((hits + c) * (hits + c + 1))
+            return weight * mine + other_weight * whole * theirs / (rest * (rest + 1))
+
+        return max(change(0), change(self.own - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionScore(ClassScore):
+    """Precision of one class with a floor under its denominator: TP / max(PP, m).
+
+    The floor m is this share, in (0, 1], of the class's rows, rounded up.
+
+    Notes
+    -----
+    `own_change`: TP and PP grow by one: 1/m while PP < m, else (PP - TP) / (PP (PP + 1)) <= 1 / (m + 1). Attained.
+
+    `rest_change`: PP grows by one: nothing while PP < m, else TP / (PP (PP + 1)) <= 1 / (PP + 1) <= 1 / (m + 1).
+    Attained at PP = TP = m.
+
+    `spread`: let N be the other rows, r and f the chances that a row of the class and of the rest is predicted k,
+    D = n_k r + N f, p = n_k r / D, and u = n_k r / max(D, m) the population value at these counts. Two spreads hold at
+    every level up to 1/2, which is all that confidence bounds use: 4.6/m and max(n, 2 n_k)/m^2. For v let A = TP - v PP
+    and t = |u - v|.
+
+    First: sums of independent 0/1 terms have smaller exponential moments than Poisson variables of the same means. With
+    the best factors for A and for PP - m these give Pr[A beyond 0, PP >= m] and Pr[TP - v m beyond 0, PP < m] <=
+    exp(-m kl(v, p)) <= exp(-2 m (v - p)^2) if v > p, and the former also if v < p; and TP - v m, whose mean is u m or
+    more, lies below 0 with chance at most exp(-m t^2/2) for v < u, above it for v > u and D < m too.
+    A score of v > u: 2 exp(-2 m t^2) if D >= m, else exp(-m t^2/2). A score of at most v < u: exp(-2 m t^2) + exp(-m
+    t^2/2). With x = 2 t^2 m/4.6 the largest is exp(-4.6 x) + exp(-1.15 x), at most exp(-x) for x >= ln 2.
+
+    Second: for w in [0, 1] the ranges of TP - w PP are 1 - w and w, those of TP - w m are 1 for the rows of the
+    class. A score of v > u means that both A >= 0 and TP >= v m. One of them lies t m or more above its mean: A if
+    D >= m, else TP. By Hoeffding's inequality Pr <= exp(-2 t^2 m^2 / max(n_k, N)). A score of at most v < u means A
+    <= 0 or TP <= v m; both lie t m or more below their means. So Pr <= exp(-x n / max(n_k, N)) + exp(-x n / n_k),
+    with x = 2 t^2 m^2 / n. For n_k <= N this is at most exp(-x) for x >= ln 2: with q = n_k/N it says exp(-x q) +
+    exp(-x/q) <= 1, and 2^-q + 2^-1/q <= 1. For n_k > N the two are equal, and twice exp(-2 y) is at most exp(-y)
+    where that is at most 1/2.
+    """
+
+    floor: Fraction
+
+    @property
+    def least(self) -> int:
+        """The floor m."""
+        return math.ceil(self.floor * self.own)
+
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Numerator and denominator."""
+        return hits, max(predicted, self.least)
+
+    @property
+    def own_change(self) -> Fraction:
+        """1 / m."""
+        return Fraction(1, self.least)
+
+    @property
+    def rest_change(self) -> Fraction:
+        """1 / (m + 1)."""
+        return Fraction(1, self.least + 1)
+
+    @property
+    def spread(self) -> float:
+        """The smaller of 4.6 / m and max(n, 2 n_k) / m^2."""
+        return min(4.6 / self.least, max(self.own + self.rest, 2 * self.own) / self.least**2)
+
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """The least of precision and recall over the floor."""
+        floor = float(self.floor)
+        own = ratio((1.0, 1.0, hits), (0.0, 1.0, self.own - hits), factor=1.0 / floor)
+        return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
+
+    def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
+        """Most that a row of this class can change both, no third class existing.
+
+        If x rows are predicted this class before and x + 1 after, then n - x were predicted the other one. This
+        score moves by at most 1 / max(m, x + 1), the other one by at most 1 / (n - x) if n - x > its m, else not.
+        Between x = m - 1 and x = n - m' - 1 the sum is convex, and beyond them it falls.
+        """
+        floor = other.rest_change.denominator - 1
+        rows = self.own + self.rest
+        few = weight / self.least + other_weight / (rows - self.least + 1)
+        many = weight / (rows - floor) + other_weight / (floor + 1)
+        return max(few, many)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JaccardScore(ClassScore):
+    """Jaccard's index of one class: TP / (PP + n_k - TP), rows of the class that are predicted over those that are one.
+
+    Notes
+    -----
+    `own_change`: TP and PP grow by one: 1 / (n_k + FP) <= 1 / n_k. `rest_change`: FP grows by one:
+    TP / ((n_k + FP)(n_k + FP + 1)) <= 1 / (n_k + 1). Both attained at FP = 0. `spread`: the squares of all of them.
+    """
+
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Numerator and denominator."""
+        return hits, predicted + self.own - hits
+
+    @property
+    def own_change(self) -> Fraction:
+        """1 / n_k."""
+        return Fraction(1, self.own)
+
+    @property
+    def rest_change(self) -> Fraction:
+        """1 / (n_k + 1)."""
+        return Fraction(1, self.own + 1)
+
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """Rows that are either, of value 1 if both."""
+        return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
+
+    def likely_hits(self, mean: float) -> float:
+        """TP as a share of the class's rows, of a model that predicts as many rows as there are."""
+        return 2.0 * mean / (1.0 + mean)
+
+
+class ClassAverage(Statistic):
+    """Weighted mean of the scores of classes; of one class's score alone, if the others weigh nothing.
+
+    Computed in integers: one class's score is exact, a mean of several is floored at 2^-96 and the room for that
+    is in the sensitivity. A row of class k that moves from class j to its own raises k's score and can raise j's;
+    every other move changes less, or two scores in opposite directions. So c_r = w_k own_change_k + max over j
+    other than k of w_j rest_change_j, and less if there are only two classes. Scores and weights are those of the
+    codes of all classes that have rows; some weight is not 0.
+    """
+
+    def __init__(
+        self, targets: ClassTargets, scores: Mapping[int, ClassScore], weights: Mapping[int, int]
+    ) -> None:
+        self.rows = targets.rows
+        self._codes = targets.codes
+        self._classes = len(targets.counts)
+        self._parts = [(code, weights[code], score) for code, score in scores.items() if weights[code]]
+        self._total = sum(weights.values())
+        self.is_ratio = len(self._parts) == 1  # the score of one class alone
+        shares = {code: Fraction(weights[code], self._total) for code in scores}
+        changes = _changes(scores, shares, only_two=self._classes == 2)
+        self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
+        if self.is_ratio:
+            self.sum_of_squares = self._parts[0][2].spread
+        else:
+            self.sum_of_squares = float(sum(scores[code].own * change**2 for code, change in changes.items()))
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Floor each class's score, then the mean, then to the grid."""
+        hits, predicted = self._counts(query)
+        weighted = 0
+        for code, weight, score in self._parts:
+            numerator, denominator = score.ratio(hits[code], predicted[code])
+            weighted += weight * ((numerator << FINE_BITS) // denominator)
+        return (weighted // self._total) >> (FINE_BITS - GRID_BITS)
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Weighted mean of the classes' scores."""
+        hits, predicted = self._counts(query)
+        ratios = ((weight, score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts)
+        total = sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
+        return total / self._total
+
+    def sample(self, query: NDArray[Any]) -> Counted:
+        """Rows that make the one class's score."""
+        hits, predicted = self._counts(query)
+        ((code, _, score),) = self._parts
+        numerator, denominator = score.ratio(hits[code], predicted[code])
+        return Counted((numerator << GRID_BITS) // denominator, score.ratios(hits[code], predicted[code]))
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """What is likely of a model that predicts the class as often as it occurs."""
+        ((code, _, score),) = self._parts
+        own = max(round(prevalence[code] * self.rows), 1)
+        at = replace(score, own=own, rest=self.rows)
+        return Likely.of(at.ratios(score.likely_hits(mean) * own, own)[0], mean)
+
+    def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
+        """Hits of each class, and rows predicted to be of it."""
+        hits = np.bincount(self._codes[query == self._codes], minlength=self._classes)
+        return hits.tolist(), np.bincount(query, minlength=self._classes).tolist()
+
+
+def _changes(
+    scores: Mapping[int, ClassScore], shares: Mapping[int, Fraction], *, only_two: bool
+) -> dict[int, Fraction]:
+    """Of each class, the most that one of its rows can change the weighted mean."""
+    both = only_two and all(shares.values())
+    largest = sorted(
+        ((shares[code] * score.rest_change, code) for code, score in scores.items()), reverse=True
+    )
+    changes = {}
+    for code, score in scores.items():
+        others = next((change for change, other in largest if other != code), Fraction(0))
+        changes[code] = shares[code] * score.own_change + others
+        if both:
+            other = next(other for other in scores if other != code)
+            changes[code] = score.joint_change(scores[other], shares[code], shares[other])
+    return changes

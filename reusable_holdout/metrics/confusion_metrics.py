@@ -1,0 +1,292 @@
+"""Metrics of predicted labels that are no means over rows: ratios of counts.
+
+Those of one class are decided by the rows' evidence about the ratio where the policy allows it, and class counts do not
+matter then; see :mod:`~reusable_holdout.metrics.samples`. What follows is for the other policies and for averages.
+
+In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
+of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
+after it is normalised to [0, 1]. Class counts are public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import confusion, matthews
+from reusable_holdout.metrics.definition import Definition, is_finite
+from reusable_holdout.metrics.label_metrics import Average, agreement, averaged_name
+from reusable_holdout.metrics.metric import Metric, unit_metric
+from reusable_holdout.metrics.targets import ClassTargets
+
+__all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
+
+_Score = Literal["f", "jaccard", "precision"]
+
+
+def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
+    """Share of the rows predicted positive that are positive; a model must predict enough of them.
+
+    Replacing one row's features, its label kept, changes it by at most 1/m, m = ceil(floor n_1), n_1 the rows of the
+    positive class.
+
+    Parameters
+    ----------
+    floor : float
+        A model that predicts the class less than `floor` times as often as it occurs is scored as if its missing
+        predictions were wrong; in (0, 1]. Otherwise this is the plain precision.
+    average : {"binary", "macro", "micro", "weighted"}
+        "binary": of the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
+        rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "precision", "precision_macro", "precision_micro", "precision_weighted".
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    TP / max(PP, m). Without the floor nothing could be promised: a model that predicts a single row positive has
+    precision 0 or 1 by that row alone, so the sensitivity of TP/PP is 1 however large the holdout. A model that
+    predicts no row positive scores 0, as in scikit-learn.
+
+    "binary": c_r = 1/m for a positive row and 1/(m + 1) for a negative one, sensitivity 1/m. In place of the sum of
+    c_r^2 stands the smaller of 4.6/m and max(n, 2 n_1)/m^2: either bounds the distance from the population's n_1 r /
+    max(n_1 r + n_0 f, m), r and f the chances that a positive and a negative are predicted positive. No bias is left
+    out. Derivations: :class:`~reusable_holdout.metrics.confusion.PrecisionScore`.
+
+    "macro" and "weighted": sum_k w_k TP_k / max(PP_k, m_k), with w_k = 1/K over the K classes that have rows, or
+    n_k/n. c_r = w_k/m_k + max over j other than k of w_j/(m_j + 1) for a row of class k. The interval is about the mean
+    of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over classes that are
+    predicted and have no rows. "micro" is the :func:`~reusable_holdout.metrics.accuracy`, for each row gets one label.
+
+    Examples
+    --------
+    >>> precision().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.6666666666666666
+    >>> precision(floor=1).measure([0, 0, 1, 1], [0, 0, 0, 1])
+    0.5
+    """
+    return _averaged("precision", "precision", average, floor=_checked_floor(floor))
+
+
+def f1(*, average: Average = "binary") -> Metric:
+    """Harmonic mean of precision and recall of the positive class, or its average over the classes.
+
+    Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), n_1 the rows of the positive class.
+
+    Parameters
+    ----------
+    average : {"binary", "macro", "micro", "weighted"}
+        "binary": the F1 of the positive class, the last of the two sorted classes. "macro": the mean of all classes
+        that have rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "f1", "f1_macro", "f1_micro", "f1_weighted".
+
+    Raises
+    ------
+    InputError
+        If there is no such average; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    "binary": 2 TP / (PP + n_1), whose denominator is at least n_1. c_r = 2/(n_1 + 1) for a positive row and
+    1/(2 n_1 + 1) for a negative one, sensitivity 2/(n_1 + 1). In place of the sum of c_r^2 stands the largest
+    (2 - w)^2 (n_1 (2 - w)^2 + n_0 w^2) / (2 n_1)^2 over w in [0, 1]: 4/n_1 unless positives are rare. It bounds the
+    distance from the population's 2 n_1 r / (n_1 r + n_0 f + n_1), r and f the chances that a positive and a negative
+    are predicted positive: no bias is left out. Derivations: :class:`~reusable_holdout.metrics.confusion.FScore`.
+
+    "macro" and "weighted": sum_k w_k F_k, with w_k = 1/K over the K classes that have rows, or n_k/n. c_r = 2 w_k/(n_k
+    + 1) + max over j other than k of w_j/(2 n_j + 1) for a row of class k, and less with two classes. The interval is
+    about the mean of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over
+    classes that are predicted and have no rows. "micro" is the :func:`~reusable_holdout.metrics.accuracy`, for each row
+    gets one label.
+
+    Examples
+    --------
+    >>> f1().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.8
+    """
+    return _averaged("f1", "f", average)
+
+
+def fbeta(*, beta: float, average: Average = "binary") -> Metric:
+    """Weighted harmonic mean of precision and recall, recall counting `beta` times as much.
+
+    Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1), b = beta^2, or by a
+    negative's change if that is more.
+
+    Parameters
+    ----------
+    beta : float
+        In [0.1, 10].
+    average : {"binary", "macro", "micro", "weighted"}
+        As for :func:`f1`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    With B = 1 + b: B TP / (PP + b n_1). c_r = B/(b n_1 + 1) for a positive row; for a negative one the largest
+    B TP/((TP + b n_1)(TP + b n_1 + 1)), TP <= n_1. In place of the sum of c_r^2 stands the largest (B - w)^2 (n_1
+    (B - w)^2 + n_0 w^2) / (B b n_1)^2 over w in [0, 1], to the population's value as for :func:`f1`. Derivations:
+    :class:`~reusable_holdout.metrics.confusion.FScore`. Averages are as for :func:`f1`.
+
+    Examples
+    --------
+    >>> round(fbeta(beta=2).measure([0, 0, 1, 1], [0, 0, 0, 1]), 4)
+    0.5556
+    """
+    if not (is_finite(beta) and 0.1 <= beta <= 10):
+        raise InputError(f"beta must be a number in [0.1, 10]; got {beta!r}; 1 is the usual F1")
+    return _averaged("fbeta", "f", average, beta=float(beta))
+
+
+def jaccard() -> Metric:
+    """Share of the rows that are predicted positive or are positive that are both.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+
+    Raises
+    ------
+    InputError
+        When binding, if there are not two classes, both present.
+
+    Notes
+    -----
+    TP / (PP + n_1 - TP), whose denominator is at least n_1. c_r = 1/n_1 for a positive row and 1/(n_1 + 1) for a
+    negative one. It ranks models as :func:`f1` does: it is F / (2 - F).
+
+    Examples
+    --------
+    >>> jaccard().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.6666666666666666
+    """
+    return _averaged("jaccard", "jaccard", "binary")
+
+
+def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
+    """Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
+
+    Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n for two classes
+    of one size and floor 0.5.
+
+    Parameters
+    ----------
+    floor : float
+        A model that predicts a class less than `floor` times as often as the rarer class occurs is scored as if its
+        predictions varied as much as if it did; in (0, 1]. Otherwise this is the plain correlation.
+
+    Raises
+    ------
+    InputError
+        If `floor` is out of range; when binding, if there are not two classes, both present.
+
+    Notes
+    -----
+    (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), P and N the rows of the classes, m = ceil(floor min(P, N)).
+    Without the floor nothing could be promised: a model that predicts a single row positive moves from 0 by about
+    1/sqrt(n) if that row is, so the squares of c_r sum to a number that does not fall with n. A model that predicts
+    one class only scores 0, as in scikit-learn.
+
+    c_r is the same for all rows of a class: the largest change found by trying every PP, which
+    :class:`~reusable_holdout.metrics.matthews.Matthews` explains. The interval is about the mean of this statistic
+    over fresh holdouts of the same class counts; it differs from the correlation of endless data at these shares by
+    a multiple of 1/n.
+
+    References
+    ----------
+    .. [1] Matthews (1975), "Comparison of the predicted and observed secondary structure of T4 phage lysozyme".
+
+    Examples
+    --------
+    >>> round(matthews_corrcoef().measure([0, 0, 1, 1], [0, 1, 1, 1]), 4)
+    0.5774
+    """
+    return Metric(
+        name="matthews_corrcoef",
+        response="labels",
+        lower=-1,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        parameters={"floor": _checked_floor(floor)},
+        kernel=_correlation,
+    )
+
+
+def _checked_floor(floor: float) -> float:
+    if not (is_finite(floor) and 0 < floor <= 1):
+        raise InputError(
+            f"floor must be a share of a class's rows in (0, 1]; got {floor!r}; a model that is worth asking about "
+            "predicts a class at least half as often as it occurs: 0.5 is usual"
+        )
+    return float(floor)
+
+
+def _averaged(name: str, score: _Score, average: Average, **parameters: float) -> Metric:
+    """Metric with these parameters, of which that of all rows together has none."""
+    name = averaged_name(name, average)
+    if average == "micro":
+        return unit_metric(name, "labels", agreement, family="binomial")
+    kernel = _AveragedScores(score, average)
+    return unit_metric(name, "labels", kernel, family="bounded-difference", parameters=parameters)
+
+
+# ---- how they are computed, once the labels are known
+
+
+@dataclass(frozen=True)
+class _AveragedScores:
+    """F, precision or Jaccard's index of the positive class, or averaged over the classes that have rows.
+
+    Attributes
+    ----------
+    score : {"f", "jaccard", "precision"}
+        With the metric's parameter "beta" (by default 1) or "floor".
+    average : {"binary", "macro", "weighted"}
+        Of the last class alone; every class alike; by rows.
+    """
+
+    score: _Score
+    average: Literal["binary", "macro", "weighted"]
+
+    def __call__(self, metric: Definition, targets: ClassTargets) -> confusion.ClassAverage:
+        """Bind to labels that hold at least two classes."""
+        if self.average == "binary":
+            targets.check_two(metric.name)
+        else:
+            targets.check_several(metric.name)
+        counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
+        scores = {code: self._score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
+        if self.average == "binary":
+            return confusion.ClassAverage(targets, scores, {0: 0, 1: 1})
+        return confusion.ClassAverage(
+            targets, scores, counts if self.average == "weighted" else dict.fromkeys(counts, 1)
+        )
+
+    def _score(self, metric: Definition, own: int, rest: int) -> confusion.ClassScore:
+        if self.score == "f":
+            return confusion.FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
+        if self.score == "jaccard":
+            return confusion.JaccardScore(own=own, rest=rest)
+        return confusion.PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
+
+
+def _correlation(metric: Definition, targets: ClassTargets) -> matthews.Matthews:
+    """Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
+    targets.check_two(metric.name)
+    return matthews.Matthews(
+        targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min()))
+    )
+
+
+def _decimal(number: float) -> Fraction:
+    """The number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
+    return Fraction(repr(number))

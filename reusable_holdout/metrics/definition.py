@@ -1,0 +1,160 @@
+"""What a metric is: its name, its bounds, and what computes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal, get_args
+
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.containers import as_floats
+from reusable_holdout.metrics.scoring import Family, MeanLoss, Statistic
+
+__all__ = ["Definition", "Family", "Kernel", "Response", "is_finite"]
+
+Response = Literal["judged", "labels", "probabilities", "scores", "values"]
+Kernel = Callable[["Definition", Any], Statistic]
+
+
+_OVER_OUTPUTS = {"accuracy", "hamming_loss", "mae", "mse", "quantile_loss", "zero_one_loss"}
+_OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # of scikit-learn, which negates them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """All of a :class:`Metric` but what binds it to labels: what computes it, and how it is described."""
+
+    name: str
+    lower: float
+    upper: float
+    greater_is_better: bool
+    response: Response = "values"
+    family: Family = "bounded"
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    loss: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    statistic: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    differences: Callable[[NDArray[Any]], Any] | Sequence[float] | NDArray[Any] | None = None
+    kernel: Kernel | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
+            object.__setattr__(self, "family", "bounded-difference")
+        self._check_words()
+        self._check_numbers()
+        self._check_functions()
+        object.__setattr__(self, "lower", float(self.lower))
+        object.__setattr__(self, "upper", float(self.upper))
+        object.__setattr__(self, "parameters", {key: float(value) for key, value in self.parameters.items()})
+        if self.differences is not None and not callable(self.differences):
+            # a tuple, unlike an array, cannot change and can be compared
+            object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe what tells two configurations apart, as JSON can write it.
+
+        Functions are not described: give a metric of your own another name when its code changes.
+
+        Examples
+        --------
+        >>> from reusable_holdout.metrics import resolve_metric
+        >>> resolve_metric("accuracy").describe()["family"]
+        'binomial'
+        """
+        return {
+            "name": self.name,
+            "response": self.response,
+            "lower": self.lower,
+            "upper": self.upper,
+            "greater_is_better": self.greater_is_better,
+            "family": self.family,
+            "parameters": dict(sorted(self.parameters.items())),
+        }
+
+    def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
+        """Mean over so many rows of losses within the metric's bounds."""
+        bounds, binary = (self.lower, self.upper), self.family == "binomial"
+        return MeanLoss(rows, losses, bounds, greater_is_better=self.greater_is_better, binary=binary)
+
+    def check_over_outputs(self, outputs: int) -> None:
+        """Refuse rows with several outputs, unless it is a mean over these, too."""
+        own = self.kernel is None and self.response in {"labels", "values"}
+        if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS or self.name.endswith("_samples"):
+            return
+        advice = '"accuracy", "hamming_loss" or "f1_samples"'
+        if self.response == "values":
+            advice = "mae, mse or quantile_loss, which are means over the outputs"
+        raise InputError(
+            f"for {self.name} y must be one column; got {outputs}; use {advice}, or a Metric with a loss of your own"
+        )
+
+    def _check_words(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"a metric's name must be text; got {self.name!r}; name it")
+        choices = {"response": get_args(Response), "family": get_args(Family)}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"a metric's {name} must be one of {allowed}; got {getattr(self, name)!r}; choose one"
+                )
+        if not isinstance(self.greater_is_better, bool):
+            raise InputError(
+                f"greater_is_better must be True or False; got {self.greater_is_better!r}; pass a bool"
+            )
+
+    def _check_numbers(self) -> None:
+        bounds = self.lower, self.upper
+        if not (all(map(is_finite, bounds)) and 0 < float(self.upper) - float(self.lower) < math.inf):
+            raise InputError(
+                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and "
+                f"{self.upper!r}; clip the losses and state the bounds"
+            )
+        if not isinstance(self.parameters, Mapping) or not all(
+            isinstance(key, str) and is_finite(value) for key, value in self.parameters.items()
+        ):
+            raise InputError(
+                f"a metric's parameters must map names to finite numbers; got {self.parameters!r}; "
+                "leave out what is no number"
+            )
+        if self.family == "binomial" and (self.lower, self.upper) != (0, 1):
+            raise InputError(
+                f"a binomial metric's bounds must be 0 and 1; got {self.lower} and {self.upper}; "
+                "rescale the loss, or use family 'bounded'"
+            )
+
+    def _check_functions(self) -> None:
+        functions = {"loss": self.loss, "statistic": self.statistic, "kernel": self.kernel}
+        given = [name for name, function in functions.items() if function is not None]
+        if len(given) != 1 or not callable(functions[given[0]]):
+            raise InputError(
+                f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
+                "pass loss= for a mean of per-row losses, else statistic= and differences="
+            )
+        # as a judge has, and no other kernel
+        if (self.response == "judged") != hasattr(self.kernel, "every_row"):
+            raise InputError(
+                'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
+                "upper=...) of reusable_holdout.metrics, and pass what the judge gave"
+            )
+        if (self.statistic is None) != (self.differences is None):
+            raise InputError(
+                f"a metric must have differences exactly if it has a statistic; got a {given[0]} "
+                f"{'without' if self.differences is None else 'with'} them; pass for each row the most that "
+                "replacing it can change the statistic, or pass loss= for a mean of per-row losses"
+            )
+        if self.kernel is None and (self.statistic is None) != (self.family != "bounded-difference"):
+            raise InputError(
+                "a statistic's family must be 'bounded-difference', a loss's 'bounded' or 'binomial'; "
+                f"got a {given[0]} of family {self.family!r}; leave family out"
+            )
+
+
+def is_finite(value: object) -> bool:
+    """Whether this is a real number, of Python or NumPy, that a float can hold."""
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False

@@ -1,0 +1,23 @@
+"""Exact noise from a key, and the sparse vector that a guard runs on."""
+
+from reusable_holdout.noise.calibration import Calibration, GuardMechanism, optimal_ratio
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.noise.guard_core import GuardCore
+from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.noise.null_charges import expected_charges_of_stages, expected_null_charges
+from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
+
+__all__ = [
+    "Calibration",
+    "DiscreteLaplace",
+    "GuardCore",
+    "GuardMechanism",
+    "KeyedNoise",
+    "NoiseScales",
+    "SparseVector",
+    "expected_charges_of_stages",
+    "expected_null_charges",
+    "key_from_seed",
+    "new_key",
+    "optimal_ratio",
+]

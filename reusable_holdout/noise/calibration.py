@@ -1,0 +1,195 @@
+"""The mechanisms a guard can run on: how much noise each adds, what it costs, and its integer core."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.noise.composition import LARGEST_EXPONENT, optimal_composition
+from reusable_holdout.noise.guard_core import GuardCore
+from reusable_holdout.noise.keyed import KeyedNoise
+from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
+
+__all__ = ["Calibration", "GuardMechanism", "optimal_ratio"]
+
+GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
+
+_COMPARISON = 20.0  # 2**2 + 4**2: squared scales of Thresholdout's comparison, which the others match
+_MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with the parts
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Noise of one mechanism at one budget, in units of the plan's noise scale ``s``.
+
+    At the same ``s`` the comparison's noise has the same variance under all of them.
+
+    Parameters
+    ----------
+    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
+    charges : int
+        Budget C; at least 0.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism.
+
+    Notes
+    -----
+    ===============  ============================  =======================  ==========================
+    mechanism        threshold noise               comparison's noise       charged value's noise
+    ===============  ============================  =======================  ==========================
+    numeric-sparse   Lap(2s), renewed by a charge  Lap(4s)                  Lap(s), fresh
+    standard-svt     Lap(b), held for good         Lap((2C)^(1/3) b)        Lap(s), fresh
+    target-charging  none                          Lap(sqrt(20) s)          the comparison's, released
+    noiseless        none                          none                     none
+    ===============  ============================  =======================  ==========================
+
+    with ``b = sqrt(20 / (1 + (2C)^(2/3))) s``, the best division of the standard technique's budget.
+
+    References
+    ----------
+    .. [1] Dwork et al. (2015), "Generalization in Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    .. [2] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", section 4.2.
+    .. [3] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive computations",
+       Lemma 2.4.
+
+    Examples
+    --------
+    >>> Calibration("numeric-sparse", 3).scales
+    (2.0, 4.0, 1.0)
+    >>> threshold, query, _ = Calibration("standard-svt", 4).scales
+    >>> threshold, query, round(threshold**2 + query**2, 9)
+    (2.0, 4.0, 20.0)
+    """
+
+    mechanism: GuardMechanism
+    charges: int
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in get_args(GuardMechanism):
+            known = ", ".join(get_args(GuardMechanism))
+            raise InputError(f"mechanism is one of {known}; got {self.mechanism!r}")
+
+    @property
+    def scales(self) -> tuple[float, float, float]:
+        """Scales of the threshold's, a comparison's and a charged value's noise, in units of ``s``."""
+        if self.mechanism == "numeric-sparse":
+            return 2.0, 4.0, 1.0
+        if self.mechanism == "target-charging":
+            return 0.0, math.sqrt(_COMPARISON), math.sqrt(_COMPARISON)
+        if self.mechanism == "noiseless":
+            return 0.0, 0.0, 0.0
+        threshold = math.sqrt(_COMPARISON / (1.0 + optimal_ratio(charges=self.charges)))
+        return threshold, threshold * math.cbrt(2 * self.charges), 1.0
+
+    @property
+    def threshold_draws(self) -> int:
+        """How often the threshold's noise is drawn: at first, and where a charge renews it."""
+        return self.charges + 1 if self.mechanism == "numeric-sparse" else 1
+
+    @property
+    def releases_the_comparison(self) -> bool:
+        """Whether a charged value is the very number that was compared."""
+        return self.mechanism == "target-charging"
+
+    def epsilon(self, *, each: float, delta: float, told: int = 0) -> float:
+        """Epsilon of everything released, at `delta`.
+
+        Parameters
+        ----------
+        each : float
+            Sensitivity of a score over ``s``; infinite without noise.
+        delta : float
+            In [0, 1); target charging has no guarantee at 0.
+        told : int
+            Values that are told besides those of charges, each with a charged value's noise.
+
+        Examples
+        --------
+        >>> Calibration("numeric-sparse", 2).epsilon(each=0.25, delta=0.0)
+        1.0
+        """
+        if self.mechanism == "numeric-sparse":
+            return _composed(each, 2 * self.charges + told, delta)
+        return math.inf
+
+    def core(
+        self,
+        *,
+        scale: Fraction,
+        noise: KeyedNoise,
+        spent: int = 0,
+        last_charged: bytes = b"",
+        direction: int = 0,
+    ) -> GuardCore:
+        """Make the mechanism itself.
+
+        Parameters
+        ----------
+        scale : Fraction
+            ``s`` in grid units.
+        noise : KeyedNoise
+            Source of all noise.
+        spent : int
+            Charges already made.
+        last_charged : bytes
+            Digest of the question that was charged last.
+        direction : {0, 1, -1}
+            Which deviations count: both, upwards or downwards.
+
+        Raises
+        ------
+        InputError
+            If more is spent than can be afforded.
+        """
+        threshold, query, answer = (Fraction(each) * scale for each in self.scales)
+        return SparseVector(
+            scales=NoiseScales(threshold, query, answer),
+            noise=noise,
+            charges=self.charges,
+            spent=spent,
+            last_charged=last_charged,
+            direction=direction,
+        )
+
+
+def _composed(each: float, parts: int, delta: float) -> float:
+    """Epsilon of many parts: their sum, or less if delta is above 0."""
+    if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
+        return each * parts
+    whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
+    return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
+
+
+def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
+    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
+
+    It minimises the variance of the comparison; any other ratio is as private.
+
+    Parameters
+    ----------
+    charges : int
+        Budget ``c``.
+    monotonic : bool
+        Whether a change of the data moves all queries in the same direction.
+
+    Notes
+    -----
+    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
+       section 4.2.
+
+    Examples
+    --------
+    >>> optimal_ratio(charges=4), round(optimal_ratio(charges=8, monotonic=True), 12)
+    (4.0, 4.0)
+    """
+    return math.cbrt(charges if monotonic else 2 * charges) ** 2

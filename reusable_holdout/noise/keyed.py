@@ -1,0 +1,236 @@
+"""Keyed noise: the same question gets the same noise, whoever asks it again and however often.
+
+The random bits of a draw are SHAKE-256 of (secret key, epoch, label, question). Asking again, crashing and
+retrying, or restoring an old ledger and retrying therefore cannot average the noise away. To those without
+the key the bits are indistinguishable from fair coin flips; that is the one computational assumption of this
+library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import operator
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn, Protocol, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import HandleError, InputError
+
+__all__ = ["KEY_BYTES", "KeyedNoise", "NoiseLaw", "key_from_seed", "new_key"]
+
+KEY_BYTES = 32
+_DOMAIN = b"reusable-holdout/noise/1"
+_SEED_DOMAIN = b"reusable-holdout/seed/1"
+_CHUNK = 512  # draws made together: their bytes stay in the processor's cache
+
+
+class NoiseLaw(Protocol):
+    """A distribution on the integers that turns uniform bytes into draws."""
+
+    @property
+    def stream_bytes(self) -> int:
+        """Bytes that one draw reads, ties excepted; 0 if it is always 0."""
+
+    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
+        """Turn `stream_bytes` uniform bytes into one draw."""
+
+    def decode_many(
+        self, stream: bytes, further: Callable[[int, int], Iterator[int]]
+    ) -> npt.NDArray[np.int64]:
+        """Turn a multiple of `stream_bytes` into many draws."""
+
+
+def new_key() -> bytes:
+    """Make a fresh noise key.
+
+    32 bytes from the operating system's cryptographic generator: nobody can predict or repeat the noise.
+
+    Examples
+    --------
+    >>> len(new_key())
+    32
+    """
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def key_from_seed(seed: SupportsIndex) -> bytes:
+    """Derive a noise key from a seed, for reproducible experiments.
+
+    Reproducible noise protects nobody: who knows or guesses the seed can subtract it from every answer.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer.
+
+    Raises
+    ------
+    InputError
+        If `seed` is not an integer.
+
+    Examples
+    --------
+    >>> key_from_seed(7).hex()[:16]
+    'ad0cf9c6000d92a3'
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise InputError(f"a seed is an integer; got {type(seed).__name__}") from None
+    return hashlib.shake_256(_SEED_DOMAIN + b"/" + str(number).encode()).digest(KEY_BYTES)
+
+
+class KeyedNoise:
+    """Noise as a pseudo-random function of a secret key, an epoch, a label and a question.
+
+    Draws with different (epoch, label, question) are independent, draws with the same are equal. A label
+    belongs to one distribution: under the same label two distributions would read the same bits.
+
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes, from `new_key` or `key_from_seed`.
+    epoch : int
+        A new epoch renews all noise under the same key, for a new holdout; 0 .. 2**64-1.
+
+    Raises
+    ------
+    InputError
+        If the key does not have 32 bytes, or the epoch is out of range.
+    HandleError
+        If it is pickled or copied: a key leaves its process only by the ledger's own means.
+
+    Notes
+    -----
+    The stream is ``SHAKE-256(domain | key | epoch (8 bytes) | length of label (2 bytes) | label |
+    question)``; the words that decide a tie at position ``p`` come from the label ``label/tie/p``. A sponge
+    needs no HMAC.
+
+    Examples
+    --------
+    >>> from reusable_holdout.noise import DiscreteLaplace
+    >>> noise = KeyedNoise(key_from_seed(0))
+    >>> law = DiscreteLaplace(1000)
+    >>> noise.draw(law, label="query", question=b"a") == noise.draw(law, label="query", question=b"a")
+    True
+    """
+
+    __slots__ = ("__key", "_epoch")
+
+    def __init__(self, key: bytes, *, epoch: int = 0) -> None:
+        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+            came = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
+            raise InputError(f"a noise key is {KEY_BYTES} bytes; got {came}; make one with new_key()")
+        if not 0 <= epoch < 2**64:
+            raise InputError(f"an epoch lies between 0 and 2**64-1; got {epoch}")
+        self.__key = key
+        self._epoch = epoch
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose noise this is."""
+        return self._epoch
+
+    def __repr__(self) -> str:
+        return f"KeyedNoise(key=<hidden>, epoch={self._epoch})"
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleError(
+            "a noise key cannot be pickled or copied; open the ledger where the noise is needed"
+        )
+
+    def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
+        """Draw the noise of one question.
+
+        Equal to what `draw_many` gives for the same question.
+
+        Parameters
+        ----------
+        distribution : NoiseLaw
+            The law of the noise.
+        label : str
+            What the noise is for ("threshold", "query", "answer"); without "/".
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        InputError
+            If the label contains "/".
+
+        Examples
+        --------
+        >>> from reusable_holdout.noise import DiscreteLaplace
+        >>> KeyedNoise(new_key()).draw(DiscreteLaplace(0), label="query", question=b"")
+        0
+        """
+        prefix = self._prefix(label)
+        stream = hashlib.shake_256(prefix + question).digest(distribution.stream_bytes)
+        return distribution.decode(stream, lambda position: self._further(label, position, question))
+
+    def draw_many(
+        self, distribution: NoiseLaw, *, label: str, questions: Sequence[bytes]
+    ) -> npt.NDArray[np.int64]:
+        """Draw the noise of many questions.
+
+        Element ``i`` equals ``draw(distribution, label=label, question=questions[i])``.
+
+        Parameters
+        ----------
+        distribution : NoiseLaw
+            The law of the noise.
+        label : str
+            What the noise is for; without "/".
+        questions : Sequence[bytes]
+            The questions' digests.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(questions),)
+            Grid units.
+
+        Examples
+        --------
+        >>> from reusable_holdout.noise import DiscreteLaplace
+        >>> noise = KeyedNoise(new_key())
+        >>> noise.draw_many(DiscreteLaplace(0), label="query", questions=[b"a", b"b"]).tolist()
+        [0, 0]
+        """
+        chunks = [questions[at : at + _CHUNK] for at in range(0, len(questions), _CHUNK)]
+        drawn = [self._chunk(distribution, label, chunk) for chunk in chunks]
+        return np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
+
+    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        copy = hashlib.shake_256(self._prefix(label)).copy  # costs less than to begin anew
+        size = distribution.stream_bytes
+        if size == 0:
+            return np.zeros(len(questions), dtype=np.int64)
+        streams: list[bytes] = []
+        keep = streams.append
+        for question in questions:
+            stream = copy()
+            stream.update(question)
+            keep(stream.digest(size))
+        return distribution.decode_many(
+            b"".join(streams), lambda draw, position: self._further(label, position, questions[draw])
+        )
+
+    def _prefix(self, label: str, part: str = "") -> bytes:
+        """What a label's stream begins with, or that of a part of its own, which no other label can have."""
+        if "/" in label:
+            raise InputError(
+                f"a noise label has no '/', which separates a label from its ties; got {label!r}"
+            )
+        name = f"{label}{part}".encode()
+        epoch, length = self._epoch.to_bytes(8, "big"), len(name).to_bytes(2, "big")
+        return b"".join([_DOMAIN, self.__key, epoch, length, name])
+
+    def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:
+        """Endless words for a tie: a longer digest of an XOF continues a shorter one."""
+        shake = hashlib.shake_256(self._prefix(label, f"/tie/{position}") + question)
+        for words in itertools.count(1):
+            yield int.from_bytes(shake.digest(2 * words)[-2:], "little")

@@ -1,0 +1,222 @@
+"""Public weights of what can be told: they sum to one, hold every deviation, and cost no more than is planned for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from cases import for_each
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reusable_holdout.certainty import (
+    THEORY,
+    FactorCode,
+    StepCode,
+    choice_nats,
+    worst_choice_nats,
+)
+from reusable_holdout.errors import InputError
+
+CODES = {"charge": THEORY.charge, "reveal": THEORY.reveal, "gate": THEORY.gate}
+deviations = st.floats(-1e6, 1e6)
+
+
+# ---- cells
+
+
+@for_each("code", CODES.values(), ids=CODES.keys())
+def test_the_weights_of_all_outcomes_and_of_a_failure_sum_to_one(code):
+    weights = [*(cell.weight for cell in code.cells), code.failed]
+    assert min(weights) > 0.0
+    assert math.fsum(weights) == pytest.approx(1.0, abs=1e-12)
+    assert math.fsum(weights) <= 1.0 + 1e-15
+    told = [*code.nats, code.failure_nats]
+    assert math.fsum(math.exp(-nats) for nats in told) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_no_outcome_costs_more_than_its_cap():
+    assert THEORY.charge.worst <= 2.0
+    assert THEORY.reveal.worst <= 3.7
+    assert THEORY.gate.worst <= 0.7
+    for code in CODES.values():
+        assert code.worst == max(*code.nats, code.failure_nats)
+
+
+@for_each("code", CODES.values(), ids=CODES.keys())
+def test_the_cells_of_a_side_follow_each_other_without_a_gap(code):
+    for side in (1, -1):
+        own = sorted((cell.near, cell.far) for cell in code.cells if cell.side in (side, 0))
+        assert all(before[1] == after[0] for before, after in itertools.pairwise(own))
+        if code is not THEORY.gate or side == -1:
+            assert own[-1][1] == math.inf
+
+
+def test_cells_widen_outwards_as_their_deviations_do():
+    """Geometrically: so a few of them reach as far as a value can be off."""
+    for code in (THEORY.charge, THEORY.reveal):
+        for cell in code.cells:
+            if cell.near >= 1.0 and cell.far < math.inf:
+                assert 1.5 <= cell.far / cell.near <= 4.0
+
+
+def test_an_honest_deviation_is_told_in_the_narrowest_cells():
+    """Charges come from just beyond the threshold, reveals from a unit around the prior."""
+    for code in (THEORY.charge, THEORY.reveal):
+        cheapest = max(code.cells, key=lambda cell: cell.weight)
+        assert cheapest.near == (1.0 if code is THEORY.charge else 0.0)
+    for deviation in (1.2, -1.2):
+        assert THEORY.charge.nats[THEORY.charge.place(deviation)] < 1.95
+        assert THEORY.reveal.nats[THEORY.reveal.place(deviation)] < 1.7
+
+
+@given(deviation=deviations)
+def test_every_deviation_that_can_be_charged_or_revealed_is_in_its_cell(deviation):
+    for code in (THEORY.charge, THEORY.reveal):
+        cell = code.cells[code.place(deviation)]
+        assert cell.side in (0, 1 if deviation >= 0 else -1)
+        distance = abs(deviation)
+        assert distance < cell.far
+        assert distance >= cell.near or (code is THEORY.charge and distance < 1.0 and cell.near == 1.0)
+
+
+def test_a_deviation_at_an_edge_is_in_the_farther_cell():
+    for code in (THEORY.charge, THEORY.reveal):
+        for place, cell in enumerate(code.cells):
+            if cell.side:
+                assert code.place(cell.side * cell.near) == place
+                assert code.place(cell.side * math.nextafter(cell.near, 0.0)) != place or cell.near == 1.0
+
+
+def test_a_deviation_that_noise_has_brought_below_the_threshold_is_in_the_nearest_cell_of_its_side():
+    assert THEORY.charge.cells[THEORY.charge.place(0.4)] == THEORY.charge.cells[THEORY.charge.place(1.5)]
+    assert THEORY.charge.cells[THEORY.charge.place(-0.4)] == THEORY.charge.cells[THEORY.charge.place(-1.5)]
+
+
+def test_what_is_no_outcome_has_no_place():
+    with pytest.raises(InputError, match=r"no cell holds a deviation of 0\.5"):
+        THEORY.gate.place(0.5)  # not even as good as was named
+    for code in CODES.values():
+        with pytest.raises(InputError, match="no cell"):
+            code.place(math.nan)
+
+
+# ---- choices
+
+
+@for_each("candidates", [1, 2, 3, 33, 100, 1000])
+def test_the_weights_of_all_winners_sum_to_at_most_one(candidates):
+    nats = [choice_nats(rank, candidates) for rank in range(1, candidates + 1)]
+    total = math.fsum(math.exp(-each) for each in nats)
+    assert total == pytest.approx(1.0 - 0.5 / (candidates + 1), rel=1e-12)
+    assert nats == sorted(nats)
+    assert nats[-1] == worst_choice_nats(candidates)
+
+
+def test_a_choice_costs_what_was_planned_for():
+    assert worst_choice_nats(100) + THEORY.reveal.worst <= 9.0
+    within_one_cell = max(
+        THEORY.reveal.nats[THEORY.reveal.place(deviation)] for deviation in (-1.4, 0.0, 1.4)
+    )
+    assert choice_nats(1, 33) + within_one_cell <= 3.0
+
+
+@for_each(("rank", "candidates"), [(0, 5), (6, 5), (-1, 5), (1, 0)])
+def test_a_rank_beyond_the_candidates_is_refused(rank, candidates):
+    with pytest.raises(InputError, match=r"a rank lies in \[1, candidates\]"):
+        choice_nats(rank, candidates)
+
+
+# ---- steps
+
+
+@for_each("places", [1, 2, 3, 30, 400, 10_000])
+def test_the_weights_of_all_steps_and_of_a_failure_sum_to_at_most_one(places):
+    code = StepCode(places, THEORY.steps_failed)
+    weights = [math.exp(-code.nats(steps)) for steps in range(1, places + 1)]
+    failed = math.exp(-code.failure_nats)
+    assert math.fsum(weights) == pytest.approx((1.0 - failed) * (1.0 - 0.5 / (places + 1)), rel=1e-9)
+    assert math.fsum([*weights, failed]) <= 1.0
+
+
+@for_each("places", [1, 2, 30, 10_000])
+def test_no_step_costs_more_than_the_dearest_and_a_longer_one_never_less(places):
+    code = StepCode(places, THEORY.steps_failed)
+    nats = [code.nats(steps) for steps in range(1, places + 1)]
+    assert nats == sorted(nats)
+    assert max(*nats, code.failure_nats) <= code.worst
+    assert code.worst <= max(code.failure_nats, nats[-1] + math.log(1 + 1 / places) + 1e-12)
+
+
+def test_a_single_step_is_cheap_however_many_there_are():
+    assert all(
+        StepCode(places, THEORY.steps_failed).nats(1) <= 0.73 + math.log(2.0) for places in (1, 30, 10**6)
+    )
+
+
+@for_each("steps", [0, -1, 31])
+def test_a_best_that_is_no_step_better_or_more_than_the_range_is_refused(steps):
+    with pytest.raises(InputError, match="better by 1 to 30 steps"):
+        StepCode(30, THEORY.steps_failed).nats(steps)
+
+
+# ---- factors
+
+
+def test_the_weights_of_factors_sum_to_at_most_one():
+    total = sum(
+        math.exp(-THEORY.counts.nats(place)) for place in range(-THEORY.counts.below, THEORY.counts.above + 1)
+    )
+    assert 0.98 < total <= 1.0
+    assert 4.8 < THEORY.counts.worst < 4.9
+
+
+@given(st.floats(-29.0, 29.0))
+def test_a_factor_is_at_least_what_its_cell_tells_and_near_it(exponent):
+    factor = math.exp(exponent)
+    place = THEORY.counts.place(factor)
+    assert THEORY.counts.least(place) <= factor * (1.0 + 1e-12)
+    if place < THEORY.counts.above:  # the last one is open
+        assert factor / THEORY.counts.least(place) <= max(
+            math.exp(2 * 0.052), math.exp(0.06 + 0.024 * abs(place))
+        )
+
+
+def test_near_guesses_are_the_cheapest():
+    costs = [THEORY.counts.nats(THEORY.counts.place(factor)) for factor in (1.0, 0.9, 0.5, 0.1, 0.001)]
+    assert costs == sorted(costs)
+    assert costs[0] < 1.36
+
+
+def test_factors_beyond_all_cells_are_refused():
+    for place in (-THEORY.counts.below - 1, THEORY.counts.above + 1):
+        with pytest.raises(InputError, match="a cell lies in"):
+            THEORY.counts.nats(place)
+        with pytest.raises(InputError, match="a cell lies in"):
+            THEORY.counts.least(place)
+    with pytest.raises(InputError, match="no cell holds"):
+        THEORY.counts.place(1e-14)
+
+
+def test_a_factor_at_an_edge_is_in_the_farther_cell():
+    """Edges at whole powers of two, whose logarithms floats have exactly."""
+    code = FactorCode(below=1, above=2, first=math.log(2.0), growth=0.0)
+    factors = (0.2501, 0.5, 0.5001, 1.0, 1.999, 2.0, 3.999, 4.0, 1e9)
+    assert [code.place(factor) for factor in factors] == [-1, -1, 0, 0, 0, 1, 1, 2, 2]
+    for beyond in (0.25, 0.1):
+        with pytest.raises(InputError, match="no cell holds"):
+            code.place(beyond)
+
+
+def test_factors_weigh_half_by_the_rank_of_their_distance_and_half_evenly():
+    code, edges = FactorCode(below=2, above=5, first=0.1, growth=0.02), (0.12, 0.28, 0.48, 0.72, 1.0)
+    ranks = {0: 1, -1: 2, 1: 3, -2: 4, 2: 5, 3: 7, 4: 9, 5: 11}
+    for place, rank in ranks.items():
+        weight = 0.5 / (rank * (rank + 1)) + 0.5 / 8
+        assert code.nats(place) == pytest.approx(-math.log(weight), rel=1e-14)
+        exponent = edges[place - 1] if place > 0 else -edges[-place]
+        assert code.least(place) == pytest.approx(math.exp(exponent), rel=1e-14)
+    assert code.worst == code.nats(5)
+    other = FactorCode(below=5, above=2, first=0.1, growth=0.02)
+    assert other.worst == other.nats(-5) == pytest.approx(-math.log(0.5 / 110 + 0.5 / 8), rel=1e-14)

@@ -1,0 +1,135 @@
+"""Tasks, a scripted model and talkative scorers; run as a script it evaluates one of them in a process of its own."""
+
+import logging
+import os
+import sqlite3
+import sys
+import warnings
+from pathlib import Path
+
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.hooks import Hooks, hooks
+from inspect_ai.log import transcript
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, mean, scorer
+from inspect_ai.solver import generate
+from inspect_ai.util import sandbox, store
+
+ROWS = 40
+IDS = [f"q{number}" for number in range(ROWS)]
+SCORES = {name: 0.3 + (number + 1) / 97 for number, name in enumerate(IDS)}
+_DIGITS = 14  # so many are no coincidence
+_BETWEEN = 15  # scores, two copies of the buffer
+
+
+def secrets_of(name):
+    """Everything about a sample that only the scorer knows: no two samples have any of it in common."""
+    return [
+        f"target-of-{name}!",
+        repr(SCORES[name])[:_DIGITS],
+        f"hint-of-{name}!",
+        f"because-of-{name}!",
+        f"graded-{name}!",
+    ]
+
+
+def samples():
+    """Questions with a target, a private hint and the repository they are of."""
+    return MemoryDataset(
+        [
+            Sample(
+                id=name,
+                input=f"say {name}",
+                target=secrets_of(name)[0],
+                metadata={"hint": secrets_of(name)[2], "repository": f"r{number // 2}"},
+            )
+            for number, name in enumerate(IDS)
+        ],
+        name="questions",
+    )
+
+
+def model(answer=lambda text: text):
+    """A model that answers by a rule, and counts its own tokens: Inspect's mock would fetch a table for that."""
+
+    def respond(messages, *_):
+        content = answer(messages[-1].text)
+        output = ModelOutput.from_content("mockllm/model", content)
+        output.usage = ModelUsage(input_tokens=1, output_tokens=len(content), total_tokens=1 + len(content))
+        return output
+
+    return get_model("mockllm/model", custom_outputs=respond)
+
+
+@scorer(metrics=[mean()])
+def talkative(fails=False, runs=False):
+    """Scores by a table, and says what it knows wherever a scorer can."""
+
+    async def score(state, target):
+        name = str(state.sample_id)
+        wanted, number, hint, because, graded = secrets_of(name)
+        assert (target.text, state.target.text, state.metadata["hint"]) == (wanted, wanted, hint)
+        await model(lambda _: graded).generate(f"grade {wanted} {because}")
+        logging.getLogger("inspect_ai.grading").warning("%s scored %s", wanted, number)
+        logging.getLogger("grading").error("%s scored %s", wanted, number)
+        transcript().info({"score": number, "target": wanted})
+        store().set("score", number)
+        state.metadata["score"] = number
+        state.messages.append(state.messages[-1].model_copy(update={"content": because}))
+        if runs:
+            await sandbox().exec(["echo", f"{wanted} {number}"])
+        if fails:
+            raise ValueError(f"{wanted} {number} {because}")
+        return Score(value=SCORES[name], answer=graded, explanation=because, metadata={"hint": hint})
+
+    return score
+
+
+class Copies(Hooks):
+    """Copies the databases of samples that are being evaluated, which Inspect removes at the end."""
+
+    def __init__(self):
+        self.seen = 0
+
+    async def on_sample_event(self, data):
+        """Copy them now and then, when a sample has just been scored or could not be."""
+        if data.event.event not in {"score", "error"}:
+            return
+        self.seen += 1
+        if self.seen % _BETWEEN and data.event.event == "score":
+            return
+        for number, database in enumerate(Path("home").rglob("*.db")):
+            to = Path("buffer") / f"{self.seen}-{number}.db"
+            with sqlite3.connect(database) as source, sqlite3.connect(to) as copy:
+                source.backup(copy)
+
+
+def main():
+    """Evaluate as one of the kinds named below, and leave everything that Inspect writes in the working directory."""
+    from inspect_ai import eval as evaluate
+    from reusable_holdout_evals.inspect import guarded_task, new_guard
+
+    kind = sys.argv[1]
+    warnings.simplefilter("ignore")
+    Path("buffer").mkdir()
+    hooks(name="copies", description="keeps what is removed")(Copies)
+
+    task = Task(
+        samples(), solver=generate(), scorer=talkative(fails=kind == "failing", runs=True), sandbox="local"
+    )
+    if kind != "plain":
+        with new_guard(task, ledger="guard.db", queries=10, tolerance=0.4, vacuous=True, seed=0):
+            pass
+        task = guarded_task(task, ledger="guard.db", prior=0.5, private=["hint"])
+    if kind == "misfit":  # out of the guard's bounds
+        SCORES.update((name, value + 3) for name, value in SCORES.items())
+    (log,) = evaluate(task, model=model(), log_dir="logs", log_realtime=True, epochs=2, log_level="trace")
+    print("status", log.status)
+    if log.results is not None:
+        print("metrics", sorted(log.results.scores[0].metrics))
+
+
+if __name__ == "__main__":
+    os.environ["INSPECT_TRACEBACK_LOCALS"] = "1"
+    main()

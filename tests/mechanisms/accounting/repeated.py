@@ -1,0 +1,63 @@
+"""Exact laws of the best of a random number of runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import mpmath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout.mechanisms.accounting import Repetitions
+
+
+def run_probabilities(law: Repetitions) -> dict[int, mpmath.mpf]:
+    """Chance of each number of runs, from the definition by gamma functions, until hardly anything is left."""
+    chances: dict[int, mpmath.mpf] = {}
+    left, runs = mpmath.mpf(1), 0
+    while left > mpmath.mpf("1e-14"):
+        chance = _chance(law, runs)
+        left -= chance
+        chances[runs] = chance
+        runs += 1
+    return chances
+
+
+def _chance(law: Repetitions, runs: int) -> mpmath.mpf:
+    if law.shape == math.inf:
+        return mpmath.exp(-law.mean) * mpmath.mpf(law.mean) ** runs / mpmath.factorial(runs)
+    stop, shape = mpmath.mpf(law.stop), mpmath.mpf(law.shape)
+    if runs == 0:
+        return mpmath.mpf(0)
+    if stop == 1:
+        return mpmath.mpf(runs == 1)
+    if shape == 0:
+        return (1 - stop) ** runs / (runs * -mpmath.log(stop))
+    ways = mpmath.gammaprod([runs + shape], [shape, runs + 1])
+    return (1 - stop) ** runs * ways / (stop**-shape - 1)
+
+
+def generating(law: Repetitions, z: float) -> mpmath.mpf:
+    """Mean of ``z**runs``, in closed form."""
+    if law.shape == math.inf:
+        return mpmath.exp(law.mean * (mpmath.mpf(z) - 1))
+    stop, shape = mpmath.mpf(law.stop), mpmath.mpf(law.shape)
+    rest = 1 - (1 - stop) * z
+    return mpmath.log(rest) / mpmath.log(stop) if shape == 0 else (rest**-shape - 1) / (stop**-shape - 1)
+
+
+def best_of(law: Repetitions, run: Sequence[float]) -> list[mpmath.mpf]:
+    """Chance that each outcome is the best, given those of one run, worst first."""
+    below, found = mpmath.mpf(0), []
+    for chance in run:
+        found.append(generating(law, below + chance) - generating(law, below))
+        below += mpmath.mpf(chance)
+    return found
+
+
+def border(epsilon: float, *, rare: float) -> tuple[list[float], list[float]]:
+    """Randomized response between a bad and a good half, with a rare outcome at the border, on neighbouring data."""
+    more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    return [(1 - rare) * more, rare * more, less], [(1 - rare) * less, rare * less, more]

@@ -1,0 +1,295 @@
+"""Filters and odometers against every adaptive strategy of a few steps, found by dynamic programming."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import mpmath
+import numpy as np
+import pytest
+from cases import for_each
+from long_tests import ACCOUNTING
+from scipy import optimize, special
+
+from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.accounting import (
+    ApproximateEvent,
+    ConcentratedEvent,
+    GaussianEvent,
+    PrivacyEvent,
+    PrivacyFilter,
+    PrivacyOdometer,
+    PureEvent,
+    TargetChargingEvent,
+    filters,
+    optimal_composition,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHOICES = (0.2, 0.5, 1.1)  # epsilons of randomized response that the adversary chooses among, in whole tenths
+
+
+def admitted(counts: tuple[int, ...], choice: int, *, epsilon: float, delta: float) -> bool:
+    """Whether a filter that admitted so many of each choice admits one more."""
+    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
+    for place, count in enumerate(counts):
+        for _ in range(count):
+            budget.admit(PureEvent(CHOICES[place]))
+    return budget.affords(PureEvent(CHOICES[choice]))
+
+
+def worst_delta(*, epsilon: float, delta: float, steps: int, ignore: float = 1.0) -> float:
+    """Largest delta of any adaptive strategy that the filter lets through; `ignore` scales the filter's epsilon."""
+    allowed = cache(lambda counts, choice: admitted(counts, choice, epsilon=ignore * epsilon, delta=delta))
+
+    @cache
+    def value(counts: tuple[int, ...], tenths: int, left: int) -> float:
+        """Largest mean, given the data, of max(0, 1 - exp(epsilon - loss)) from here on."""
+        best = max(0.0, -math.expm1(epsilon - tenths / 10))
+        if left == 0:
+            return best
+        for choice, each in enumerate(CHOICES):
+            after = tuple(count + (place == choice) for place, count in enumerate(counts))
+            if allowed(counts, choice):
+                likely = 1 / (1 + math.exp(-each))
+                move = round(10 * each)
+                up, down = value(after, tenths + move, left - 1), value(after, tenths - move, left - 1)
+                best = max(best, likely * up + (1 - likely) * down)
+        return best
+
+    return value((0,) * len(CHOICES), 0, steps)
+
+
+@for_each(("epsilon", "delta"), [(1.5, 0.05), (3.0, 0.01), (0.7, 0.2)])
+def test_no_adaptive_strategy_gets_past_a_filter(epsilon: float, delta: float) -> None:
+    assert 0 < worst_delta(epsilon=epsilon, delta=delta, steps=9) <= delta
+    assert (
+        worst_delta(epsilon=epsilon, delta=delta, steps=9, ignore=3.0) > delta
+    )  # the same adversary, a wrong filter
+
+
+@pytest.mark.long(*ACCOUNTING)
+@for_each("delta", [0.3, 0.05])
+def test_no_adaptive_strategy_gets_past_an_odometer(delta: float) -> None:
+    @cache
+    def reading(counts: tuple[int, ...]) -> float:
+        odometer = PrivacyOdometer(delta=delta)
+        for place, count in enumerate(counts):
+            for _ in range(count):
+                odometer.add(PureEvent(CHOICES[place]))
+        return odometer.epsilon
+
+    @cache
+    def chance(counts: tuple[int, ...], tenths: int, left: int, scale: float) -> float:
+        """Largest chance, given the data, that the loss is ever above the reading."""
+        if tenths / 10 > scale * reading(counts) + 1e-9:
+            return 1.0
+        if left == 0:
+            return 0.0
+        best = 0.0
+        for choice, each in enumerate(CHOICES):
+            after = tuple(count + (place == choice) for place, count in enumerate(counts))
+            likely, move = 1 / (1 + math.exp(-each)), round(10 * each)
+            up, down = (
+                chance(after, tenths + move, left - 1, scale),
+                chance(after, tenths - move, left - 1, scale),
+            )
+            best = max(best, likely * up + (1 - likely) * down)
+        return best
+
+    start = (0,) * len(CHOICES)
+    assert chance(start, 0, 10, 1.0) <= delta
+    assert chance(start, 0, 10, 0.5) > delta  # half the reading would be wrong
+
+
+@for_each("each", [0.01, 0.1])
+def test_a_filter_affords_nearly_as_much_as_composition_without_adaptivity(each: float) -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
+    while budget.affords(PureEvent(each)):
+        budget.admit(PureEvent(each))
+    spent = optimal_composition(epsilon=each, count=budget.events, delta=1e-6)
+    assert 0.85 <= spent <= 1.0
+
+
+def test_an_event_that_cannot_be_paid_costs_nothing() -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
+    budget.admit(PureEvent(0.9))
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        budget.admit(PureEvent(0.5))
+    assert budget.events == 1
+    budget.admit(PureEvent(0.1))  # 0.9 and 0.1 are 1
+    assert not budget.affords(PureEvent(0.05))
+    assert budget.affords(PureEvent(0.0))
+
+
+def test_deltas_of_events_are_paid_from_what_is_set_aside() -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6, failures=2e-7)
+    budget.admit(ApproximateEvent(0.1, 1e-7))
+    assert budget.affords(ApproximateEvent(0.1, 0.9e-7))
+    assert not budget.affords(ApproximateEvent(0.1, 1.1e-7))
+    odometer = PrivacyOdometer(delta=1e-6, failures=1e-7)
+    odometer.add(ApproximateEvent(0.1, 0.9e-7))
+    with pytest.raises(BudgetError, match="nothing was noted"):
+        odometer.add(ApproximateEvent(0.1, 0.9e-7))
+    assert odometer.events == 1
+
+
+def test_an_event_that_no_divergence_bounds_is_not_affordable() -> None:
+    assert not PrivacyFilter(epsilon=9.0, delta=1e-6).affords(TargetChargingEvent(0.1, 1, 0.4))
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(TargetChargingEvent(0.1, 1, 0.4))
+    assert odometer.epsilon == math.inf
+
+
+def test_a_reading_never_falls_and_starts_as_a_sum() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    readings = [odometer.epsilon]
+    for event in [PureEvent(0.05)] * 4 + [GaussianEvent(20.0)] * 4 + [ConcentratedEvent(0.001)] * 4:
+        odometer.add(event)
+        readings.append(odometer.epsilon)
+    assert readings[:5] == pytest.approx([0.0, 0.05, 0.1, 0.15, 0.2])
+    assert readings == sorted(readings)
+    assert "epsilon=" in repr(odometer)
+
+
+def log_loss_factor(order: float) -> float:
+    """Log of ``c_a``, the least for which ``max(0, 1 - exp(-x)) <= c_a exp((a-1) x)``: the ratio's largest value."""
+    found = optimize.minimize_scalar(
+        lambda x: -math.log(-math.expm1(-x)) + (order - 1) * x,
+        bounds=(1e-9, 60.0),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(-found.fun)
+
+
+GRID = [1 + 0.05 * 40_000 ** (place / 39) for place in range(40)]  # from 1.05 to 2001
+
+
+@for_each("rho", [1e-5, 0.01, 1.0, 1e3, 1e5])
+def test_a_reading_is_the_loss_at_which_the_mixture_would_exceed_its_bound(rho: float) -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(ConcentratedEvent(rho))
+    mixture = [(order - 1) * (odometer.epsilon - order * rho) for order in GRID]
+    assert special.logsumexp(mixture) - math.log(40) == pytest.approx(-math.log(1e-6), rel=1e-6)
+
+
+@for_each(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (4.0, 0.01), (30.0, 1e-9)])
+def test_a_filter_affords_what_its_mixture_does(epsilon: float, delta: float) -> None:
+    """Nine tenths on the order at which the largest concentrated event is affordable, the rest on a grid."""
+
+    def affordable(order: float) -> float:
+        return (epsilon - (log_loss_factor(order) - math.log(0.9 * delta)) / (order - 1)) / order
+
+    found = optimize.minimize_scalar(
+        lambda log: -affordable(1 + math.exp(log)), bounds=(-3.0, 12.0), method="bounded"
+    )
+    main = 1 + math.exp(found.x)
+    assert filters._main_order(epsilon, delta) == pytest.approx(main, rel=3e-3)
+    orders, weights = [*GRID, main], [0.1 / 40] * 40 + [0.9]
+    costs = [math.log(weight) - log_loss_factor(order) for order, weight in zip(orders, weights, strict=True)]
+
+    def excess(rho: float) -> float:
+        terms = [
+            cost + (order - 1) * (epsilon - order * rho) for cost, order in zip(costs, orders, strict=True)
+        ]
+        return float(special.logsumexp(terms)) + math.log(delta)
+
+    most = optimize.brentq(excess, 0.0, epsilon, xtol=1e-12)
+    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
+    assert budget.affords(ConcentratedEvent(most * (1 - 1e-4)))
+    assert not budget.affords(ConcentratedEvent(most * (1 + 1e-4)))
+
+
+@for_each(
+    ("epsilon", "delta"), [(1e-12, 1e-12), (1e9, 1e-9), (1.0, 1e-6), (0.3, 0.01)]
+)  # the last, the first and others
+def test_a_main_order_is_the_best_of_four_thousand(epsilon: float, delta: float) -> None:
+    orders = [1 + 1e-3 * 1e9 ** (place / 3999) for place in range(4000)]
+
+    def affordable(order: float) -> float:
+        shape = (order - 1) * math.log1p(-1 / order) - math.log(order)
+        return (epsilon - (shape - math.log(0.9 * delta)) / (order - 1)) / order
+
+    best = max(orders, key=affordable)
+    assert filters._main_order(epsilon, delta) == pytest.approx(best, rel=1e-12)
+    assert (best in (orders[0], orders[-1])) == (epsilon in (1e-12, 1e9))
+
+
+class Bounded(PrivacyEvent):
+    """Known by its divergences alone, and by those of small orders only."""
+
+    def __init__(self, divergence: float, largest_order: float = math.inf) -> None:
+        self.divergence, self.largest_order = divergence, largest_order
+
+    def renyi(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(orders <= self.largest_order, self.divergence, math.inf)
+
+
+def test_a_sum_that_just_attains_the_bound_is_affordable() -> None:
+    """One order, at which the exponent is 0 and the weight's log is what is needed."""
+    budget = PrivacyFilter(epsilon=1.0, delta=0.1)
+    budget._log_weights = np.array([-math.log(budget._slack)])
+    spent = filters._Spent(np.array([2.0])).with_event(Bounded(1.0))
+    spent.renyi = np.array([1.0])
+    assert budget._holds(spent)
+    spent.renyi = np.array([1 + 1e-9])
+    assert not budget._holds(spent)
+
+
+@for_each("divergence", [0.0, 0.003, 1.7])
+@for_each("delta", [1e-6, 0.3])
+def test_a_reading_is_rounded_up_but_hardly(divergence: float, delta: float) -> None:
+    odometer = PrivacyOdometer(delta=delta)
+    odometer.add(Bounded(divergence))
+    with mpmath.workdps(30):
+        least = mpmath.log(40 / mpmath.mpf(delta))
+        mixture = lambda x: mpmath.log(sum(mpmath.exp((a - 1) * (x - divergence)) for a in GRID))  # noqa: E731
+        exact = mpmath.findroot(lambda x: mixture(x) - least, (divergence, divergence + 1), solver="anderson")
+        assert exact < odometer.epsilon < exact * (1 + 1e-11) + 1e-14
+
+
+def test_a_reading_is_the_first_float_at_which_the_bound_is_attained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "_ORDERS", np.array([2.0, 2.0]))
+    for delta in (0.5, 0.1, 0.01, 1e-3, 1e-5):
+        odometer = PrivacyOdometer(delta=delta)
+        odometer.add(Bounded(0.0))
+        least = -math.log(odometer._slack) + math.log(2)
+        first = least - math.log(2) - 1e-14
+        while first + math.log(2) < least:
+            first = math.nextafter(first, math.inf)
+        assert odometer.epsilon == first * (1 + 1e-12)
+
+
+def test_a_reading_needs_no_order_but_one() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(Bounded(0.1, largest_order=1.06))
+    assert odometer.epsilon == pytest.approx(0.1 + math.log(40e6) / 0.05, rel=1e-9)
+
+
+def test_sums_beyond_all_floats_are_infinite() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(PureEvent(1e308))
+    assert odometer.epsilon == 1e308
+    odometer.add(PureEvent(1e308))
+    assert odometer.epsilon == math.inf
+    assert not PrivacyFilter(epsilon=1e3, delta=1e-6).affords(PureEvent(1e308))
+    assert PrivacyFilter(epsilon=1.5e308, delta=1e-6).affords(PureEvent(1e308))
+    once = PrivacyOdometer(delta=1e-6)
+    once.add(ConcentratedEvent(1e306))
+    assert once.epsilon == pytest.approx(1.05e306, rel=1e-9)
+
+
+@for_each(
+    "wish", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"delta": 0.0}, {"delta": 1.0}, {"failures": 1e-6}]
+)
+def test_a_parameter_out_of_range_is_refused(wish: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        PrivacyFilter(**({"epsilon": 1.0, "delta": 1e-6} | wish))
+    if "epsilon" not in wish:
+        with pytest.raises(InputError):
+            PrivacyOdometer(**({"delta": 1e-6} | wish))

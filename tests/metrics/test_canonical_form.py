@@ -1,0 +1,259 @@
+"""The same predictions are the same question, whatever they are kept in."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from cases import for_each
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import mae, resolve_metric
+
+ROWS = 6
+CODES = np.array([0, 1, 1, 0, 0, 1])
+TEXT = np.array(["no", "yes"])[CODES]
+Y = np.array([0, 1, 0, 1, 0, 1])
+
+NUMBERS = {
+    "list": CODES.tolist(),
+    "tuple": tuple(CODES.tolist()),
+    "list of NumPy numbers": list(CODES),
+    **{dtype: CODES.astype(dtype) for dtype in ("i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "g")},
+    **{dtype: CODES.astype(dtype) for dtype in (">i8", ">f4", "?")},
+    "objects": CODES.astype(object),
+    "booleans in a list": [bool(code) for code in CODES],
+    "booleans as objects": CODES.astype(bool).astype(object),
+    "floats as objects": CODES.astype(float).astype(object),
+    "column": CODES[:, None],
+    "every second of a longer array": np.repeat(CODES, 2)[::2],
+    "Fortran order": np.asfortranarray(np.stack([CODES, CODES]))[0],
+    "read-only": np.frombuffer(CODES.tobytes(), CODES.dtype),
+    "masked array without masks": np.ma.masked_array(CODES, np.zeros(ROWS)),
+    "pandas Series": pd.Series(CODES, index=range(100, 106)),
+    "pandas nullable": pd.Series(CODES, dtype="Int64"),
+    "pandas nullable booleans": pd.Series(CODES, dtype="boolean"),
+    "pandas DataFrame": pd.DataFrame({"prediction": CODES}),
+    "pandas Index": pd.Index(CODES),
+    "pandas categories": pd.Series(CODES).astype("category"),
+    "pandas Categorical": pd.Categorical(CODES),
+    "polars Series": pl.Series(CODES),
+    "polars booleans": pl.Series(CODES.astype(bool)),
+    "polars DataFrame": pl.DataFrame({"prediction": CODES}),
+    "sparse matrix": scipy.sparse.csr_matrix(CODES[:, None]),
+    "sparse array": scipy.sparse.coo_array(CODES[:, None]),
+    "negative zeros": np.where(CODES == 0, -0.0, 1.0),
+}  # fmt: skip
+
+TEXTS = {
+    "list": TEXT.tolist(),
+    "array": TEXT,
+    "wider array": TEXT.astype("U40"),
+    "big-endian array": TEXT.astype(">U3"),
+    "variable width": TEXT.astype(np.dtypes.StringDType()),
+    "objects": TEXT.astype(object),
+    "pandas Series": pd.Series(TEXT),
+    "pandas objects": pd.Series(TEXT, dtype=object),
+    "pandas strings": pd.Series(TEXT, dtype="string"),
+    "pandas categories": pd.Series(TEXT).astype(pd.CategoricalDtype(["yes", "maybe", "no"], ordered=True)),
+    "pandas DataFrame": pd.DataFrame({"prediction": TEXT}),
+    "polars Series": pl.Series(TEXT),
+    "polars categories": pl.Series(TEXT.tolist(), dtype=pl.Categorical),
+    "column": TEXT[:, None],
+}
+
+PROBABILITIES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 0.125])
+REALS = {
+    "list": PROBABILITIES.tolist(),
+    "float32": PROBABILITIES.astype("f4"),
+    "big-endian": PROBABILITIES.astype(">f8"),
+    "long double": PROBABILITIES.astype("g"),
+    "objects": PROBABILITIES.astype(object),
+    "column": PROBABILITIES[:, None],
+    "strided": np.repeat(PROBABILITIES, 3)[::3],
+    "pandas Series": pd.Series(PROBABILITIES),
+    "pandas nullable": pd.Series(PROBABILITIES, dtype="Float64"),
+    "pandas DataFrame": pd.DataFrame({"p": PROBABILITIES}),
+    "polars Series": pl.Series(PROBABILITIES),
+    "polars DataFrame": pl.DataFrame({"p": PROBABILITIES}),
+    "sparse": scipy.sparse.csr_matrix(PROBABILITIES[:, None]),
+    "negative zero": np.where(PROBABILITIES == 0, -0.0, PROBABILITIES),
+}
+PAIRS = np.stack([1 - PROBABILITIES, PROBABILITIES], axis=1)
+MATRICES = {
+    "array": PAIRS,
+    "list of lists": PAIRS.tolist(),
+    "Fortran order": np.asfortranarray(PAIRS),
+    "pandas DataFrame": pd.DataFrame(PAIRS, columns=["no", "yes"]),
+    "polars DataFrame": pl.DataFrame(PAIRS),
+    "sparse": scipy.sparse.csr_matrix(PAIRS),
+    "float32": PAIRS.astype("f4"),
+}
+
+
+def identity(prepared):
+    return prepared.tobytes(), prepared.dtype.str, prepared.shape, prepared.flags.c_contiguous
+
+
+def batched(bound, given):
+    """The same question as the second of a batch."""
+    return bound.prepare_many([given, given])[1]
+
+
+@for_each("kept", NUMBERS)
+@for_each("labels", [Y, Y.astype(bool), Y.astype(float)], ids=["whole", "boolean", "float"])
+def test_numbers_and_booleans_that_mean_the_same_label_are_one_question(kept, labels):
+    bound = resolve_metric("accuracy").bind(labels)
+    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
+    assert identity(bound.prepare(NUMBERS[kept])) == expected
+    assert identity(batched(bound, NUMBERS[kept])) == expected
+
+
+@for_each("kept", TEXTS)
+def test_texts_that_mean_the_same_label_are_one_question(kept):
+    bound = resolve_metric("accuracy").bind(np.array(["no", "yes"])[Y])
+    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
+    assert identity(bound.prepare(TEXTS[kept])) == expected
+    assert identity(batched(bound, TEXTS[kept])) == expected
+
+
+@for_each("kept", NUMBERS)
+def test_private_labels_may_be_kept_in_anything_too(kept):
+    bound = resolve_metric("accuracy").bind(NUMBERS[kept])
+    assert bound.score(bound.prepare(CODES)[None]).tolist() == [1 << 32]
+    assert bound.classes.tolist() == [0, 1]
+
+
+@for_each("kept", TEXTS)
+def test_private_texts_may_be_kept_in_anything_too(kept):
+    bound = resolve_metric("accuracy").bind(TEXTS[kept])
+    assert bound.score(bound.prepare(TEXT)[None]).tolist() == [1 << 32]
+    assert bound.classes.tolist() == ["no", "yes"]
+
+
+@for_each("kept", REALS)
+@for_each("metric", [resolve_metric("brier"), resolve_metric("roc_auc")], ids=["brier", "area"])
+def test_real_numbers_are_one_question_in_any_container(kept, metric):
+    bound = metric.bind(Y)
+    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
+    assert identity(bound.prepare(REALS[kept])) == expected
+    assert identity(batched(bound, REALS[kept])) == expected
+
+
+@for_each("kept", REALS)
+def test_private_targets_may_be_kept_in_anything_too(kept):
+    assert mae(lower=0, upper=1).measure(REALS[kept], PROBABILITIES) == 0
+
+
+@for_each("kept", MATRICES)
+def test_a_matrix_of_two_classes_is_the_question_of_its_last_column(kept):
+    bound = resolve_metric("log_loss").bind(Y)
+    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
+    assert identity(bound.prepare(MATRICES[kept])) == expected
+    assert identity(batched(bound, MATRICES[kept])) == expected
+
+
+@for_each("kept", ["array", "list", "pandas", "polars", "sparse", "arrays", "frames"])
+def test_a_batch_is_its_queries_in_any_container(kept):
+    bound = resolve_metric("accuracy").bind(Y)
+    batch = np.stack([CODES, 1 - CODES, Y])
+    ways = {
+        "array": batch,
+        "list": batch.tolist(),
+        "pandas": pd.DataFrame(batch),
+        "polars": pl.DataFrame(batch),
+        "sparse": scipy.sparse.csr_matrix(batch),
+        "arrays": tuple(batch),
+        "frames": [pd.DataFrame({"a": batch[0]}), pl.Series(batch[1]), batch[2].astype(bool)],
+    }
+    assert identity(bound.prepare_many(ways[kept])) == identity(batch.astype("u1"))
+
+
+def test_a_batch_of_matrices_is_three_dimensional():
+    bound = resolve_metric("log_loss").bind([0, 1, 2, 0])
+    batch = np.random.default_rng(0).dirichlet(np.ones(3), (5, 4))
+    assert identity(bound.prepare_many(batch)) == identity(batch)
+    assert identity(bound.prepare_many(list(batch))) == identity(batch)
+    with pytest.raises(InputError, match=r"predictions\[0\]: .*\(4, 3\)"):
+        bound.prepare_many(batch[0])
+
+
+WHOLE = st.one_of(
+    st.integers(-3, 3), st.integers(-200, 200), st.integers(-(2**40), 2**40), st.integers(-(2**63), 2**63 - 1)
+)
+
+
+@given(classes=st.sets(WHOLE, min_size=2, max_size=12), data=st.data())
+def test_any_whole_numbers_are_coded_by_their_place(classes, data):
+    classes = sorted(classes)
+    labels = data.draw(st.lists(st.sampled_from(classes), min_size=1, max_size=20))
+    bound = resolve_metric("accuracy").bind(np.array(labels), classes=classes)
+    expected = [classes.index(label) for label in labels]
+    fitting = [
+        t
+        for t in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+        if all(np.can_cast(np.min_scalar_type(x), t) for x in labels)
+    ]
+    for dtype in fitting:
+        assert bound.prepare(np.array(labels, dtype)).tolist() == expected
+
+
+@given(classes=st.sets(WHOLE, min_size=2, max_size=12), stranger=WHOLE)
+def test_a_number_that_is_no_class_is_never_coded(classes, stranger):
+    bound = resolve_metric("accuracy").bind(np.array(sorted(classes)))
+    predictions = np.array([stranger, *sorted(classes)[1:]])
+    if stranger in classes:
+        bound.prepare(predictions)
+    else:
+        with pytest.raises(InputError, match=f"got {stranger};"):
+            bound.prepare(predictions)
+
+
+@for_each(("classes", "dtype"), [(2, "u1"), (255, "u1"), (256, "u2"), (65_536, "u4")])
+def test_codes_are_as_narrow_as_the_classes_allow(classes, dtype):
+    for labels in (np.arange(classes), np.arange(classes) * 3 - 50, np.arange(classes).astype(str)):
+        bound = resolve_metric("accuracy").bind(labels)
+        prepared = bound.prepare(labels)
+        assert prepared.dtype == dtype
+        assert np.array_equal(bound.classes[prepared], labels)
+
+
+@for_each("stray", [1e-7, -1e-7, 9e-7])
+def test_probabilities_may_stray_a_little_and_are_brought_back(stray):
+    bound = resolve_metric("brier").bind(Y)
+    assert bound.prepare([1 + abs(stray), -abs(stray), 0.5, 0, 1, 1]).tolist() == [1, 0, 0.5, 0, 1, 1]
+    three = resolve_metric("brier").bind([0, 1, 2])
+    prepared = three.prepare([[1 + stray, 0, -stray], [0.5, 0.5, stray], [0.2, 0.3, 0.5 + stray]])
+    assert prepared.min() >= 0
+    assert prepared.max() <= 1
+
+
+def test_arrays_are_prepared_and_scored_without_pandas():
+    code = (
+        "import sys, numpy as np\n"
+        "from reusable_holdout.metrics import resolve_metric\n"
+        "for name in ('accuracy', 'brier', 'roc_auc', 'balanced_accuracy'):\n"
+        "    bound = resolve_metric(name).bind(np.array([0, 1, 1]))\n"
+        "    bound.score(bound.prepare_many(np.array([[0, 1, 1], [1, 0, 0]])))\n"
+        "    bound.score(bound.prepare(np.array([0., 1., 1.]))[None])\n"
+        "bound = resolve_metric('accuracy').bind(np.array(['a', 'b']))\n"
+        "bound.prepare(np.array(['b', 'b']))\n"
+        "print([name for name in ('pandas', 'polars', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@for_each(("label", "wrapped"), [(2**64 - 1, -1), (2**63, -(2**63))])
+@for_each("dtype", ["u8", "f8"])
+def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dtype):
+    bound = resolve_metric("accuracy").bind(np.array([wrapped, 1]))
+    with pytest.raises(InputError, match="must be among the classes"):
+        bound.prepare(np.array([label, 1], dtype))

@@ -1,0 +1,146 @@
+"""Scores that do not fit their rows are refused in words that name the rows, and quote no score."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from cases import for_each
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import resolve_metric
+
+IDS = ["q1", "q2", "q3", "q4", "q5"]
+SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])
+SHUFFLED = [3, 0, 4, 2, 1]
+NAMED = {"id": [IDS[k] for k in SHUFFLED], "score": SCORES[SHUFFLED]}
+FRAME = pd.DataFrame(NAMED)
+REPEATED = FRAME.assign(again=FRAME["score"] / 2)
+
+
+def bound(metric="score"):
+    return resolve_metric(metric).bind(IDS)
+
+
+REFUSED = {
+    "too few rows": (SCORES[:4], r"must have shape \(5,\) or \(5, repeats\); got \(4,\); score every row"),
+    "repeats first": (np.ones((2, 5)), r"got \(2, 5\); transpose it if its first axis are repeats"),
+    "a batch": (np.ones((2, 5, 3)), r"got \(2, 5, 3\); .* evaluate_many"),
+    "no repeats": (np.ones((5, 0)), r"got \(5, 0\)"),
+    "a number": (0.5, r"got \(\)"),
+    "nothing": (None, "got None"),
+    "text": (["good"] * 5, "must be real numbers; got text"),
+    "complex numbers": (SCORES * 1j, "complex"),
+    "None among them": ([None, *SCORES[1:]], "must not be missing"),
+    "NaN": (np.where(SCORES == 1, np.nan, SCORES), "got NaN or infinity for q3; score every row"),
+    "a null of polars": (pl.Series([0.5, None, 1, 0, 0]), "got NaN or infinity for q2;"),
+    "a long double": (np.array(["1e4000"] * 5, "g"), "got NaN or infinity for q1, q2, q3, q4, q5;"),
+    "too large": (SCORES * 2, r"must lie in \[0, 1\]; got others for q3, q5; make the guard with score\("),
+    "too small": (SCORES - 0.05, "got others for q4;"),
+    "a missing id": (FRAME[:4], "got column 'id' in which 1 ids are missing: q2; nothing was asked"),
+    "an unknown id": (FRAME.replace({"id": {"q2": "x"}}), "missing: q2; 1 ids are not among the guard's: x;"),
+    "an id twice": (pd.concat([FRAME, FRAME[:2]]), "2 ids come more than once: q4, q1;"),
+    "an id in place of another": (
+        FRAME.replace({"id": {"q2": "q3"}}),
+        "missing: q2; 1 ids come more than once: q3;",
+    ),
+    "an id that is none": (FRAME.replace({"id": {"q2": None}}), "1 ids are missing: q2; 1 ids are not"),
+    "an index with a missing id": (
+        FRAME[:4].set_index("id"),
+        "got its index in which 1 ids are missing: q2;",
+    ),
+    "a series with unknown ids": (
+        pd.Series(SCORES, list("abcde")),
+        "such as 'q1', .* none of them in its index;",
+    ),
+    "no ids beside several columns": (
+        REPEATED.drop(columns="id"),
+        "none of them in column 'score', column 'again'",
+    ),
+    "two columns of ids": (
+        FRAME.assign(name=FRAME["id"]),
+        "in column 'id', column 'name'; leave all but one",
+    ),
+    "two levels of names": (
+        FRAME.set_index(["id", "score"], drop=False)["score"],
+        "none of them in its index",
+    ),
+    "lists for names": (
+        pd.DataFrame({"id": [[1]] * 5, "s": SCORES}),
+        "none of them in column 'id', column 's'",
+    ),
+    "a column of text": (FRAME.assign(model="m"), "column 'model' of scores must be real numbers; got text"),
+    "a frame of nothing": (FRAME.set_index("id")[[]], "must have a column beside the ids"),
+    "a polars frame without ids": (pl.DataFrame({"a": SCORES, "b": SCORES}), "none of them"),
+    "a dictionary": (dict(zip(IDS, SCORES, strict=True)), "got dict"),
+}
+
+
+@for_each("name", REFUSED)
+def test_scores_that_do_not_fit_are_refused_and_the_rows_named(name):
+    given, words = REFUSED[name]
+    with pytest.raises(InputError, match=words):
+        bound().prepare(given)
+    with pytest.raises(InputError, match=rf"predictions\[1\]: .*{words}"):
+        bound().prepare_many([SCORES, given])
+
+
+def test_scores_that_are_computed_later_are_refused():
+    dask = pytest.importorskip("dask.array")
+    with pytest.raises(InputError, match=r"must be in memory; got Array; pass what its compute\(\) gives"):
+        bound().prepare(dask.from_array(SCORES))
+    with pytest.raises(InputError, match="must be in memory"):
+        bound().prepare_many(dask.from_array(SCORES[None]))
+
+
+@for_each(
+    "given",
+    [
+        np.ones(5),
+        np.ones((5, 2)),
+        np.ones((2, 4)),
+        np.ones((5, 2, 3)),
+        np.ones((2, 3, 5, 4)),
+        FRAME,
+        pl.DataFrame(NAMED),
+    ],
+    ids=lambda given: str(given.shape),
+)
+def test_a_batch_of_another_shape_is_refused_with_the_shape_that_is_expected(given):
+    with pytest.raises(InputError, match=r"must have shape \(models, 5\) or \(models, 5, repeats\); got"):
+        bound().prepare_many(given)
+
+
+def test_an_empty_batch_is_refused():
+    for given in ([], np.ones((0, 5))):
+        with pytest.raises(InputError, match="at least one query"):
+            bound().prepare_many(given)
+
+
+def test_fewer_repeats_than_k_are_refused():
+    for metric in ("pass@3", "pass^3"):
+        for given in (np.ones((5, 2)), np.ones(5), FRAME.assign(score=1)):
+            with pytest.raises(
+                InputError, match=r"at least 3 repeats of every row; got [12]; pass scores of shape"
+            ):
+                bound(metric).prepare(given)
+        assert bound(metric).prepare(np.ones((5, 3))).tolist() == [1] * 5
+
+
+def test_repeats_that_neither_pass_nor_fail_are_refused():
+    for metric in ("pass@2", "pass^2"):
+        with pytest.raises(InputError, match="each repeat must score 0 or 1; got other numbers for q2, q5;"):
+            bound(metric).prepare(np.stack([SCORES, SCORES], axis=1)[[3, 1, 2, 3, 4]])
+
+
+def test_no_message_quotes_a_score():
+    secret = 0.2718281828
+    for given in ([secret, 2, 0, 0, 0], [secret, np.nan, 0, 0, 0], pd.Series([secret] * 5, list("abcde"))):
+        for metric in ("score", "pass@1"):
+            with pytest.raises(InputError) as caught:
+                bound(metric).prepare(given)
+            assert "2718" not in str(caught.value)
+
+
+def test_no_model_predicts_what_a_judge_gives():
+    with pytest.raises(InputError, match="models must predict; got metric 'score', of judged scores"):
+        _ = bound().form

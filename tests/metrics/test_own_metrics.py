@@ -1,0 +1,258 @@
+"""Metrics of the user's own: a mean of losses, or a statistic with declared differences."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import for_each
+
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.metrics import GRID, Metric, resolve_metric
+
+SECRET = 48.151623
+Y = np.array([1.0, 2.0, SECRET, 4.0])
+
+
+def own(**changes):
+    return Metric(**{"name": "own", "lower": 0, "upper": 1, "greater_is_better": True} | changes)
+
+
+def score(bound, predictions):
+    return bound.score(bound.prepare(predictions)[None])[0] / GRID
+
+
+def test_a_loss_gives_the_mean_of_its_rows():
+    metric = own(loss=lambda y, p: np.minimum(np.abs(y - p) / 4, 1))
+    bound = metric.bind(Y)
+    assert metric.measure(Y, Y - 1) == 0.25
+    assert score(bound, Y - 1) == 0.25
+    assert (bound.sensitivity, bound.sum_of_squares) == (Fraction(1, 4), 1 / 4)
+
+
+def test_bounds_normalise_the_loss():
+    metric = own(lower=-2, upper=6, loss=lambda y, p: np.clip(p - y, -2, 6))
+    assert metric.measure(Y, Y + 2) == 2
+    assert score(metric.bind(Y), Y + 2) == 0.5
+
+
+def test_a_loss_of_labels_sees_the_labels_themselves():
+    seen = []
+    metric = own(response="labels", family="binomial", loss=lambda y, p: seen.append((y, p)) or y == p)
+    y = np.array(["no", "yes", "yes"])
+    assert score(metric.bind(y), ["no", "no", "yes"]) == pytest.approx(2 / 3)
+    assert [list(each) for each in seen[-1]] == [["no", "yes", "yes"], ["no", "no", "yes"]]
+    assert metric.family == "binomial"
+
+
+def test_a_loss_of_probabilities_sees_a_matrix_or_the_last_column():
+    shapes = []
+    metric = own(response="probabilities", loss=lambda y, p: shapes.append(p.shape) or np.zeros(len(y)))
+    bound = metric.bind([0, 1, 1])
+    bound.score(bound.prepare_many([[0.5] * 3]))
+    bound = metric.bind([0, 1, 2])
+    bound.score(bound.prepare(np.full((3, 3), 1 / 3))[None])
+    assert shapes == [(3,), (3,), (3, 3), (3, 3)]
+
+
+def test_a_loss_of_scores_is_bound_to_classes():
+    metric = own(response="scores", loss=lambda y, p: (p > 0) == (y == "b"))
+    assert metric.measure(["a", "b", "b"], [-1, 2, -3]) == pytest.approx(2 / 3)
+
+
+def test_what_a_loss_is_shown_cannot_be_written_to():
+    def loss(y, p):
+        assert not y.flags.writeable
+        assert not p.flags.writeable
+        return np.zeros(len(y))
+
+    for response, y in [("values", Y), ("labels", [0, 1, 1, 0]), ("scores", [0, 1, 1, 0])]:
+        bound = own(response=response, loss=loss).bind(y)
+        prepared = bound.prepare([0, 1, 1, 0])
+        bound.score(prepared[None])
+        assert prepared.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("greater_is_better", "given", "kept"),
+    [(True, np.nan, 0), (False, np.nan, 1), (True, 1e300, 1), (True, -np.inf, 0), (False, np.inf, 1)],
+)
+def test_a_loss_out_of_bounds_is_moved_to_them_and_one_that_is_no_number_is_the_worst(
+    greater_is_better, given, kept
+):
+    metric = own(greater_is_better=greater_is_better, loss=lambda y, p: np.where(p == y, 0.5, given))
+    assert score(metric.bind(Y), np.add(Y, [0, 0, 0, 1])) == (0.5 * 3 + kept) / 4
+    assert metric.measure(Y, np.add(Y, [0, 0, 0, 1])) == (0.5 * 3 + kept) / 4
+
+
+def test_a_binomial_loss_that_lies_between_goes_to_the_nearer_bound():
+    metric = own(family="binomial", loss=lambda y, p: np.clip(p - y, 0, 1))
+    assert score(metric.bind(Y), np.add(Y, [0.25, 0.5, 0.75, 1])) == 0.75
+
+
+def test_a_loss_may_give_booleans_a_list_or_a_series():
+    for convert in (list, pd.Series, lambda losses: losses.astype(object), lambda losses: losses):
+        metric = own(family="binomial", loss=lambda y, p, convert=convert: convert(np.asarray(y == p)))
+        assert metric.measure(Y, [1, 2, 3, 4]) == 0.75
+
+
+def mean_over_range(y, p):
+    return float(np.clip(np.mean(p - y), 0, 1))
+
+
+def test_a_statistic_has_the_sensitivity_its_differences_declare():
+    metric = own(
+        upper=4, statistic=lambda y, p: float(np.clip(np.median(p), 0, 4)), differences=[1, 2, 0, 0.5]
+    )
+    bound = metric.bind(Y)
+    assert metric.family == "bounded-difference"
+    assert bound.sensitivity == Fraction(1, 2)
+    assert bound.sum_of_squares == pytest.approx((1 + 4 + 0.25) / 16)
+    assert score(bound, [1, 1, 1, 3]) == 0.25
+    assert metric.measure(Y, [1, 1, 1, 3]) == 1
+
+
+def test_differences_may_be_a_function_of_what_is_public():
+    def differences(y):
+        return np.full(len(y), 1 / len(y))
+
+    bound = own(statistic=mean_over_range, differences=differences).bind(Y)
+    assert bound.sensitivity == Fraction(1, 4)
+    assert bound.sum_of_squares == pytest.approx(1 / 4)
+
+
+def test_differences_beyond_the_range_count_as_the_range():
+    assert own(statistic=mean_over_range, differences=[9, 9, 9, 9]).bind(Y).sensitivity == 1
+
+
+@pytest.mark.parametrize(
+    ("greater_is_better", "given", "kept"),
+    [(True, np.nan, 0), (False, np.nan, 1), (True, 7, 1), (True, -np.inf, 0)],
+)
+def test_a_statistic_out_of_bounds_is_moved_to_them(greater_is_better, given, kept):
+    metric = own(greater_is_better=greater_is_better, statistic=lambda y, p: given, differences=[1] * 4)
+    assert score(metric.bind(Y), Y) == kept
+    assert metric.measure(Y, Y) == kept
+
+
+def test_a_statistic_is_floored_on_the_grid():
+    third = own(statistic=lambda y, p: 1 / 3, differences=[1] * 4).bind(Y)
+    assert third.score(third.prepare(Y)[None]).tolist() == [math.floor(Fraction(1 / 3) * GRID)]
+
+
+def failing(y, p):
+    """Fine in the trial, where predictions are the labels; later it quotes a label."""
+    if not np.array_equal(y, p):
+        raise KeyError(f"row 2 is {y[2]}")
+    return np.zeros(len(y))
+
+
+def of_the_wrong_shape(y, p):
+    return np.zeros(len(y)) if np.array_equal(y, p) else y[:2]
+
+
+class Rude:
+    """Refuses to become an array, in words that quote the holdout."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError(str(SECRET))
+
+
+BROKEN = {
+    "raises": failing,
+    "gives the wrong shape": of_the_wrong_shape,
+    "gives text": lambda y, p: np.zeros(4) if np.array_equal(y, p) else [str(y[2])] * 4,
+    "gives None": lambda y, p: np.zeros(4) if np.array_equal(y, p) else None,
+    "gives ragged lists": lambda y, p: np.zeros(4) if np.array_equal(y, p) else [[1], [1, 2], [], []],
+    "gives complex numbers": lambda y, p: np.zeros(4) if np.array_equal(y, p) else y * 1j,
+    "gives huge numbers": lambda y, p: np.zeros(4) if np.array_equal(y, p) else [10**400] * 4,
+    "gives a rude object": lambda y, p: np.zeros(4) if np.array_equal(y, p) else Rude(),
+}
+
+
+def in_one_number(function):
+    """The same fault in a statistic."""
+
+    def statistic(y, p):
+        given = function(y, p)
+        return 0.0 if isinstance(given, np.ndarray) and np.array_equal(given, np.zeros(4)) else given
+
+    return statistic
+
+
+def assert_withheld(error):
+    assert type(error) in {InputError, ModelError}
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not any(secret in str(error) for secret in (str(SECRET), "48", "row 2"))
+    assert str(error).count(";") >= 2
+
+
+@for_each("fault", BROKEN)
+@for_each("kind", ["loss", "statistic"])
+def test_what_a_function_says_on_the_holdout_is_withheld(fault, kind):
+    function = {"loss": BROKEN[fault]} if kind == "loss" else {
+        "statistic": in_one_number(BROKEN[fault]), "differences": [1] * 4
+    }  # fmt: skip
+    metric = own(**function)
+    bound = metric.bind(Y)
+    for ask in (
+        lambda: bound.score(bound.prepare([9, 9, 9, 9])[None]),
+        lambda: metric.measure(Y, [9, 9, 9, 9]),
+    ):
+        with pytest.raises(ModelError) as caught:
+            ask()
+        assert_withheld(caught.value)
+
+
+def quoting(y, *_):
+    raise ValueError(f"row 2 is {y[2]}")
+
+
+@for_each(
+    "functions",
+    [
+        {"loss": quoting},
+        {"statistic": quoting, "differences": [1] * 4},
+        {"statistic": mean_over_range, "differences": quoting},
+        {"statistic": mean_over_range, "differences": lambda y: y[:2]},
+        {"statistic": mean_over_range, "differences": lambda y: -y},
+        {"statistic": mean_over_range, "differences": lambda y: y * np.nan},
+        {"statistic": mean_over_range, "differences": lambda y: 0 * y},
+        {"statistic": mean_over_range, "differences": lambda y: [str(y[2])] * 4},
+        {"statistic": mean_over_range, "differences": [1, 2, 3]},
+        {"statistic": mean_over_range, "differences": ["a", "b", "c", "d"]},
+        {"statistic": mean_over_range, "differences": 1.0},
+        {"statistic": lambda y, p: y, "differences": [1] * 4},
+        {"statistic": lambda y, p: None, "differences": [1] * 4},
+        {"loss": lambda y, p: y},
+        {"loss": lambda y, p: np.zeros(3)},
+        {"loss": lambda y, p: 0.5},
+        {"loss": lambda y, p: np.full(4, np.nan)},
+        {"loss": lambda y, p: [str(y[2])] * 4},
+        {"loss": lambda y, p: Rude()},
+        {"loss": lambda y: y},
+    ],
+)
+def test_a_function_that_cannot_be_right_is_found_when_binding_and_withheld(functions):
+    with pytest.raises((InputError, ModelError)) as caught:
+        own(**functions).bind(Y)
+    assert_withheld(caught.value)
+
+
+def test_a_loss_with_labels_of_another_kind_raises_no_words_of_numpys():
+    with pytest.raises(ModelError) as caught:
+        own(response="labels", loss=lambda y, p: y - p).bind(["a", "b"])
+    assert_withheld(caught.value)
+
+
+def test_a_catalogue_metric_can_be_rebuilt_as_ones_own():
+    rng = np.random.default_rng(0)
+    y, predictions = rng.integers(0, 3, 200), rng.integers(0, 3, (7, 200))
+    theirs = resolve_metric("accuracy").bind(y)
+    mine = own(response="labels", family="binomial", loss=lambda y, p: y == p).bind(y)
+    assert (
+        mine.score(mine.prepare_many(predictions)).tolist()
+        == theirs.score(theirs.prepare_many(predictions)).tolist()
+    )

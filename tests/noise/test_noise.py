@@ -1,0 +1,191 @@
+"""Keyed noise: a function of key, epoch, label and question, the same alone and in a batch."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import pickle
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from cases import for_each
+
+from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, geometric, key_from_seed, new_key
+from reusable_holdout.noise.geometric import flip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KEY = key_from_seed(0)
+LAW = DiscreteLaplace(0.01 * 2**32)
+QUESTIONS = [hashlib.sha256(number.to_bytes(4, "big")).digest() for number in range(10_000)]
+
+GOLDEN_QUERY = [22474726, -3740015, -47763442]
+GOLDEN_ANSWER = 3
+GOLDEN_KEY = "323fafc035e696c10fec0338ba7788651d08766122bd9cf5f4b5ea7746b8e3dd"
+GOLDEN_TIE = (169, 138381502)  # question, noise
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0, 1000.0, 0.01 * 2**32, 2.0**50])
+def test_one_question_gets_the_same_noise_alone_and_in_a_batch(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law, noise, ties = DiscreteLaplace(scale), KeyedNoise(KEY), []
+    monkeypatch.setattr(
+        geometric, "flip", lambda *given, known: ties.append(known) or flip(*given, known=known)
+    )
+    batch = noise.draw_many(law, label="query", questions=QUESTIONS)
+    in_batch = ties.count(1)
+    alone = [noise.draw(law, label="query", question=question) for question in QUESTIONS]
+    assert batch.dtype == np.int64
+    assert batch.tolist() == alone
+    assert ties.count(1) == 2 * in_batch
+    if scale >= 1:
+        assert in_batch > 0, "among 10,000 questions some words tie"
+
+
+def test_noise_never_changes_from_one_version_to_the_next() -> None:
+    noise = KeyedNoise(KEY, epoch=3)
+    assert [noise.draw(LAW, label="query", question=q) for q in (b"", b"a", QUESTIONS[0])] == GOLDEN_QUERY
+    assert noise.draw(DiscreteLaplace(5), label="answer", question=b"a") == GOLDEN_ANSWER
+    assert key_from_seed(12345).hex() == GOLDEN_KEY
+
+
+def test_a_tied_draw_never_changes_either() -> None:
+    noise, law = KeyedNoise(KEY), DiscreteLaplace(0.01 * 2**32)
+    stream = hashlib.shake_256(noise._prefix("query") + QUESTIONS[GOLDEN_TIE[0]]).digest(law.stream_bytes)
+    words = np.frombuffer(stream, "<u2")
+    assert (words == law._row.prefixes).any()
+    assert noise.draw(law, label="query", question=QUESTIONS[GOLDEN_TIE[0]]) == GOLDEN_TIE[1]
+
+
+def test_key_epoch_label_and_question_each_renew_the_noise() -> None:
+    streams = [
+        KeyedNoise(key, epoch=epoch).draw_many(
+            LAW, label=label, questions=[q + tail for q in QUESTIONS[:1000]]
+        )
+        for key, epoch, label, tail in [
+            (KEY, 0, "query", b""),
+            (key_from_seed(1), 0, "query", b""),
+            (KEY, 1, "query", b""),
+            (KEY, 0, "answer", b""),
+            (KEY, 0, "query", b"!"),
+        ]
+    ]
+    for i, one in enumerate(streams):
+        for other in streams[:i]:
+            assert (one == other).mean() < 0.01
+
+
+def test_label_and_question_do_not_run_into_each_other() -> None:
+    noise = KeyedNoise(KEY)
+    assert noise.draw(LAW, label="ab", question=b"c") != noise.draw(LAW, label="a", question=b"bc")
+
+
+def test_a_label_cannot_name_the_stream_of_a_tie() -> None:
+    for noise in (KeyedNoise(KEY), NumberedNoise(KEY)):
+        for label in ("query/tie/0", "/"):
+            for question in (b"", bytes(8)):
+                with pytest.raises(InputError, match="label"):
+                    noise.draw(LAW, label=label, question=question)
+                with pytest.raises(InputError, match="label"):
+                    noise.draw_many(LAW, label=label, questions=[question])
+
+
+class Tied:
+    """A law whose draws tie at every position: each gives a further word of one position, by default the first."""
+
+    stream_bytes = 2
+
+    def __init__(self, position: int, skip: int = 0) -> None:
+        self.position = position
+        self.skip = skip
+
+    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
+        return next(itertools.islice(further(self.position), self.skip, None))
+
+    def decode_many(self, stream: bytes, further: Callable[[int, int], Iterator[int]]) -> np.ndarray:
+        return np.array([next(further(draw, self.position)) for draw in range(len(stream) // 2)])
+
+
+def test_ties_of_different_positions_and_questions_read_different_words() -> None:
+    """Coins that tie in one draw, or in two draws, would else fall alike: the noise would not have its law."""
+    noise, questions = KeyedNoise(KEY), QUESTIONS[:300]
+    words = np.stack([noise.draw_many(Tied(p), label="query", questions=questions) for p in range(60)])
+    for axis in (0, 1):  # of uniform 16-bit words one in 65,536 equals its neighbour
+        assert (np.diff(words, axis=axis) != 0).mean() > 0.999
+    assert len(np.unique(words)) > 0.8 * words.size
+    for position in (0, 1, 59):
+        alone = [noise.draw(Tied(position), label="query", question=question) for question in questions]
+        assert words[position].tolist() == alone
+
+
+def test_the_words_of_a_tie_are_those_of_the_notes() -> None:
+    """SHAKE-256 of domain, key, epoch, label, question, with a label that names the position."""
+    for label, position, question in itertools.product(("query", "answer"), (0, 1, 40), (b"", b"a")):
+        name = f"{label}/tie/{position}".encode()
+        head = b"reusable-holdout/noise/1" + KEY + (3).to_bytes(8, "big") + len(name).to_bytes(2, "big")
+        words = np.frombuffer(hashlib.shake_256(head + name + question).digest(400), "<u2")
+        for skip in (0, 1, 2, 63, 64, 199):
+            drawn = KeyedNoise(KEY, epoch=3).draw(Tied(position, skip), label=label, question=question)
+            assert drawn == words[skip]
+
+
+@pytest.mark.parametrize("position", [0, 1, 9, 10, 11, 20])
+def test_a_tie_asks_for_the_words_of_its_own_position(position: int) -> None:
+    """All coins tie; the next word of one position says heads, those of the others tails."""
+    law = DiscreteLaplace(1000.0)
+    layout = law._row
+    assert layout is not None
+    half = layout.digits + 1
+    assert position % half != layout.digits, "a digit, not a quotient"
+
+    def further(asked: int) -> Iterator[int]:
+        yield 0 if asked == position else 2**16 - 1
+
+    expected = (1 if position < half else -1) * 2 ** (position % half)
+    stream = layout.prefixes.tobytes()
+    assert law.decode(stream, further) == expected
+    assert law.decode_many(stream * 2, lambda draw, asked: further(asked)).tolist() == [expected] * 2
+
+
+@for_each("key", [b"", b"x" * 31, b"x" * 33, "x" * 32, None])
+def test_a_key_is_32_bytes(key: object) -> None:
+    with pytest.raises(InputError, match="32 bytes"):
+        KeyedNoise(key)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epoch", [-1, 2**64])
+def test_an_epoch_fits_eight_bytes(epoch: int) -> None:
+    with pytest.raises(InputError, match="epoch"):
+        KeyedNoise(KEY, epoch=epoch)
+    assert [KeyedNoise(KEY, epoch=last).epoch for last in (0, 2**64 - 1)] == [0, 2**64 - 1]
+    assert KeyedNoise(KEY).epoch == 0
+
+
+def test_the_key_does_not_show() -> None:
+    noise = KeyedNoise(KEY, epoch=7)
+    noise.draw(LAW, label="query", question=b"")
+    assert repr(noise) == "KeyedNoise(key=<hidden>, epoch=7)"
+    assert noise.epoch == 7
+
+
+@for_each("leave", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_key_does_not_leave_its_process(leave: object) -> None:
+    with pytest.raises(HandleError):
+        leave(KeyedNoise(KEY))  # type: ignore[operator]
+
+
+def test_fresh_keys_differ_and_seeded_keys_repeat() -> None:
+    assert new_key() != new_key()
+    assert key_from_seed(5) == key_from_seed(np.int64(5)) != key_from_seed(6)
+    with pytest.raises(InputError, match="integer"):
+        key_from_seed(0.5)  # type: ignore[arg-type]
+
+
+def test_an_empty_batch_is_empty() -> None:
+    assert KeyedNoise(KEY).draw_many(LAW, label="query", questions=[]).shape == (0,)
