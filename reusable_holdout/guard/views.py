@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from reusable_holdout.errors import HoldoutError, LedgerMismatchError
+from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.guard.kinds.table import Rules, Ways, differing
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget
@@ -241,7 +241,7 @@ class View(Facts):
             view=0,
             kind=VIEW,
             told=self.text(),
-            name=name,
+            name=printable(name),
         )
 
 
