@@ -276,6 +276,7 @@ class GuardedScorer:
     # TunedThresholdClassifierCV takes a scorer apart into these, and calls the first one
     _sign = 1
     _kwargs: ClassVar[dict[str, Any]] = {}
+    _get_metadata_request = get_metadata_routing  # the name by which scikit-learn 1.6 asks for it
 
     def _score_func(self, *_: object) -> NoReturn:
         with refusals():

@@ -242,7 +242,7 @@ def rows_of_batch(
         repeat(kind.certificate.view),
         repeat(kind.name),
         told,
-        names,
+        map(printable, names),
         repeat(series),
     )
     return list(map(Row._make, zip(*columns, strict=False)))  # questions after a halt have no row

@@ -1,4 +1,4 @@
-"""What a ledger says to anyone, epoch by epoch: whose it is. It is resumed and verified by that, and stays as it is."""
+"""Public configuration of a ledger, one for each epoch: guards resume by it, `verify` reads it, nothing changes it."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Opening(NamedTuple):
         return row
 
     def _lost(self, view: View, plan: Plan) -> bool:
-        """Whether a view that was told of class counts keeps less than this tolerance, and was opened all the same."""
+        """Return True if a view was opened that keeps less than this tolerance, because class counts were told."""
         derived = "tolerance" not in plan.stated
         return _tell(view.counts) and derived and cast("float", self.tolerance) < plan.tolerance
 

@@ -49,7 +49,7 @@ class Row(NamedTuple):
     told : str
         Name of the outcome.
     name : str
-        What the analyst called it.
+        What the analyst called it, as one plain line; ledgers of 0.2.0 have some as they came.
     series : str
         Whose answers it follows, of a ladder that keeps a best for each.
     """

@@ -155,13 +155,13 @@ class BoundMetric(HoldsLabels):
 
     @property
     def exact(self) -> PublicNumbers:
-        """What its confidence bound and its noise rest on at the labels' own class counts: private."""
+        """Numbers on which its confidence bound and noise rest at the labels' own class counts: private."""
         one = self.statistic
         return PublicNumbers(one.sensitivity, one.sum_of_squares, one.effective_rows)
 
     @property
     def numbers(self) -> PublicNumbers:
-        """What its confidence bound and its noise rest on: the exact ones, until others are told."""
+        """Numbers on which its confidence bound and noise rest: the exact ones, until others are told."""
         return PublicNumbers(self.sensitivity, self.sum_of_squares, self.effective_rows)
 
     def told(self, numbers: PublicNumbers) -> Self:

@@ -45,7 +45,7 @@ _TABLES = [_Table()]
 
 
 class InMemory:
-    """What :class:`Registry` does for ledgers on disk, for one ledger in the memory of this process.
+    """Budget of one ledger in the memory of this process, kept as :class:`Registry` keeps those on disk.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _DEFAULT_PLAN = {"tolerance": 0.1, "queries": 100, "estimate": 0.85}
 
 
 def _reach(history):
-    """How far an answer may be from the truth: one that is charged is told as widely as its interval says."""
+    """Return the largest distance of an answer from the truth: of a charged one half the width of its interval."""
     charged = history[history["charged"]]
     return max([TOLERANCE, *((charged["high"] - charged["low"]) / 2)])
 

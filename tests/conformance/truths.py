@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["ASKING", "REFUSED", "SCORED", "TOLERANCE", "Rows", "guarded_rows"]
 
 TOLERANCE = 0.06
-"""How far an agreed answer may be from the holdout's score."""
+"""Largest distance of an agreed answer from the holdout's score."""
 
 _TRAIN, _HELD = 600, 2_000
 _TREE = DecisionTreeClassifier(random_state=0)  # it knows its training rows by heart
@@ -175,7 +175,7 @@ def _recursive(rows: Rows, scoring: Any) -> Any:
 
 
 def _sequential(rows: Rows, scoring: Any) -> Any:
-    """Which columns were selected."""
+    """Return 1 for each column that was selected, and 0 for the others."""
     selector = SequentialFeatureSelector(
         _MODEL, n_features_to_select=2, scoring=scoring, cv=3, n_jobs=rows.jobs
     )

@@ -208,7 +208,7 @@ def _given(score: Any) -> _Given:
 
 
 def _system(header: Mapping[str, Any]) -> dict[str, str]:
-    """What ran: several logs are repeats if all of it is the same."""
+    """Return task, model and solver of a log: several logs are repeats if all three are the same."""
     names = {what: header["eval"].get(what) for what in ("task", "model", "solver")}
     return {what: name if isinstance(name, str) else "" for what, name in names.items()}
 

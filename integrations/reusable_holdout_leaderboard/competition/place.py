@@ -13,7 +13,7 @@ __all__ = ["Place", "check_database", "schema_of"]
 
 
 class Place(NamedTuple):
-    """Where a competition keeps what is private.
+    """Ledger, key file and witness of a competition, in a folder of its own.
 
     Attributes
     ----------

@@ -138,7 +138,7 @@ def test_advanced_composition_is_infinite_from_where_an_exponential_may_be() -> 
 
 
 def smallest_epsilon(epsilon: float, count: int, delta: float) -> mpmath.mpf:
-    """Of the theorem, with digits enough that nothing cancels."""
+    """Return the theorem's epsilon, with digits enough that nothing cancels."""
     e, d = mpmath.mpf(epsilon), mpmath.mpf(delta)
     a = (1 / (1 + mpmath.exp(-e))) ** count
     b, up = mpmath.exp(-count * e) * a, mpmath.exp(e)

@@ -26,7 +26,7 @@ class Browser:
         return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", self.page.text)).split())
 
     def key(self, action):
-        """What stands in the address of the page's form that goes there."""
+        """Return the form key in the address of the page's form that goes there."""
         return {"form": re.search(rf'action="/c/demo{action}\?form=([0-9a-f]+)', self.page.text).group(1)}
 
     def form(self, action):

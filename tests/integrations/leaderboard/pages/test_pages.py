@@ -51,7 +51,7 @@ class Browser:
 
     @property
     def key(self):
-        """What stands in the address of the page's forms."""
+        """Form key in the address of the page's forms."""
         return {"form": re.search(r'action="[^"]*\?form=([0-9a-f]+)"', self.page.text).group(1)}
 
     @property

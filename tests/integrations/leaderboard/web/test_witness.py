@@ -53,7 +53,7 @@ def address(server):
 
 
 def make(server, name, token=ADMIN):
-    """What the server says to who would make a name."""
+    """Return the server's response to a request that makes a name."""
     headers = {"Authorization": f"Bearer {token}"}
     url = f"{server.url}/api/v1/admin/witness/{name}"
     return httpx.post(url, headers=headers, timeout=PATIENCE_SECONDS)
