@@ -78,7 +78,7 @@ def inspect_writes_here(request, tmp_path_factory, monkeypatch):
 
 def _put_evaluations(folder):
     """What evaluation tools wrote, under the names that pages read it by."""
-    recorded = _ROOT / "tests" / "readers" / "recorded"
+    recorded = _ROOT / "tests" / "integrations" / "evals" / "readers" / "recorded"
     shutil.copy(recorded / "several.eval", folder / "new.eval")
     shutil.copytree(recorded / "lm_eval", folder / "lm_eval")
 
@@ -196,6 +196,6 @@ def test_every_example_is_a_script_with_a_docstring():
 
 
 def test_the_scripts_that_figures_come_from_exist():
-    named = re.findall(r"\bexamples/((?!test_)[a-z_/]+\.py)", _TEXT + _DOCS + _MEASURED)
+    named = re.findall(r"(?<!tests/)\bexamples/((?!test_)[a-z_/]+\.py)", _TEXT + _DOCS + _MEASURED)
     assert len(set(named)) >= 8
     assert [script for script in named if not (_ROOT / "examples" / script).exists()] == []
