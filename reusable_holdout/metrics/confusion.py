@@ -17,48 +17,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.metrics.samples import Counted, Likely, Ratio, ratio
-from reusable_holdout.metrics.scoring import FINE_BITS, FINE_SLACK, GRID_BITS, Statistic
-from reusable_holdout.metrics.targets import ClassTargets
+from reusable_holdout.metrics.scoring import FINE_SLACK, GRID_BITS, RatioMean
+from reusable_holdout.metrics.targets import Targets
 
 __all__ = ["ClassAverage", "ClassScore", "FScore", "JaccardScore", "PrecisionScore"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassScore(ABC):
-    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows."""
+    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows.
+
+    A subclass also says how far a row of the class, or of the rest, can change it.
+    """
 
     own: int
     rest: int
 
     @abstractmethod
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and positive denominator, given TP and PP."""
+        """Return numerator and positive denominator, given TP and PP."""
+
+    @abstractmethod
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """Return rows that make the score as a ratio of means, or as the least of several such."""
 
     @property
-    @abstractmethod
     def own_change(self) -> Fraction:
-        """Most that a row of the class can change the score."""
+        """Largest change of the score by a row of the class."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def rest_change(self) -> Fraction:
-        """Most that a row of another class can change it."""
+        """Largest change of the score by a row of another class."""
+        raise NotImplementedError
 
     @property
     def spread(self) -> float:
         """Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side."""
         return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
 
-    @abstractmethod
-    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Rows that make the score as a ratio of means, or as the least of several such."""
-
     def likely_hits(self, mean: float) -> float:
-        """TP as a share of the class's rows, of a model with this score that predicts as many rows as there are."""
+        """Return TP over the class's rows at this score, if the class is predicted as often as it occurs."""
         return mean
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change the weighted sum of both scores, if no third class exists."""
+        """Return the largest change of the weighted sum of both scores by a row of this class, of two classes."""
         return weight * self.own_change + other_weight * other.rest_change
 
 
@@ -90,7 +93,7 @@ class FScore(ClassScore):
     b: Fraction
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator, times the denominator of b."""
+        """Return numerator and denominator, times the denominator of b."""
         p, q = self.b.numerator, self.b.denominator
         return (p + q) * hits, q * predicted + p * self.own
 
@@ -122,15 +125,15 @@ class FScore(ClassScore):
         return largest / (whole * b * own) ** 2 * (1 + 1e-12)
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
+        """Return B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
         b = float(self.b)
         missed = (0.0, b / (1.0 + b), self.own - hits)
-        return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
+        return (ratio([(1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed]),)
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change both, no third class existing.
+        """Return the largest change of both scores by a row of this class, of two classes.
 
-        For beta >= 1. Of this class TP = T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
+        For beta >= 1. TP of this class is T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
         changes are largest if all rows of the other class are hits, for then FP here is 0, and both are convex in
         T: the sum is largest at T = 0 or T = n_k - 1.
         """
@@ -188,7 +191,7 @@ class PrecisionScore(ClassScore):
         return math.ceil(self.floor * self.own)
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator."""
+        """Return numerator and denominator."""
         return hits, max(predicted, self.least)
 
     @property
@@ -207,13 +210,13 @@ class PrecisionScore(ClassScore):
         return min(4.6 / self.least, max(self.own + self.rest, 2 * self.own) / self.least**2)
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """The least of precision and recall over the floor."""
+        """Return precision, and recall over the floor: the least of both is the score."""
         floor = float(self.floor)
-        own = ratio((1.0, 1.0, hits), (0.0, 1.0, self.own - hits), factor=1.0 / floor)
-        return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
+        own = ratio([(1.0, 1.0, hits), (0.0, 1.0, self.own - hits)], factor=1.0 / floor)
+        return ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted - hits)]), own
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change both, no third class existing.
+        """Return the largest change of both scores by a row of this class, of two classes.
 
         If x rows are predicted this class before and x + 1 after, then n - x were predicted the other one. This
         score moves by at most 1 / max(m, x + 1), the other one by at most 1 / (n - x) if n - x > its m, else not.
@@ -237,7 +240,7 @@ class JaccardScore(ClassScore):
     """
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator."""
+        """Return numerator and denominator."""
         return hits, predicted + self.own - hits
 
     @property
@@ -251,34 +254,32 @@ class JaccardScore(ClassScore):
         return Fraction(1, self.own + 1)
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Rows that are either, of value 1 if both."""
-        return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
+        """Return the rows that are either, of value 1 if they are both."""
+        return (ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)]),)
 
     def likely_hits(self, mean: float) -> float:
-        """TP as a share of the class's rows, of a model that predicts as many rows as there are."""
+        """Return TP over the class's rows."""
         return 2.0 * mean / (1.0 + mean)
 
 
-class ClassAverage(Statistic):
-    """Weighted mean of the scores of classes; of one class's score alone, if the others weigh nothing.
+class ClassAverage(RatioMean):
+    """Weighted mean of the scores of classes, or the score of one class if the others have no weight.
 
-    Computed in integers: one class's score is exact, a mean of several is floored at 2^-96 and the room for that
-    is in the sensitivity. A row of class k that moves from class j to its own raises k's score and can raise j's;
+    A row of class k that moves from class j to its own raises k's score and can raise j's;
     every other move changes less, or two scores in opposite directions. So c_r = w_k own_change_k + max over j
-    other than k of w_j rest_change_j, and less if there are only two classes. Scores and weights are those of the
-    codes of all classes that have rows; some weight is not 0.
+    other than k of w_j rest_change_j, and less if there are only two classes. `scores` has the codes of all classes
+    that have rows, `weights` those that count.
     """
 
     def __init__(
-        self, targets: ClassTargets, scores: Mapping[int, ClassScore], weights: Mapping[int, int]
+        self, targets: Targets, scores: Mapping[int, ClassScore], weights: Mapping[int, int]
     ) -> None:
-        self.rows = targets.rows
-        self._codes = targets.codes
+        self.rows = self.effective_rows = targets.rows
+        self._codes = targets.values
         self._classes = len(targets.counts)
-        self._parts = [(code, weights[code], score) for code, score in scores.items() if weights[code]]
-        self._total = sum(weights.values())
+        self._parts = [(code, weight, scores[code]) for code, weight in weights.items()]
         self.is_ratio = len(self._parts) == 1  # the score of one class alone
-        shares = {code: Fraction(weights[code], self._total) for code in scores}
+        shares = {code: Fraction(weights.get(code, 0), sum(weights.values())) for code in scores}
         changes = _changes(scores, shares, only_two=self._classes == 2)
         self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
         if self.is_ratio:
@@ -286,38 +287,26 @@ class ClassAverage(Statistic):
         else:
             self.sum_of_squares = float(sum(scores[code].own * change**2 for code, change in changes.items()))
 
-    def units(self, query: NDArray[Any]) -> int:
-        """Floor each class's score, then the mean, then to the grid."""
-        hits, predicted = self._counts(query)
-        weighted = 0
-        for code, weight, score in self._parts:
-            numerator, denominator = score.ratio(hits[code], predicted[code])
-            weighted += weight * ((numerator << FINE_BITS) // denominator)
-        return (weighted // self._total) >> (FINE_BITS - GRID_BITS)
-
-    def value(self, query: NDArray[Any]) -> float:
-        """Weighted mean of the classes' scores."""
-        hits, predicted = self._counts(query)
-        ratios = ((weight, score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts)
-        total = sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
-        return total / self._total
-
-    def sample(self, query: NDArray[Any]) -> Counted:
-        """Rows that make the one class's score."""
+    def _sample(self, query: NDArray[Any]) -> Counted:
+        """Return the rows that make the one class's score."""
         hits, predicted = self._counts(query)
         ((code, _, score),) = self._parts
         numerator, denominator = score.ratio(hits[code], predicted[code])
         return Counted((numerator << GRID_BITS) // denominator, score.ratios(hits[code], predicted[code]))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """What is likely of a model that predicts the class as often as it occurs."""
+        """Return rows that are as uncertain, for a model that predicts the class as often as it occurs."""
         ((code, _, score),) = self._parts
         own = max(round(prevalence[code] * self.rows), 1)
         at = replace(score, own=own, rest=self.rows)
         return Likely.of(at.ratios(score.likely_hits(mean) * own, own)[0], mean)
 
+    def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
+        hits, predicted = self._counts(query)
+        return [(weight, *score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts]
+
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
-        """Hits of each class, and rows predicted to be of it."""
+        """Return the hits of each class, and the rows that are predicted to be of it."""
         hits = np.bincount(self._codes[query == self._codes], minlength=self._classes)
         return hits.tolist(), np.bincount(query, minlength=self._classes).tolist()
 
@@ -325,16 +314,15 @@ class ClassAverage(Statistic):
 def _changes(
     scores: Mapping[int, ClassScore], shares: Mapping[int, Fraction], *, only_two: bool
 ) -> dict[int, Fraction]:
-    """Of each class, the most that one of its rows can change the weighted mean."""
-    both = only_two and all(shares.values())
-    largest = sorted(
-        ((shares[code] * score.rest_change, code) for code, score in scores.items()), reverse=True
-    )
-    changes = {}
-    for code, score in scores.items():
-        others = next((change for change, other in largest if other != code), Fraction(0))
-        changes[code] = shares[code] * score.own_change + others
-        if both:
-            other = next(other for other in scores if other != code)
-            changes[code] = score.joint_change(scores[other], shares[code], shares[other])
-    return changes
+    """Return, for each class, the largest change of the weighted mean by one of its rows."""
+    if only_two and all(shares.values()):
+        pairs = ((code, next(other for other in scores if other != code)) for code in scores)
+        return {
+            code: scores[code].joint_change(scores[other], shares[code], shares[other])
+            for code, other in pairs
+        }
+    of_rest = {code: shares[code] * score.rest_change for code, score in scores.items()}
+    return {
+        code: shares[code] * score.own_change + max(of_rest[other] for other in scores if other != code)
+        for code, score in scores.items()
+    }

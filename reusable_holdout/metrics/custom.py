@@ -1,6 +1,6 @@
-"""Metrics of the user's own, run on the holdout without letting them say anything.
+"""Metrics of the user's own, run on the holdout without revealing anything through their errors.
 
-Whatever a user's function raises is withheld, because its words may quote the holdout.
+The words of an error that a user's function raises are withheld, because they may quote the holdout.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics.containers import as_floats
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.scoring import GRID, MeanLoss, Statistic
-from reusable_holdout.metrics.targets import ClassTargets, HoldsLabels, RealTargets
+from reusable_holdout.metrics.targets import HoldsLabels, Targets
 
 __all__ = ["BoundedDifferences", "mean_of_own_losses"]
 
 
-def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) -> MeanLoss:
-    """Mean of the user's per-row losses.
+def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
+    """Return the mean of the user's per-row losses.
 
-    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
-    is found by the one who made it.
+    The loss is tried once on harmless predictions before any question is asked, so that its author finds a wrong
+    definition.
     """
     call = _Caller(metric, targets)
 
@@ -51,13 +51,13 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
 
 
 class BoundedDifferences(Statistic):
-    """The user's statistic with the user's word for how much each row can move it, in the statistic's units.
+    """The user's statistic, with the user's statement of how much each row can move it, in the statistic's units.
 
     It is tried once, too. Values outside the bounds are moved to them, and one that is not a number becomes the worst.
     """
 
-    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
-        self.rows = targets.rows
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        self.rows = self.effective_rows = targets.rows
         self._metric = metric
         self._call = _Caller(metric, targets)
         if as_floats(self._call.trial()).size != 1:
@@ -80,12 +80,12 @@ class BoundedDifferences(Statistic):
         self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))
         self.sum_of_squares = math.fsum(np.square(differences / float(self._range)).tolist())
 
-    def units(self, query: NDArray[Any]) -> int:
+    def _units(self, query: NDArray[Any]) -> int:
         """Normalise the value in fractions, so that only the user's own function rounds."""
-        return math.floor((Fraction(self.value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
+        return math.floor((Fraction(self._value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
 
-    def value(self, query: NDArray[Any]) -> float:
-        """Value of the statistic within its bounds."""
+    def _value(self, query: NDArray[Any]) -> float:
+        """Return the value of the statistic within its bounds."""
         metric = self._metric
         value = as_floats(self._call(query))
         if value.size != 1:
@@ -102,12 +102,12 @@ class BoundedDifferences(Statistic):
 class _Caller(HoldsLabels):
     """The metric's loss or statistic, with the labels as its first argument."""
 
-    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
         self.rows = targets.rows
         self._function = cast("Callable[..., Any]", metric.statistic if metric.loss is None else metric.loss)
         self._metric = metric
         self._labels = targets.shown()
-        self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
+        self._classes: NDArray[Any] | None = None if targets.coder is None else targets.coder.classes
 
     def __call__(self, query: NDArray[Any]) -> object:
         coded = self._metric.response == "labels"
@@ -116,23 +116,23 @@ class _Caller(HoldsLabels):
         return _withheld(self._metric, self._function, self._labels, shown)
 
     def trial(self) -> object:
-        """Call on predictions that every metric must bear."""
+        """Call on predictions that every metric must accept."""
         predictions = self._labels
         if self._metric.response == "probabilities" and self._classes is not None:
             wide = len(self._classes)
-            predictions = np.full((len(self._labels), wide) if wide > 2 else len(self._labels), 1 / wide)
+            predictions = np.full((self.rows, wide) if wide > 2 else self.rows, 1 / wide)
         elif self._metric.response == "scores":
-            predictions = np.zeros(len(self._labels))
+            predictions = np.zeros(self.rows)
         predictions.flags.writeable = False
         return _withheld(self._metric, self._function, self._labels, predictions)
 
 
 def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
-    """Call the user's function; if it raises, an error without its words and without its context."""
+    """Call the user's function; if it raises, raise an error without its words and without its context."""
     failed = False
     try:
         result = function(*arguments)
-    except Exception:  # anything a user's function may raise
+    except Exception:  # anything that a user's function may raise
         failed = True
     if failed:  # outside the handler, so that the error does not carry the function's own one
         raise ModelError(

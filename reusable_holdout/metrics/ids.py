@@ -1,15 +1,16 @@
-"""Names of rows, and what is brought into their order by them. Ids are public, so messages may quote them."""
+"""Names of rows, and the alignment of scores by them. Ids are public, so messages may quote them."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import typed_array
 from reusable_holdout.metrics.targets import compact, rows_of
@@ -43,20 +44,27 @@ class Ids:
     def __repr__(self) -> str:
         return f"<Ids: {self.rows} rows>"
 
-    def part(self, chosen: NDArray[Any]) -> Self:
-        """Ids of some rows."""
-        part = object.__new__(type(self))
-        part.names = [self.names[place] for place in chosen.tolist()]
-        part.rows = len(part.names)
-        return part
+    def part(self, chosen: NDArray[Any]) -> Ids:
+        """Return the ids of some rows."""
+        return Ids([self.names[place] for place in chosen.tolist()])
 
     def at(self, marks: NDArray[np.bool_]) -> str:
-        """First few of the marked rows' ids, as text."""
+        """Return the first few of the marked rows' ids, as text."""
         return few(self.names[place] for place in np.flatnonzero(marks).tolist())
 
 
+def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
+    if ids.dtype.kind == "f":
+        return np.asarray(~np.isfinite(ids))
+    if ids.dtype.kind not in "OTU":
+        return np.zeros(ids.shape, np.bool_)
+    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
+    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
+    return missing
+
+
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
-    """What keeps these from being the owner's wanted, distinct names in some order; empty if nothing does."""
+    """Return the reasons why names are not the owner's wanted, distinct names in some order; empty if they are."""
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
     strange = [name for name in dict.fromkeys(found) if name not in expected]
@@ -73,25 +81,25 @@ def _folded(names: Iterable[Any]) -> set[str]:
 
 
 def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
-    """Where each wanted name stands among those that were found."""
+    """Return the place of each wanted name among the found ones."""
     places = {name: place for place, name in enumerate(found)}
     return np.fromiter((places[name] for name in wanted), np.int64)
 
 
 def doubled(names: Sequence[Any]) -> list[Any]:
-    """Names that come more than once."""
+    """Return the names that come more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
 def few(items: Iterable[Any]) -> str:
-    """First few, as text, and how many more there are."""
+    """Return the first few items as text, and the number of the others."""
     listed = [str(item) for item in items]
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
 
 
 def shown(names: Iterable[Any]) -> str:
-    """First few ids for a message: those that look like others, or would end a line, are written with escapes."""
+    """Return the first few ids for a message, with escapes for characters that look like others or end a line."""
     return few(_plain(name) for name in names)
 
 
@@ -99,15 +107,3 @@ def _plain(name: Any) -> str:
     text = str(name)
     text = text if text.isascii() and text.isprintable() else ascii(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
-def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
-    if ids.dtype.kind == "f":
-        return np.asarray(~np.isfinite(ids))
-    if ids.dtype.kind not in "OTU":
-        return np.zeros(ids.shape, np.bool_)
-    import pandas as pd  # noqa: PLC0415 - a slow import that whole numbers do not need
-
-    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
-    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
-    return missing

@@ -1,6 +1,7 @@
-"""Columns of which all rows as they are would not fit into memory: Dask collections, and what has ``row_pieces``.
+"""Columns that do not fit into memory as they are: Dask collections, and objects with a method ``row_pieces``.
 
-They are read once, in order; what stays is small: whole numbers in the fewest bytes that hold them, text as codes.
+They are read once, in order. The copy that is kept is small: whole numbers in the fewest bytes that hold them, and text
+as codes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.containers import CodedLabels, as_array, is_dask, one_column, typed_array
+from reusable_holdout.metrics.containers import (
+    CodedLabels,
+    as_array,
+    in_pieces,
+    is_dask,
+    one_column,
+    typed_array,
+)
 
 __all__ = ["compact", "dask_parts", "pieces_of"]
 
@@ -21,7 +30,7 @@ _AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and hel
 
 
 def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
-    """Consecutive pieces of a column or matrix, rows first."""
+    """Return consecutive pieces of a column or matrix, rows first."""
     if is_dask(values):
         return _computed(values)
     pieces: Iterator[NDArray[Any]] = values.row_pieces()
@@ -29,10 +38,12 @@ def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
 
 
 def compact(values: object, *, what: str) -> Any:
-    """Return labels that come piece by piece in little memory; they are read once.
+    """Return labels in little memory: unchanged if they are in memory, else read once, piece by piece.
 
     Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
     """
+    if not in_pieces(values):
+        return values
     parts: list[NDArray[Any]] = []
     codes: dict[str, int] = {}
     kinds = set()
@@ -50,24 +61,21 @@ def compact(values: object, *, what: str) -> Any:
         raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
     if not codes:
         return _joined(parts)
-    joined = np.concatenate(parts)
     order = sorted(codes)
     places = np.empty(len(codes), np.min_scalar_type(len(codes)))
     places[[codes[value] for value in order]] = np.arange(len(codes))
-    return CodedLabels(places[joined], order)
+    return CodedLabels(places[np.concatenate(parts)], order)
 
 
 def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Codes of a piece of text labels; new labels are added to `codes`."""
-    import pandas as pd  # noqa: PLC0415 - a slow import that numbers do not need
-
+    """Return codes of a piece of text labels, and add new labels to `codes`."""
     places, values = pd.factorize(labels.astype(np.object_))
     mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
     return mine.astype(np.min_scalar_type(len(codes)))[places]
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Copy of pieces as one; integers in as few bytes as they need, but 64 bits without a sign stay what they are."""
+    """Copy pieces into one array: integers in as few bytes as they need, but unsigned 64-bit integers unchanged."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
         low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
@@ -77,7 +85,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _computed(collection: Any) -> Iterator[NDArray[Any]]:
-    import dask  # noqa: PLC0415 - optional, and here already
+    import dask  # noqa: PLC0415 - optional, and imported already by whoever made the collection
 
     parts = dask_parts(collection)
     for start in range(0, len(parts), _AHEAD):
@@ -86,9 +94,9 @@ def _computed(collection: Any) -> Iterator[NDArray[Any]]:
 
 
 def dask_parts(collection: Any) -> list[Any]:
-    """Parts of a Dask array or frame, all columns of some rows each."""
+    """Return the parts of a Dask array or frame, each with all columns of some rows."""
     axes = getattr(collection, "ndim", None)
-    axes = axes if isinstance(axes, int) else 0  # of something delayed, every attribute is delayed
+    axes = axes if isinstance(axes, int) else 0  # every attribute of a delayed object is delayed
     if axes and hasattr(collection, "blocks"):
         whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
         return [whole.blocks[number] for number in range(whole.numblocks[0])]

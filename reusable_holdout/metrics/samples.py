@@ -1,7 +1,8 @@
-"""What a confidence set of one question rests on, where that is a ratio: private, the guard's alone."""
+"""Statistics of one question that a confidence set is made of, where the metric is a ratio: private, for the guard."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,8 @@ __all__ = ["Counted", "Explained", "Likely", "Ranked", "Ratio", "ratio"]
 class Ratio(NamedTuple):
     """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
 
-    Values and weights lie in [0, 1], and counts say how many rows have both. With a factor below 1 nothing is known of
-    the rest: up to one minus the factor may be added.
+    Values and weights lie in [0, 1]; counts are the numbers of rows that have both. With a factor below 1 nothing is
+    known of the rest: the population's value may be larger by up to one minus the factor.
     """
 
     values: NDArray[np.float64]
@@ -26,10 +27,16 @@ class Ratio(NamedTuple):
         return "<Ratio>"
 
 
-class Counted(NamedTuple):
-    """Score on the grid of a metric that counts rows, such as precision, and the ratios its interval is made of.
+def ratio(rows: Iterable[tuple[float, float, float]], factor: float = 1.0) -> Ratio:
+    """Return the ratio of rows that are given as (value, weight, count)."""
+    values, weights, counts = np.array(list(rows), dtype=np.float64).T
+    return Ratio(values, weights, counts, factor)
 
-    One ratio is the metric itself; of several the least is the metric, as the least of two classes' recalls.
+
+class Counted(NamedTuple):
+    """The score on the grid of a metric that counts rows, such as precision, and the ratios its interval is made of.
+
+    A single ratio is the metric itself. The least of several ratios is the metric, as the least of two recalls.
     """
 
     score: int
@@ -40,9 +47,10 @@ class Counted(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """How scores rank the rows of two classes, and the metric's score on the grid.
+    """The metric's score on the grid, and the order in which scores put the rows of two classes.
 
-    Of shape (positives,), from the highest score down: how many of the negative rows score at least as high.
+    `above` has shape (positives,), from the highest score down: the number of negative rows that score at least as
+    high.
     """
 
     score: int
@@ -56,7 +64,7 @@ class Ranked(NamedTuple):
 class Explained(NamedTuple):
     """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
 
-    Both of shape (rows,), in [0, 1] and in [0, `most`]; the score is on the grid.
+    Both have shape (rows,); errors lie in [0, 1] and totals in [0, `most`]. The score is on the grid.
     """
 
     score: int
@@ -77,13 +85,7 @@ class Likely(NamedTuple):
 
     @classmethod
     def of(cls, rows: Ratio, mean: float) -> Likely:
-        """Rows of equal weight, of those that make a ratio."""
+        """Return such rows for the rows that make a ratio."""
         whole = float(rows.counts @ rows.weights)
         square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
         return cls(whole, (square / whole) ** 0.5)
-
-
-def ratio(*rows: tuple[float, float, float], factor: float = 1.0) -> Ratio:
-    """Ratio of rows given as (value, weight, count)."""
-    values, weights, counts = np.array(rows, dtype=np.float64).T
-    return Ratio(values, weights, counts, factor)
