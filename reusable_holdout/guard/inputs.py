@@ -23,13 +23,13 @@ from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
 from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout.metrics.containers import (
     check_same_order,
+    compact,
     from_arrow,
     index_of,
     is_dask,
     no_array,
 )
 from reusable_holdout.metrics.predictions import PRIVATE, is_public
-from reusable_holdout.metrics.targets import compact
 from reusable_holdout.registry import Sketch
 
 __all__ = ["PrivateData", "rows_and_labels"]

@@ -7,7 +7,8 @@ checks predictions and scores them in integers.
 from reusable_holdout.metrics.beside_a_judge import JudgePower, judge_power, score_with_judge
 from reusable_holdout.metrics.bound import BoundMetric
 from reusable_holdout.metrics.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
-from reusable_holdout.metrics.definition import Definition, Family, Response, is_finite
+from reusable_holdout.metrics.definition import Definition, Response, is_finite
+from reusable_holdout.metrics.ids import ScoreTable
 from reusable_holdout.metrics.judged import pass_at, pass_hat, score
 from reusable_holdout.metrics.label_metrics import (
     accuracy,
@@ -22,9 +23,17 @@ from reusable_holdout.metrics.mean_losses import brier, log_loss, mae, mse, nega
 from reusable_holdout.metrics.metric import Metric, bound_or_undefined
 from reusable_holdout.metrics.names import described_metric, resolve_metric
 from reusable_holdout.metrics.ranks import average_precision, roc_auc, roc_auc_ovr
-from reusable_holdout.metrics.samples import Counted, Explained, Likely, Ranked, Ratio
-from reusable_holdout.metrics.score_table import ScoreTable
-from reusable_holdout.metrics.scoring import GRID, GRID_BITS, PublicNumbers
+from reusable_holdout.metrics.scoring import (
+    GRID,
+    GRID_BITS,
+    Counted,
+    Explained,
+    Family,
+    Likely,
+    PublicNumbers,
+    Ranked,
+    Ratio,
+)
 from reusable_holdout.metrics.squared_errors import r2, rmse
 
 __all__ = [

@@ -18,13 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_floats
 from reusable_holdout.metrics.definition import Definition, checked_number, is_finite
-from reusable_holdout.metrics.ids import Ids
+from reusable_holdout.metrics.ids import Column, Ids, table_of
 from reusable_holdout.metrics.judged import Judge, JudgedScores, check_within, score_bounds, scores_in_memory
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.score_table import Column, table_of
 from reusable_holdout.metrics.scoring import Mean
-
-__all__ = ["BesideAJudge", "HumanAndJudge", "JudgePower", "judge_power", "score_with_judge"]
 
 _COLUMNS = "human", "judge"
 _BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
@@ -89,7 +86,7 @@ def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: 
     judge, beyond = BesideAJudge(rows, share, least, most), share * (most - least)
     bounds = (least - beyond, most + beyond)
     stated = {"labelled": rows, "power": share, "lower": least, "upper": most}
-    return metric_of("score_with_judge", "judged", judge, bounds=bounds, **stated)
+    return metric_of("score_with_judge", "judged", judge, bounds=bounds, parameters=stated)
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import custom
 from reusable_holdout.metrics.containers import Kind
+from reusable_holdout.metrics.custom import BoundedDifferences, mean_of_own_losses
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.predictions import PRIVATE, ROWS_OF_A_CLASS, Form, Predictions
-from reusable_holdout.metrics.samples import Counted, Explained, Ranked
-from reusable_holdout.metrics.scoring import GRID, Family, Mean, PublicNumbers, Statistic
+from reusable_holdout.metrics.scoring import (
+    GRID,
+    Counted,
+    Draws,
+    Explained,
+    Family,
+    Mean,
+    PublicNumbers,
+    Ranked,
+    Statistic,
+)
 from reusable_holdout.metrics.targets import HoldsLabels, Targets, class_targets, real_targets
-from reusable_holdout.metrics.weights import Groups, Weights, grouped, weighted
-
-__all__ = ["BoundMetric"]
+from reusable_holdout.metrics.weights import Groups, Weights
 
 _EXACT_MATCH = {"accuracy", "zero_one_loss"}
 
@@ -35,6 +42,8 @@ class BoundMetric(HoldsLabels):
     classes : numpy.ndarray or None
         Sorted classes, public; None for "values", for several labels of a row, for judged scores, and where the set of
         labels is private.
+    class_set : numpy.ndarray, "private" or None
+        `classes`, or "private": the argument that binds the metric to other rows in the same way.
     private_labels : {"text", "numbers"} or None
         Kind of the labels if their set is private: predictions are compared with them in a normal form.
     sensitivity : fractions.Fraction
@@ -46,12 +55,16 @@ class BoundMetric(HoldsLabels):
         exp(-2 t^2 / sum_of_squares) on each side.
     family : {"binomial", "bounded", "bounded-difference"}
         Family of the confidence bound; the metric's, unless weights change it.
+    by_rows : bool
+        True if it is a mean over the rows that count, so that two models can be compared row by row.
+    is_ratio : bool
+        True if the rows of a query give a confidence set of the population's value; see :meth:`sample`.
+    likely_spread : float or None
+        Standard deviation of a row's term that is far below what its bounds allow; None if that is not known.
     counted_rows : int
         Rows with a weight: for a slice, its rows.
     effective_rows : int
         Rows that the confidence bound may count: for a recall the rows of its class, for a slice its rows.
-    present : int
-        Classes that have rows with a weight: private.
     weights_digest : str or None
         SHA-256 of the weights, up to a factor; None without weights or if all are equal.
     groups : Groups or None
@@ -69,33 +82,26 @@ class BoundMetric(HoldsLabels):
     """
 
     def __init__(
-        self,
-        metric: Definition,
-        y: object,
-        *,
-        classes: object | None = None,
-        sample_weight: object | None = None,
-        groups: object | None = None,
+        self, metric: Definition, y: object, classes: object, sample_weight: object, groups: object
     ) -> None:
         self.metric = metric
         targets, self._form = _bound(metric, y, classes)
         self.rows = targets.rows
-        self.private_labels: Kind | None = self._form.answers
         weights = None if sample_weight is None else Weights(sample_weight, self.rows)
         if weights is not None and len(weights.chosen) == self.rows and weights.alike:
             weights = None
-        self.weights_digest = None if weights is None else weights.digest
         self.groups = None if groups is None else Groups(groups, self.rows)
         _check_every_row(metric, weights, self.groups)
         self.statistic = _statistic(metric, targets, weights, self.groups)
+        self.weights_digest = None if weights is None else weights.digest
         self.counted_rows = self.rows if weights is None else len(weights.chosen)
-        self.classes: NDArray[Any] | None = None
-        self.present = 0
-        if isinstance(targets, Targets) and targets.counts is not None:
-            self.classes = cast("Any", targets.coder).classes if targets.outputs == 1 else None
-            counted = targets if weights is None else targets.part(weights.chosen)
-            self.present = len(counted.present())
+        self.private_labels: Kind | None = self._form.answers
+        coder = targets.coder if isinstance(targets, Targets) and targets.outputs == 1 else None
+        self.classes: NDArray[Any] | None = None if coder is None else coder.classes
+        self.class_set: Any = self.classes if self.private_labels is None else PRIVATE
         self.family: Family = self.statistic.family or metric.family
+        self.by_rows, self.is_ratio = isinstance(self.statistic, Mean), self.statistic.is_ratio
+        self.likely_spread: float | None = getattr(metric.kernel, "likely_spread", None)  # as judges have
         self.sensitivity: Fraction
         self.told(self.exact)
 
@@ -103,26 +109,6 @@ class BoundMetric(HoldsLabels):
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
 
     # ---- public facts
-
-    @property
-    def class_set(self) -> NDArray[Any] | Literal["private"] | None:
-        """`classes`, or "private": the argument that binds the metric to other rows in the same way."""
-        return self.classes if self.private_labels is None else PRIVATE
-
-    @property
-    def likely_spread(self) -> float | None:
-        """Standard deviation of a row's term that is far below what its bounds allow; None if that is not known."""
-        return getattr(self.metric.kernel, "likely_spread", None)  # as judges have
-
-    @property
-    def by_rows(self) -> bool:
-        """True if it is a mean over the rows that count, so that two models can be compared row by row."""
-        return isinstance(self.statistic, Mean)
-
-    @property
-    def is_ratio(self) -> bool:
-        """True if the rows of a query give a confidence set of the population's value; see :meth:`sample`."""
-        return self.statistic.is_ratio
 
     @property
     def relative_weights(self) -> NDArray[np.float64] | None:
@@ -282,15 +268,10 @@ def _statistic(metric: Definition, targets: Any, weights: Weights | None, groups
             "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once; "
             "got several numbers; leave one of them out"
         )
-    every = _of_all(metric, targets)
-    if weights is not None:
-        return weighted(every, weights, name=metric.name)
-    return every if groups is None else grouped(every, groups, name=metric.name)
-
-
-def _of_all(metric: Definition, targets: Any) -> Statistic:
-    if metric.kernel is not None:
-        return metric.kernel(metric, targets)
-    if metric.loss is not None:
-        return custom.mean_of_own_losses(metric, targets)
-    return custom.BoundedDifferences(metric, targets)
+    own_kernel = BoundedDifferences if metric.loss is None else mean_of_own_losses
+    statistic = (metric.kernel or own_kernel)(metric, targets)
+    draws = groups if weights is None else weights
+    averaged = statistic if draws is None else statistic.averaged(draws)
+    if averaged is None:
+        raise InputError(cast("Draws", draws).refusal.format(metric.name))
+    return averaged

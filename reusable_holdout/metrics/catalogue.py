@@ -26,8 +26,6 @@ from reusable_holdout.metrics.metric import Metric
 from reusable_holdout.metrics.ranks import average_precision, roc_auc, roc_auc_ovr
 from reusable_holdout.metrics.squared_errors import r2, rmse
 
-__all__ = ["CATALOGUE", "Entry"]
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -1,7 +1,7 @@
 """Metrics of predicted labels that are no means over rows: ratios of counts.
 
 Those of one class are decided by the rows' evidence about the ratio where the policy allows it, and class counts do not
-matter then; see :mod:`~reusable_holdout.metrics.samples`. What follows is for the other policies and for averages.
+matter then; see :class:`~reusable_holdout.metrics.Ratio`. What follows is for the other policies and for averages.
 
 In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
 of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
@@ -11,7 +11,6 @@ after it is normalised to [0, 1]. Class counts are public.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,14 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.metrics.confusion import ClassAverage, ClassScore, FScore, JaccardScore, PrecisionScore
+from reusable_holdout.metrics.confusion import (
+    ClassAverage,
+    ClassScore,
+    FScore,
+    JaccardScore,
+    PrecisionScore,
+    decimal,
+)
 from reusable_holdout.metrics.definition import Definition, checked_number
-from reusable_holdout.metrics.label_metrics import Average, agreement, averaged_name
+from reusable_holdout.metrics.label_metrics import Average, averaged_name
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.scoring import GRID, Statistic
+from reusable_holdout.metrics.scoring import GRID, Agreement, Statistic
 from reusable_holdout.metrics.targets import Targets
-
-__all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
 
 _CHUNK = 1 << 20
 
@@ -75,7 +79,7 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
     >>> precision(floor=1).measure([0, 0, 1, 1], [0, 0, 0, 1])
     0.5
     """
-    return _averaged("precision", _precision_of, average, floor=_checked_floor(floor))
+    return _averaged("precision", PrecisionScore, average, floor=_checked_floor(floor))
 
 
 def f1(*, average: Average = "binary") -> Metric:
@@ -114,7 +118,7 @@ def f1(*, average: Average = "binary") -> Metric:
     >>> f1().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.8
     """
-    return _averaged("f1", _f_of, average)
+    return _averaged("f1", FScore, average)
 
 
 def fbeta(*, beta: float, average: Average = "binary") -> Metric:
@@ -150,7 +154,7 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
     stated = checked_number(
         beta, lambda b: 0.1 <= b <= 10, "beta must be a number in [0.1, 10]", "1 is the usual F1"
     )
-    return _averaged("fbeta", _f_of, average, beta=stated)
+    return _averaged("fbeta", FScore, average, beta=stated)
 
 
 def jaccard() -> Metric:
@@ -173,7 +177,7 @@ def jaccard() -> Metric:
     >>> jaccard().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.6666666666666666
     """
-    return _averaged("jaccard", _jaccard_of, "binary")
+    return _averaged("jaccard", JaccardScore, "binary")
 
 
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
@@ -216,10 +220,10 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
     return metric_of(
         "matthews_corrcoef",
         "labels",
-        _correlation,
+        _Matthews,
         bounds=(-1, 1),
         family="bounded-difference",
-        floor=_checked_floor(floor),
+        parameters={"floor": _checked_floor(floor)},
     )
 
 
@@ -232,55 +236,13 @@ def _checked_floor(floor: float) -> float:
     )
 
 
-# ---- kernels: the statistics, once the labels are known
-
-
-def _averaged(
-    name: str, score: Callable[[Definition, int, int], ClassScore], average: Average, **parameters: float
-) -> Metric:
+def _averaged(name: str, score: type[ClassScore], average: Average, **parameters: float) -> Metric:
     """Return a metric with these parameters; the average of all rows together has none."""
     name = averaged_name(name, average)
     if average == "micro":
-        return metric_of(name, "labels", agreement, family="binomial")
-    kernel = partial(_average, score, average)
-    return metric_of(name, "labels", kernel, family="bounded-difference", **parameters)
-
-
-def _average(
-    score: Callable[[Definition, int, int], ClassScore],
-    average: Average,
-    metric: Definition,
-    targets: Targets,
-) -> ClassAverage:
-    """Return the score of the positive class, or its average over the classes that have rows."""
-    check = targets.check_two if average == "binary" else targets.check_several
-    check(metric.name)
-    counts = targets.present()
-    scores = {code: score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
-    weights = {"binary": {1: 1}, "macro": dict.fromkeys(counts, 1), "weighted": counts}
-    return ClassAverage(targets, scores, weights[average])
-
-
-def _f_of(metric: Definition, own: int, rest: int) -> FScore:
-    return FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
-
-
-def _jaccard_of(_: Definition, own: int, rest: int) -> JaccardScore:
-    return JaccardScore(own=own, rest=rest)
-
-
-def _precision_of(metric: Definition, own: int, rest: int) -> PrecisionScore:
-    return PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
-
-
-def _correlation(metric: Definition, targets: Targets) -> _Matthews:
-    targets.check_two(metric.name)
-    return _Matthews(targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min())))
-
-
-def _decimal(number: float) -> Fraction:
-    """Return the number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
-    return Fraction(repr(number))
+        return metric_of(name, "labels", Agreement, family="binomial")
+    kernel = partial(ClassAverage, score, average)
+    return metric_of(name, "labels", kernel, family="bounded-difference", parameters=parameters)
 
 
 class _Matthews(Statistic):
@@ -299,11 +261,13 @@ class _Matthews(Statistic):
     there is room.
     """
 
-    def __init__(self, targets: Targets, least: int) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_two(metric.name)
         self._positive = targets.values == 1
         self.rows = self.effective_rows = targets.rows
         negatives, positives = (int(count) for count in targets.counts)
         self._counts = positives, negatives
+        least = math.ceil(decimal(metric.parameters["floor"]) * min(positives, negatives))
         self._floor = least * (self.rows - least)
         own = self._largest_change(hit=1) / 2 * (1 + 1e-12) + 1e-14  # half: [-1, 1] becomes [0, 1]
         other = self._largest_change(hit=0) / 2 * (1 + 1e-12) + 1e-14

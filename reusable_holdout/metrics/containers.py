@@ -1,12 +1,15 @@
 """Labels and predictions from the containers that people use, as NumPy arrays of booleans, numbers or text.
 
-Columns that do not fit into memory come piece by piece; the module `pieces` reads them.
+Columns that do not fit into memory come piece by piece, from Dask or by a method ``row_pieces``. They are read once, in
+order, and the copy that is kept is small: whole numbers in the fewest bytes that hold them, and text as codes.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -15,28 +18,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-
-__all__ = [
-    "BLOCK",
-    "CodedLabels",
-    "Kind",
-    "as_array",
-    "as_floats",
-    "check_class_labels",
-    "check_same_order",
-    "column_of",
-    "from_arrow",
-    "in_blocks",
-    "in_pieces",
-    "index_of",
-    "is_dask",
-    "is_reordered",
-    "no_array",
-    "one_column",
-    "real_array",
-    "typed_array",
-    "whole_numbers",
-]
 
 Kind = Literal["numbers", "text"]
 
@@ -48,6 +29,7 @@ _OBJECTS: dict[str, Any] = {
     "mixed-integer-float": np.float64,
     "string": np.str_,
 }
+_AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and held, together
 BLOCK = 1 << 17  # rows worked on at a time: their bytes stay in a processor's cache
 
 
@@ -73,15 +55,13 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     for method in ("to_numpy", "toarray"):  # pandas and polars; scipy.sparse
         if not isinstance(values, type) and callable(getattr(values, method, None)):
             return np.asarray(getattr(values, method)())
-    problem = ""
-    try:
+    array = None
+    with suppress(ValueError, TypeError):
         array = np.asarray(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
             array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep the objects
-    except (ValueError, TypeError):
-        problem = f"{what} must form a rectangular array; got rows of unlike lengths; make them equal"
-    if problem:
-        raise InputError(problem)
+    if array is None:  # outside of the block, so that the error does not carry the values
+        raise InputError(f"{what} must form a rectangular array; got rows of unlike lengths; make them equal")
     if array.ndim == 0 and array.dtype.kind == "O":
         raise no_array(values, what=what)
     return array
@@ -185,14 +165,10 @@ def _from_objects(array: NDArray[Any], *, what: str) -> NDArray[Any]:
         raise InputError(
             f"{what} must be all booleans, all real numbers or all text; got objects ({kind}); convert them"
         )
-    too_large = False
-    try:
+    with suppress(OverflowError):
         converted: NDArray[Any] = flat.astype(_OBJECTS.get(kind, np.float64))
-    except OverflowError:
-        too_large = True
-    if too_large:  # outside the handler, so that the error does not carry the label
-        raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
-    return converted.reshape(array.shape)
+        return converted.reshape(array.shape)
+    raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
 
 
 def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
@@ -208,12 +184,10 @@ def as_floats(values: object) -> NDArray[Any]:
 
     The empty array fits no shape. An error inside the object is withheld.
     """
-    try:
+    with suppress(Exception):  # an error of a user's own object may quote the labels
         array = np.asarray(values)
         if array.dtype.kind in "biufO" and values is not None:  # NumPy reads None as NaN
             return array.astype(np.float64)
-    except Exception:  # noqa: S110 - an error of a user's own object may quote the labels
-        pass
     return np.empty((0, 0))
 
 
@@ -281,3 +255,81 @@ def in_blocks(rows: int, *, width: int = 1) -> Iterator[slice]:
     """Return slices that cover all rows, each of at most :data:`BLOCK` numbers if a row has `width` numbers."""
     step = max(1, BLOCK // width)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
+    """Return consecutive pieces of a column or matrix, rows first."""
+    if is_dask(values):
+        return _computed(values)
+    pieces: Iterator[NDArray[Any]] = values.row_pieces()
+    return pieces
+
+
+def compact(values: object, *, what: str) -> Any:
+    """Return labels in little memory: unchanged if they are in memory, else read once, piece by piece.
+
+    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
+    """
+    if not in_pieces(values):
+        return values
+    parts: list[NDArray[Any]] = []
+    codes: dict[str, int] = {}
+    kinds = set()
+    for piece in pieces_of(values):
+        array = one_column(as_array(piece, what=what))
+        if array.ndim != 1:
+            raise InputError(
+                f"{what} must be one column; got {array.ndim - 1} axes beside the rows; choose one"
+            )
+        if len(array):
+            typed, kind = typed_array(array, what=what)
+            kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
+            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
+    if len(kinds) != 1:
+        raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
+    if not codes:
+        return _joined(parts)
+    order = sorted(codes)
+    places = np.empty(len(codes), np.min_scalar_type(len(codes)))
+    places[[codes[value] for value in order]] = np.arange(len(codes))
+    return CodedLabels(places[np.concatenate(parts)], order)
+
+
+def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
+    """Return codes of a piece of text labels, and add new labels to `codes`."""
+    places, values = pd.factorize(labels.astype(np.object_))
+    mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
+    return mine.astype(np.min_scalar_type(len(codes)))[places]
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Copy pieces into one array: integers in as few bytes as they need, but unsigned 64-bit integers unchanged."""
+    kind = np.result_type(*parts)
+    if kind.kind in "iu" and kind != np.uint64:
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        other = -high - 1 if low < 0 <= high else high  # NumPy's smallest type for a number >= 0 has no sign
+        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(other))
+    return np.concatenate(parts, dtype=kind, casting="unsafe")
+
+
+def _computed(collection: Any) -> Iterator[NDArray[Any]]:
+    import dask  # noqa: PLC0415 - optional, and imported already by whoever made the collection
+
+    parts = dask_parts(collection)
+    for start in range(0, len(parts), _AHEAD):
+        for piece in dask.compute(*parts[start : start + _AHEAD]):
+            yield as_array(piece, what="a Dask chunk")
+
+
+def dask_parts(collection: Any) -> list[Any]:
+    """Return the parts of a Dask array or frame, each with all columns of some rows."""
+    axes = getattr(collection, "ndim", None)
+    axes = axes if isinstance(axes, int) else 0  # every attribute of a delayed object is delayed
+    if axes and hasattr(collection, "blocks"):
+        whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
+        return [whole.blocks[number] for number in range(whole.numblocks[0])]
+    if axes and hasattr(collection, "dtypes"):
+        return [collection.partitions[number] for number in range(collection.npartitions)]
+    raise InputError(
+        f"of Dask, an array, a DataFrame or a Series can be taken; got {type(collection).__name__}; convert it"
+    )

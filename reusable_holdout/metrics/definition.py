@@ -14,10 +14,10 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_floats
 from reusable_holdout.metrics.scoring import Family, MeanLoss, Statistic
 
-__all__ = ["Definition", "Family", "Kernel", "Response", "checked_bounds", "checked_number", "is_finite"]
-
 Response = Literal["judged", "labels", "probabilities", "scores", "values"]
 Kernel = Callable[["Definition", Any], Statistic]
+
+_DESCRIBED = ("name", "response", "lower", "upper", "greater_is_better", "family")
 
 _OVER_OUTPUTS = {"accuracy", "hamming_loss", "mae", "mse", "quantile_loss", "zero_one_loss"}
 _OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # scikit-learn's names of the negated losses
@@ -63,15 +63,8 @@ class Definition:
         >>> resolve_metric("accuracy").describe()["family"]
         'binomial'
         """
-        return {
-            "name": self.name,
-            "response": self.response,
-            "lower": self.lower,
-            "upper": self.upper,
-            "greater_is_better": self.greater_is_better,
-            "family": self.family,
-            "parameters": dict(sorted(self.parameters.items())),
-        }
+        described = {name: getattr(self, name) for name in _DESCRIBED}
+        return described | {"parameters": dict(sorted(self.parameters.items()))}
 
     def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
         """Return the mean over so many rows of losses within the metric's bounds."""

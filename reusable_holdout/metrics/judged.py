@@ -19,24 +19,10 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_array, in_pieces, real_array
 from reusable_holdout.metrics.definition import Definition, checked_bounds
-from reusable_holdout.metrics.ids import Ids
+from reusable_holdout.metrics.ids import Column, Ids, table_of
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.predictions import Form
-from reusable_holdout.metrics.score_table import Column, ScoreTable, table_of
 from reusable_holdout.metrics.scoring import Statistic
-
-__all__ = [
-    "Judge",
-    "JudgedScores",
-    "MeanOfRepeats",
-    "Passes",
-    "check_within",
-    "pass_at",
-    "pass_hat",
-    "score",
-    "score_bounds",
-    "scores_in_memory",
-]
 
 _LONGEST = 200
 
@@ -77,7 +63,7 @@ def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> M
             f"of must name a score, in at most {_LONGEST} printable characters; got {of!r}; rename it"
         )
     name, judge = "score" if of is None else f"score[{of}]", MeanOfRepeats(least, most)
-    return metric_of(name, "judged", judge, bounds=(least, most), lower=least, upper=most)
+    return metric_of(name, "judged", judge, bounds=(least, most), parameters={"lower": least, "upper": most})
 
 
 def pass_at(k: int) -> Metric:
@@ -150,7 +136,7 @@ def _passes(sign: str, k: int, *, every: bool) -> Metric:
         raise InputError(
             f"k of pass{sign}k must be a whole number from 1 to 999999; got {k!r}; 1 is one repeat"
         )
-    return metric_of(f"pass{sign}{k}", "judged", Passes(k, every), k=k)
+    return metric_of(f"pass{sign}{k}", "judged", Passes(k, every), parameters={"k": k})
 
 
 def score_bounds(lower: float, upper: float) -> tuple[float, float]:
@@ -277,8 +263,6 @@ class JudgedScores(Form):
 
     def _numbers(self, predictions: object) -> NDArray[Any]:
         """Return the scores as real numbers in the order of the rows, of whatever shape they have."""
-        if isinstance(predictions, ScoreTable):
-            return predictions.in_order_of(self._ids)
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")
@@ -303,7 +287,7 @@ class JudgedScores(Form):
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
         must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
-        if isinstance(predictions, ScoreTable) or table_of(predictions) is not None:
+        if table_of(predictions) is not None:
             raise InputError(f"{must}; got a table; pass a list of one table for each model")
         array = scores_in_memory(predictions)
         if array.ndim not in {2, 3} or array.shape[1] != self.rows:

@@ -18,22 +18,18 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.samples import Counted, Likely, ratio
-from reusable_holdout.metrics.scoring import GRID_BITS, Agreement, Mean, MeanLoss, RatioMean
+from reusable_holdout.metrics.scoring import (
+    GRID_BITS,
+    Agreement,
+    Counted,
+    Disagreement,
+    Likely,
+    Mean,
+    MeanLoss,
+    RatioMean,
+    ratio,
+)
 from reusable_holdout.metrics.targets import Targets
-
-__all__ = [
-    "Average",
-    "accuracy",
-    "agreement",
-    "averaged_name",
-    "balanced_accuracy",
-    "hamming_loss",
-    "recall",
-    "score_of_sets",
-    "specificity",
-    "zero_one_loss",
-]
 
 Average = Literal["binary", "macro", "micro", "weighted"]
 SetScore = Literal["f1", "jaccard", "precision", "recall"]
@@ -54,7 +50,7 @@ def accuracy() -> Metric:
     >>> accuracy().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.75
     """
-    return metric_of("accuracy", "labels", agreement, family="binomial")
+    return metric_of("accuracy", "labels", Agreement, family="binomial")
 
 
 def zero_one_loss() -> Metric:
@@ -71,16 +67,7 @@ def zero_one_loss() -> Metric:
     >>> zero_one_loss().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.25
     """
-    return metric_of("zero_one_loss", "labels", _disagreement, family="binomial", greater_is_better=False)
-
-
-def agreement(_: Definition, targets: Targets) -> Agreement:
-    """Return the share of rows that are predicted right: a kernel."""
-    return Agreement(targets)
-
-
-def _disagreement(_: Definition, targets: Targets) -> Agreement:
-    return Agreement(targets, errors=True)
+    return metric_of("zero_one_loss", "labels", Disagreement, family="binomial", greater_is_better=False)
 
 
 # ---- several labels for each row: a row is one independent draw, with all its labels, and one term
@@ -106,7 +93,7 @@ def hamming_loss() -> Metric:
 
 def _share_of_errors(metric: Definition, targets: Targets) -> Mean:
     if targets.outputs == 1:
-        return Agreement(targets, errors=True)
+        return Disagreement(metric, targets)
     return metric.mean_of(lambda query: (query != targets.values).mean(axis=1), targets.rows)
 
 
@@ -199,8 +186,8 @@ def recall(*, average: Average = "binary") -> Metric:
     if average == "binary":
         return metric_of(name, "labels", partial(_recall_of, 1), family="bounded-difference")
     if average == "macro":
-        return metric_of(name, "labels", _class_balanced)
-    return metric_of(name, "labels", agreement, family="binomial")
+        return metric_of(name, "labels", _BalancedAgreement)
+    return metric_of(name, "labels", Agreement, family="binomial")
 
 
 def specificity() -> Metric:
@@ -232,7 +219,7 @@ def averaged_name(name: str, average: Average) -> str:
 def _recall_of(code: int, metric: Definition, targets: Targets) -> Agreement:
     targets.check_two(metric.name)
     rows = np.flatnonzero(targets.values == code)
-    share = Agreement(targets.part(rows)).of_rows(rows)
+    share = Agreement(metric, targets.part(rows)).of_rows(rows)
     share.family = "binomial"
     return share
 
@@ -257,12 +244,7 @@ def balanced_accuracy() -> Metric:
     >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.875
     """
-    return metric_of("balanced_accuracy", "labels", _class_balanced)
-
-
-def _class_balanced(metric: Definition, targets: Targets) -> _BalancedAgreement:
-    targets.check_several(metric.name)
-    return _BalancedAgreement(targets)
+    return metric_of("balanced_accuracy", "labels", _BalancedAgreement)
 
 
 class _BalancedAgreement(RatioMean):
@@ -279,7 +261,8 @@ class _BalancedAgreement(RatioMean):
     family = "bounded"
     is_ratio = True  # the population's mean of recalls, whatever the class counts
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_several(metric.name)
         counts = list(targets.present().values())
         self.rows = targets.rows
         self.effective_rows = len(counts) * min(counts)  # 1/max c_r

@@ -15,24 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.definition import Definition, Family, Kernel, checked_bounds, checked_number
+from reusable_holdout.metrics.definition import Definition, Kernel, checked_bounds, checked_number
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.scoring import MeanLoss, Statistic
 from reusable_holdout.metrics.targets import Targets
-
-__all__ = [
-    "Losses",
-    "brier",
-    "error_of_values",
-    "log_loss",
-    "losses_of_values",
-    "mae",
-    "mean_of_values",
-    "mse",
-    "negated",
-    "quantile_loss",
-    "target_bounds",
-]
 
 Losses = Callable[[NDArray[Any]], NDArray[Any]]
 _SCORERS = {  # where scikit-learn's name is another than "neg_" and ours
@@ -96,7 +82,12 @@ def log_loss(*, clip: float = 0.01) -> Metric:
     )
     bounds = (0, -math.log(least))
     return metric_of(
-        "log_loss", "probabilities", _clipped_logarithm, bounds=bounds, greater_is_better=False, clip=least
+        "log_loss",
+        "probabilities",
+        _clipped_logarithm,
+        bounds=bounds,
+        greater_is_better=False,
+        parameters={"clip": least},
     )
 
 
@@ -151,7 +142,9 @@ def mae(*, lower: float, upper: float) -> Metric:
     >>> mae(lower=0, upper=10).measure([0, 10], [1, 12])
     0.5
     """
-    return error_of_values("mae", _absolute_error, lower, upper, worst=lambda span: span)
+    stated, span = checked_targets(lower, upper)
+    kernel = partial(mean_of_values, np.abs)
+    return metric_of("mae", "values", kernel, bounds=(0, span), greater_is_better=False, parameters=stated)
 
 
 def mse(*, lower: float, upper: float) -> Metric:
@@ -180,7 +173,9 @@ def mse(*, lower: float, upper: float) -> Metric:
     >>> mse(lower=0, upper=10).measure([0, 10], [2, 12])
     2.0
     """
-    return error_of_values("mse", _squared_error, lower, upper, worst=lambda span: span**2)
+    stated, span = checked_targets(lower, upper)
+    kernel = partial(mean_of_values, np.square)
+    return metric_of("mse", "values", kernel, bounds=(0, span**2), greater_is_better=False, parameters=stated)
 
 
 def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metric:
@@ -211,61 +206,40 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     >>> quantile_loss(lower=0, upper=10, quantile=0.9).measure([0, 10], [2, 6])
     1.9
     """
-    checked_number(quantile, lambda q: 0 < q < 1, "quantile must lie in (0, 1)", "0.5 is the median")
-    largest = max(quantile, 1 - quantile)
-    return error_of_values(
-        "quantile_loss", _pinball, lower, upper, worst=lambda span: largest * span, quantile=quantile
+    stated, span = checked_targets(lower, upper)
+    stated["quantile"] = share = checked_number(
+        quantile, lambda q: 0 < q < 1, "quantile must lie in (0, 1)", "0.5 is the median"
     )
-
-
-def _absolute_error(metric: Definition, targets: Targets) -> MeanLoss:
-    return mean_of_values(metric, targets, np.abs)
-
-
-def _squared_error(metric: Definition, targets: Targets) -> MeanLoss:
-    return mean_of_values(metric, targets, np.square)
+    bounds = (0, max(share, 1 - share) * span)
+    return metric_of(
+        "quantile_loss", "values", _pinball, bounds=bounds, greater_is_better=False, parameters=stated
+    )
 
 
 def _pinball(metric: Definition, targets: Targets) -> MeanLoss:
     quantile = metric.parameters["quantile"]
     return mean_of_values(
-        metric, targets, lambda excess: np.maximum(-quantile * excess, (1 - quantile) * excess)
+        lambda excess: np.maximum(-quantile * excess, (1 - quantile) * excess), metric, targets
     )
 
 
-def target_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Return checked bounds of targets."""
+def checked_targets(lower: float, upper: float) -> tuple[dict[str, float], float]:
+    """Return checked bounds of targets as parameters, and their distance."""
     advice = "state what is known about the targets without the holdout"
-    return checked_bounds(lower, upper, "the targets' bounds", advice, widest=1e150)
+    least, most = checked_bounds(lower, upper, "the targets' bounds", advice, widest=1e150)
+    return {"lower": least, "upper": most}, most - least
 
 
-def error_of_values(
-    name: str,
-    kernel: Kernel,
-    lower: float,
-    upper: float,
-    *,
-    worst: Callable[[float], float],
-    family: Family = "bounded",
-    **parameters: float,
-) -> Metric:
-    """Return an error of targets in these bounds, from 0 to the worst one that their distance allows."""
-    lowest, highest = target_bounds(lower, upper)
-    bounds = (0, worst(highest - lowest))
-    stated = {"lower": lowest, "upper": highest, **parameters}
-    return metric_of(name, "values", kernel, bounds=bounds, family=family, greater_is_better=False, **stated)
-
-
-def mean_of_values(metric: Definition, targets: Targets, size: Losses) -> MeanLoss:
-    """Return the mean over the rows of such losses; if a row has several, of their mean."""
-    losses = losses_of_values(metric, targets, size)
+def mean_of_values(size: Losses, metric: Definition, targets: Targets) -> MeanLoss:
+    """Return the mean over the rows of the sizes of their errors; if a row has several, of their mean."""
+    losses = losses_of_values(size, metric, targets)
     if targets.outputs == 1:
         return metric.mean_of(losses, targets.rows)
     return metric.mean_of(lambda query: losses(query).mean(axis=1), targets.rows)
 
 
-def losses_of_values(metric: Definition, targets: Targets, size: Losses) -> Losses:
-    """Return losses that depend on the prediction, clipped to the targets' bounds, less the target."""
+def losses_of_values(size: Losses, metric: Definition, targets: Targets) -> Losses:
+    """Return the sizes of errors: of the prediction, clipped to the targets' bounds, less the target."""
     lower, upper = metric.parameters["lower"], metric.parameters["upper"]
     if targets.values.min() < lower or targets.values.max() > upper:
         raise InputError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -10,11 +12,10 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics.bound import BoundMetric
-from reusable_holdout.metrics.definition import Definition, Family, Kernel, Response
+from reusable_holdout.metrics.definition import Definition, Kernel, Response
+from reusable_holdout.metrics.scoring import Family
 from reusable_holdout.metrics.targets import class_targets, real_targets
 from reusable_holdout.metrics.weights import Weights
-
-__all__ = ["Metric", "bound_or_undefined", "metric_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +126,7 @@ class Metric(Definition):
             raise InputError(
                 "each group counts once; got largest_group=; leave it out, and reweight the rows"
             )
-        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight, groups=groups)
+        return BoundMetric(self, y, classes, sample_weight, groups)
 
     def measure(
         self,
@@ -173,7 +174,7 @@ def metric_of(
     bounds: tuple[float, float] = (0, 1),
     family: Family = "bounded",
     greater_is_better: bool = True,
-    **parameters: float,
+    parameters: Mapping[str, float] | None = None,
 ) -> Metric:
     """Return a metric of the catalogue, by default with values in [0, 1]."""
     return Metric(
@@ -183,7 +184,7 @@ def metric_of(
         upper=bounds[1],
         greater_is_better=greater_is_better,
         family=family,
-        parameters=parameters,
+        parameters=parameters or {},
         kernel=kernel,
     )
 
@@ -206,10 +207,8 @@ def bound_or_undefined(metric: Metric, y: Any, *, owned: bool = False, **given: 
     if private or metric.response == "judged" or (owned and metric.response == "values"):
         return metric.bind(y, **given)
     bound = _bound_to_stand_in(metric, y, given) if metric.kernel is None else None
-    try:
+    with suppress(InputError, ModelError):
         return metric.bind(y, **given)
-    except (InputError, ModelError):
-        pass
     bound = bound or _bound_to_stand_in(metric, y, given)
     failing = type("Undefined", (_Fails, type(bound.statistic)), {})  # all that is public stays as it is
     bound.statistic.__class__ = failing

@@ -17,19 +17,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import containers
-from reusable_holdout.metrics.containers import BLOCK, Kind, in_blocks, typed_array
-from reusable_holdout.metrics.pieces import pieces_of
-
-__all__ = [
-    "PRIVATE",
-    "AnswerCoder",
-    "ClassCoder",
-    "Form",
-    "Predictions",
-    "compared",
-    "is_public",
-    "normal_form",
-]
+from reusable_holdout.metrics.containers import BLOCK, Kind, in_blocks, pieces_of, typed_array
 
 _WHAT = "predictions"
 _SLACK = 1e-6  # how far a probability, or the sum of a row, may stray; float32 models do
@@ -305,19 +293,13 @@ class Predictions(Form):
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """Return one query in canonical form from those of consecutive rows, which must be all of the holdout's."""
-        whole, start = None, 0
-        for part in parts:
-            if whole is None:
-                whole = np.empty((self.rows, *part.shape[1:]), part.dtype)
-            end = start + len(part)
-            if end <= self.rows:
-                whole[start:end] = part
-            start = end
-        if whole is None or start != self.rows:
+        found = list(parts)
+        rows = sum(map(len, found))
+        if rows != self.rows:
             raise InputError(
-                f"predictions must have {self.rows} rows; got {start}; predict every holdout row once, in order"
+                f"predictions must have {self.rows} rows; got {rows}; predict every holdout row once, in order"
             )
-        return whole
+        return np.concatenate(found)
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
         given: Any = predictions

@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.samples import Likely, Ranked
-from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, RatioMean, Statistic
+from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, Likely, Ranked, RatioMean, Statistic
 from reusable_holdout.metrics.targets import Targets
-
-__all__ = ["AveragePrecision", "OneVersusRest", "PairOrder", "average_precision", "roc_auc", "roc_auc_ovr"]
 
 _BANDS = 8.0  # positive rows that say as much of an average precision as one row of a mean does of that
 _FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of an average precision
@@ -51,7 +48,7 @@ def roc_auc() -> Metric:
     >>> roc_auc().measure([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
     """
-    return metric_of("roc_auc", "scores", _pair_order)
+    return metric_of("roc_auc", "scores", PairOrder)
 
 
 def roc_auc_ovr(*, weighted: bool = False) -> Metric:
@@ -119,28 +116,15 @@ def average_precision() -> Metric:
     >>> round(average_precision().measure([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return metric_of("average_precision", "scores", _average_precision, family="bounded-difference")
-
-
-# ---- kernels: the statistics, once the labels are known
-
-
-def _pair_order(metric: Definition, targets: Targets) -> PairOrder:
-    targets.check_two(metric.name)
-    return PairOrder(targets)
+    return metric_of("average_precision", "scores", AveragePrecision, family="bounded-difference")
 
 
 def _one_versus_rest(weighted: bool, metric: Definition, targets: Targets) -> OneVersusRest | PairOrder:
     targets.check_several(metric.name)
     if len(targets.counts) == 2:
-        return PairOrder(targets)
+        return PairOrder(metric, targets)
     counts = targets.present()
     return OneVersusRest(targets, counts if weighted else dict.fromkeys(counts, 1))
-
-
-def _average_precision(metric: Definition, targets: Targets) -> AveragePrecision:
-    targets.check_two(metric.name)
-    return AveragePrecision(targets)
 
 
 class PairOrder(RatioMean):
@@ -161,7 +145,8 @@ class PairOrder(RatioMean):
 
     family = "bounded"
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_two(metric.name)
         self._negative = np.flatnonzero(targets.values == 0)
         self._positive = np.flatnonzero(targets.values == 1)
         negatives, positives = len(self._negative), len(self._positive)
@@ -234,7 +219,8 @@ class AveragePrecision(Statistic):
 
     is_ratio = True  # an average of ratios
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_two(metric.name)
         self._positive = targets.values == 1
         positives, negatives = int(targets.counts[1]), int(targets.counts[0])
         self.rows = self.effective_rows = targets.rows

@@ -12,29 +12,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.metrics.samples import Counted, Explained, Likely, Ranked
 from reusable_holdout.metrics.targets import HoldsLabels, Targets
-
-__all__ = [
-    "FINE_SLACK",
-    "GRID",
-    "GRID_BITS",
-    "Agreement",
-    "Draws",
-    "Family",
-    "Mean",
-    "MeanLoss",
-    "PublicNumbers",
-    "RatioMean",
-    "Statistic",
-]
 
 Family = Literal["binomial", "bounded", "bounded-difference"]
 
@@ -66,6 +51,92 @@ class PublicNumbers(NamedTuple):
             self.sum_of_squares / factor if rests[1] else self.sum_of_squares,
             rows,
         )
+
+
+# ---- statistics of one question that the confidence set of a ratio is made of: private, for the guard alone
+
+
+class Ratio(NamedTuple):
+    """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
+
+    Values and weights lie in [0, 1]; counts are the numbers of rows that have both. With a factor below 1 nothing is
+    known of the rest: the population's value may be larger by up to one minus the factor.
+    """
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    factor: float = 1.0
+
+    def __repr__(self) -> str:
+        return "<Ratio>"
+
+
+def ratio(rows: Iterable[tuple[float, float, float]], factor: float = 1.0) -> Ratio:
+    """Return the ratio of rows that are given as (value, weight, count)."""
+    values, weights, counts = np.array(list(rows), dtype=np.float64).T
+    return Ratio(values, weights, counts, factor)
+
+
+class Counted(NamedTuple):
+    """The score on the grid of a metric that counts rows, such as precision, and the ratios its interval is made of.
+
+    A single ratio is the metric itself. The least of several ratios is the metric, as the least of two recalls.
+    """
+
+    score: int
+    ratios: tuple[Ratio, ...]
+
+    def __repr__(self) -> str:
+        return "<Counted>"
+
+
+class Ranked(NamedTuple):
+    """The metric's score on the grid, and the order in which scores put the rows of two classes.
+
+    `above` has shape (positives,), from the highest score down: the number of negative rows that score at least as
+    high.
+    """
+
+    score: int
+    above: NDArray[np.int64]
+    negatives: int
+
+    def __repr__(self) -> str:
+        return "<Ranked>"
+
+
+class Explained(NamedTuple):
+    """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
+
+    Both have shape (rows,); errors lie in [0, 1] and totals in [0, `most`]. The score is on the grid.
+    """
+
+    score: int
+    errors: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    most: float
+    unit: float
+
+    def __repr__(self) -> str:
+        return "<Explained>"
+
+
+class Likely(NamedTuple):
+    """Rows of equal weight and this standard deviation, whose mean is about as uncertain as a metric: for a plan."""
+
+    rows: float
+    spread: float
+
+    @classmethod
+    def of(cls, rows: Ratio, mean: float) -> Likely:
+        """Return such rows for the rows that make a ratio."""
+        whole = float(rows.counts @ rows.weights)
+        square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
+        return cls(whole, (square / whole) ** 0.5)
+
+
+# ---- statistics
 
 
 class Statistic(HoldsLabels, ABC):
@@ -166,6 +237,8 @@ class Draws:
     family: Family | None = None
     relative_weights: NDArray[np.float64] | None = None
     """Weights of the draws, as fractions of the largest; None if all are equal."""
+    refusal: str
+    """Message for a metric, by its name, that has no mean to average in this way."""
 
     def __init__(self, count: int) -> None:
         self.count = self.effective_rows = count
@@ -231,12 +304,11 @@ class Mean(Statistic):
 
 
 class Agreement(Mean):
-    """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any."""
+    """Share of rows whose predicted code equals the label's; of several labels, of rows with all of them right."""
 
-    def __init__(self, targets: Targets, *, errors: bool = False) -> None:
+    def __init__(self, _: object, targets: Targets) -> None:
         super().__init__(targets.rows)
         self._codes = targets.values
-        self._errors = errors
 
     def _units(self, query: NDArray[Any]) -> int:
         """Shift the exact count left and divide by the rows, in integers."""
@@ -245,16 +317,21 @@ class Agreement(Mean):
         return (int(np.count_nonzero(self._marks(query))) << GRID_BITS) // self.rows
 
     def _shares(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return 1 for the rows that count, else 0."""
         return self._marks(query).astype(np.float64)
 
     _row_values = _shares
 
     def _marks(self, query: NDArray[Any]) -> NDArray[Any]:
-        marks: NDArray[Any] = query != self._codes if self._errors else query == self._codes
-        if marks.ndim == 2:
-            marks = np.any(marks, axis=1) if self._errors else np.all(marks, axis=1)
-        return marks
+        """Return True for the rows that count."""
+        marks: NDArray[Any] = query == self._codes
+        return marks if marks.ndim == 1 else np.all(marks, axis=1)
+
+
+class Disagreement(Agreement):
+    """Share of rows whose predicted code differs from the label's; of several labels, of rows with any wrong."""
+
+    def _marks(self, query: NDArray[Any]) -> NDArray[Any]:
+        return ~super()._marks(query)
 
 
 class MeanLoss(Mean):

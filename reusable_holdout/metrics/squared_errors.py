@@ -7,7 +7,7 @@ normalised to [0, 1].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition, checked_number
-from reusable_holdout.metrics.mean_losses import (
-    error_of_values,
-    losses_of_values,
-    mean_of_values,
-    target_bounds,
-)
+from reusable_holdout.metrics.mean_losses import checked_targets, losses_of_values, mean_of_values
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.samples import Explained, Likely
-from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Draws, Mean, MeanLoss, Statistic
+from reusable_holdout.metrics.scoring import (
+    GRID,
+    GRID_BITS,
+    Draws,
+    Explained,
+    Likely,
+    Mean,
+    MeanLoss,
+    Statistic,
+)
 from reusable_holdout.metrics.targets import Targets
-
-__all__ = ["ExplainedAbout", "RootMean", "r2", "rmse"]
 
 _FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
 
@@ -65,21 +66,17 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     >>> rmse(lower=0, upper=10).measure([0, 10, 5, 5], [2, 12, 5, 5])
     1.0
     """
-    lowest, highest = target_bounds(lower, upper)
-    least = checked_number(
-        floor,
-        lambda error: 0 <= error < highest - lowest,
-        "floor must be an error in [0, upper - lower)",
-        "state what no model can fall below",
-    )
-    return error_of_values(
+    stated, span = checked_targets(lower, upper)
+    must, advice = "floor must be an error in [0, upper - lower)", "state what no model can fall below"
+    stated["floor"] = checked_number(floor, lambda error: 0 <= error < span, must, advice)
+    return metric_of(
         "rmse",
-        _root_squared_error,
-        lower,
-        upper,
-        worst=lambda span: span,
+        "values",
+        _root_of_mean,
+        bounds=(0, span),
         family="bounded-difference",
-        floor=least,
+        greater_is_better=False,
+        parameters=stated,
     )
 
 
@@ -131,8 +128,7 @@ def r2(
     >>> r2(lower=0, upper=10, center=5).measure([0, 10], [5, 10])
     0.5
     """
-    lowest, highest = target_bounds(lower, upper)
-    stated = {"lower": lowest, "upper": highest}
+    stated, span = checked_targets(lower, upper)
     if (variance is None) == (center is None):
         raise InputError(
             "r2 compares with one model: pass variance=, its mean squared error, or center=, what a constant one "
@@ -142,7 +138,7 @@ def r2(
         return _about_center(stated, center, -1.0 if least is None else least)
     if least is not None:
         raise InputError(f"least= goes with center=; got least={least!r} and a variance; leave it out")
-    largest = (highest - lowest) ** 2
+    largest = span**2
     stated["variance"] = checked_number(
         variance,
         lambda error: 1e-6 * largest <= error <= largest,
@@ -150,7 +146,7 @@ def r2(
         "state the training targets' variance",
     )
     bounds = (1 - largest / stated["variance"], 1)
-    return metric_of("r2", "values", _explained_share, bounds=bounds, **stated)
+    return metric_of("r2", "values", _explained_share, bounds=bounds, parameters=stated)
 
 
 def _about_center(stated: dict[str, float], center: Any, least: Any) -> Metric:
@@ -159,28 +155,25 @@ def _about_center(stated: dict[str, float], center: Any, least: Any) -> Metric:
     stated["center"] = checked_number(center, lambda value: lower <= value <= upper, must, advice)
     must = "least must be a number in [-1e6, 0.9]"
     stated["least"] = checked_number(least, lambda value: -1e6 <= value <= 0.9, must, "-1 is usual")
-    bounds, family = (stated["least"], 1), "bounded-difference"
-    return metric_of("r2", "values", _explained_about, bounds=bounds, family=family, **stated)
+    bounds = (stated["least"], 1)
+    return metric_of(
+        "r2", "values", ExplainedAbout, bounds=bounds, family="bounded-difference", parameters=stated
+    )
 
 
 # ---- kernels: the statistics, once the targets are known
 
 
-def _root_squared_error(metric: Definition, targets: Targets) -> RootMean:
+def _root_of_mean(metric: Definition, targets: Targets) -> RootMean:
     span = metric.upper - metric.lower
-    losses = losses_of_values(metric, targets, np.square)
+    losses = losses_of_values(np.square, metric, targets)
     mean = MeanLoss(targets.rows, losses, (0.0, span**2), greater_is_better=False)
     return RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
 
 
 def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:
     variance = metric.parameters["variance"]
-    return mean_of_values(metric, targets, lambda excess: 1 - np.square(excess) / variance)
-
-
-def _explained_about(metric: Definition, targets: Targets) -> ExplainedAbout:
-    errors = losses_of_values(metric, targets, np.square)
-    return ExplainedAbout(targets.values, errors, **metric.parameters)
+    return mean_of_values(lambda excess: 1 - np.square(excess) / variance, metric, targets)
 
 
 class RootMean(Statistic):
@@ -250,22 +243,15 @@ class ExplainedAbout(Statistic):
 
     is_ratio = only_as_ratio = True
 
-    def __init__(
-        self,
-        targets: NDArray[np.float64],
-        errors: Callable[[NDArray[Any]], NDArray[Any]],
-        *,
-        lower: float,
-        upper: float,
-        center: float,
-        least: float,
-    ) -> None:
-        self.rows = self.effective_rows = len(targets)
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        lower, upper, center = (metric.parameters[name] for name in ("lower", "upper", "center"))
+        self.rows = self.effective_rows = targets.rows
         self.sensitivity, self.sum_of_squares = Fraction(1), float(self.rows)
+        self._errors = losses_of_values(np.square, metric, targets)
         self._square = (upper - lower) ** 2
-        self._totals = np.square(targets - center) / self._square
+        self._totals = np.square(targets.values - center) / self._square
         self._most = max(upper - center, center - lower) ** 2 / self._square
-        self._errors, self._unit = errors, 1.0 - least
+        self._unit = 1.0 - metric.parameters["least"]
 
     def _units(self, query: NDArray[Any]) -> int:
         """Floor the share to the grid."""

@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.metrics import containers
-from reusable_holdout.metrics.containers import Kind, typed_array
-from reusable_holdout.metrics.pieces import compact
+from reusable_holdout.metrics.containers import Kind, compact, typed_array
 from reusable_holdout.metrics.predictions import PRIVATE, AnswerCoder, ClassCoder, compared
-
-__all__ = ["HoldsLabels", "Targets", "class_targets", "compact", "real_targets", "rows_of"]
 
 _MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
 

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import column_of, real_array
-from reusable_holdout.metrics.scoring import Draws, Statistic
-
-__all__ = ["Groups", "Weights", "grouped", "weighted"]
+from reusable_holdout.metrics.scoring import Draws
 
 _MOST = 1 << 30
 _PIECE_BITS = 16
@@ -49,6 +47,10 @@ class Weights(Draws):
     """
 
     family = "bounded"
+    refusal = (
+        "sample_weight of metric {!r} must be 0 or one other number, which makes a slice; got several numbers: "
+        "how far a row moves it would depend on which rows belong to a class; use a mean of losses"
+    )
 
     def __init__(self, sample_weight: object, rows: int) -> None:
         given = column_of(sample_weight, rows, what="sample_weight", advice="give one weight for each row")
@@ -96,6 +98,11 @@ class Groups(Draws):
 
     family = "bounded"
     largest = None  # a group never counts more than once
+    refusal = (
+        "with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {!r} is "
+        "none: how far a group moves it would depend on which classes its rows have; leave groups= out only where "
+        "rows are independent"
+    )
 
     def __init__(self, names: object, rows: int) -> None:
         given = column_of(names, rows, what="groups", advice="name the group of each row")
@@ -125,26 +132,3 @@ class Groups(Draws):
     def of_rows(self, each: NDArray[Any]) -> NDArray[Any]:
         """Return the mean of each group; no other group's rows enter it, to the last bit."""
         return np.asarray(np.bincount(self.codes, weights=each, minlength=self.count) / self._sizes)
-
-
-def weighted(statistic: Statistic, weights: Weights, *, name: str) -> Statistic:
-    """Return the statistic with weights that are not alike, or refuse one that is no mean over all rows."""
-    found = statistic.averaged(weights)
-    if found is not None:
-        return found
-    raise InputError(
-        f"sample_weight of metric {name!r} must be 0 or one other number, which makes a slice; got several numbers: "
-        "how far a row moves it would depend on which rows belong to a class; use a mean of losses"
-    )
-
-
-def grouped(statistic: Statistic, groups: Groups, *, name: str) -> Statistic:
-    """Return the statistic with each group counted once, or refuse one that is no mean over all rows."""
-    found = statistic.averaged(groups)
-    if found is not None:
-        return found
-    raise InputError(
-        f"with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {name!r} is "
-        "none: how far a group moves it would depend on which classes its rows have; leave groups= out only where "
-        "rows are independent"
-    )

@@ -23,7 +23,7 @@ from reusable_holdout.metrics import (
     score,
 )
 from reusable_holdout.metrics.judged import MeanOfRepeats
-from reusable_holdout.metrics.score_table import table_of
+from reusable_holdout.metrics.ids import table_of
 
 IDS = ["q1", "q2", "q3", "q4", "q5"]
 SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])
