@@ -195,8 +195,8 @@ def _place_of(name: str) -> str | None:
     if name == "fbeta_score":
         ours = ["fbeta(beta=...)", 'fbeta(beta=..., average="macro")']
     if ours:
-        which = "the one of these that has its arguments: " if len(ours) > 1 else ""
         home = "" if ours[0].startswith('"') else ", from reusable_holdout.metrics"
-        return f"pass {which}{', '.join(ours)}{home}"
+        one_of = f"one of {', '.join(ours)}, if it has the same arguments" if len(ours) > 1 else ours[0]
+        return f"pass {one_of}{home}"
     refusal = _refusal(name)
     return None if refusal is None else f"it is {name!r}, {refusal}"
