@@ -20,15 +20,16 @@ from reusable_holdout.guard.chunks import dask_rows, predicting
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
-from reusable_holdout.metrics import BoundMetric, Metric, objects
+from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout.metrics.containers import (
     check_same_order,
+    compact,
     from_arrow,
     index_of,
     is_dask,
+    no_array,
 )
 from reusable_holdout.metrics.predictions import PRIVATE, is_public
-from reusable_holdout.metrics.targets import compact
 from reusable_holdout.registry import Sketch
 
 __all__ = ["PrivateData", "rows_and_labels"]
@@ -154,7 +155,7 @@ def _are_public(classes: NDArray[Any], rows: int) -> bool:
 
 def _check_list(X: Any) -> None:
     if not isinstance(X, list | tuple):
-        raise objects.no_array(X, what="X")
+        raise no_array(X, what="X")
     try:
         np.asarray(X)
         return

@@ -100,62 +100,43 @@ def identity(prepared):
     return prepared.tobytes(), prepared.dtype.str, prepared.shape, prepared.flags.c_contiguous
 
 
-def batched(bound, given):
-    """The same question as the second of a batch."""
-    return bound.prepare_many([given, given])[1]
+CODED = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
+FLOATS = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
+KEPT = [  # the metric, its labels, predictions in every container, and the one question they are
+    *(
+        ("accuracy", Y.astype(dtype), kept, CODED)
+        for kept in NUMBERS.values()
+        for dtype in (int, bool, float)
+    ),
+    *(("accuracy", np.array(["no", "yes"])[Y], kept, CODED) for kept in TEXTS.values()),
+    *((name, Y, kept, FLOATS) for kept in REALS.values() for name in ("brier", "roc_auc")),
+    *(("log_loss", Y, kept, FLOATS) for kept in MATRICES.values()),
+]
 
 
-@for_each("kept", NUMBERS)
-@for_each("labels", [Y, Y.astype(bool), Y.astype(float)], ids=["whole", "boolean", "float"])
-def test_numbers_and_booleans_that_mean_the_same_label_are_one_question(kept, labels):
-    bound = resolve_metric("accuracy").bind(labels)
-    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
-    assert identity(bound.prepare(NUMBERS[kept])) == expected
-    assert identity(batched(bound, NUMBERS[kept])) == expected
+@for_each(("name", "y", "kept", "expected"), KEPT)
+def test_predictions_that_mean_the_same_are_one_question_in_any_container(name, y, kept, expected):
+    bound = resolve_metric(name).bind(y)
+    assert identity(bound.prepare(kept)) == expected
+    assert identity(bound.prepare_many([kept, kept])[1]) == expected
 
 
-@for_each("kept", TEXTS)
-def test_texts_that_mean_the_same_label_are_one_question(kept):
-    bound = resolve_metric("accuracy").bind(np.array(["no", "yes"])[Y])
-    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
-    assert identity(bound.prepare(TEXTS[kept])) == expected
-    assert identity(batched(bound, TEXTS[kept])) == expected
-
-
-@for_each("kept", NUMBERS)
-def test_private_labels_may_be_kept_in_anything_too(kept):
-    bound = resolve_metric("accuracy").bind(NUMBERS[kept])
-    assert bound.score(bound.prepare(CODES)[None]).tolist() == [1 << 32]
-    assert bound.classes.tolist() == [0, 1]
-
-
-@for_each("kept", TEXTS)
-def test_private_texts_may_be_kept_in_anything_too(kept):
-    bound = resolve_metric("accuracy").bind(TEXTS[kept])
-    assert bound.score(bound.prepare(TEXT)[None]).tolist() == [1 << 32]
-    assert bound.classes.tolist() == ["no", "yes"]
-
-
-@for_each("kept", REALS)
-@for_each("metric", [resolve_metric("brier"), resolve_metric("roc_auc")], ids=["brier", "area"])
-def test_real_numbers_are_one_question_in_any_container(kept, metric):
-    bound = metric.bind(Y)
-    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
-    assert identity(bound.prepare(REALS[kept])) == expected
-    assert identity(batched(bound, REALS[kept])) == expected
+@for_each(
+    ("kept", "plain", "classes"),
+    [
+        *((kept, CODES, [0, 1]) for kept in NUMBERS.values()),
+        *((kept, TEXT, ["no", "yes"]) for kept in TEXTS.values()),
+    ],
+)
+def test_private_labels_may_be_kept_in_anything_too(kept, plain, classes):
+    bound = resolve_metric("accuracy").bind(kept)
+    assert bound.score(bound.prepare(plain)[None]).tolist() == [1 << 32]
+    assert bound.classes.tolist() == classes
 
 
 @for_each("kept", REALS)
 def test_private_targets_may_be_kept_in_anything_too(kept):
     assert mae(lower=0, upper=1).measure(REALS[kept], PROBABILITIES) == 0
-
-
-@for_each("kept", MATRICES)
-def test_a_matrix_of_two_classes_is_the_question_of_its_last_column(kept):
-    bound = resolve_metric("log_loss").bind(Y)
-    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
-    assert identity(bound.prepare(MATRICES[kept])) == expected
-    assert identity(batched(bound, MATRICES[kept])) == expected
 
 
 @for_each("kept", ["array", "list", "pandas", "polars", "sparse", "arrays", "frames"])
