@@ -1,4 +1,4 @@
-"""``reusable-holdout box init|run|status``."""
+"""``reusable-holdout box init|serve|mcp``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from reusable_holdout_evals.gate import classes_of
+
 from reusable_holdout.cli.command import add, add_classes, tell
+from reusable_holdout_box.folder import make_box
+from reusable_holdout_box.mcp import make_server
+from reusable_holdout_box.remote import RemoteHoldout
+from reusable_holdout_box.server import run_box
 
 __all__ = ["add_box"]
 
@@ -17,13 +23,10 @@ _WHOLE = {
 }
 _REAL = {
     "tolerance": "how far an answer may be from the population value",
-    "comparison-tolerance": "the same of a comparison (default: as --tolerance)",
     "estimate": "score that is expected; naming it buys the most",
     "prior-error": "how far honest priors are off",
     "spread": "guess of the standard deviation of graded losses or scores over the rows",
-    "confidence": "that every interval holds (default 0.95)",
-    "noise-scale": "Thresholdout's s (default: derived)",
-    "delta": "of differential privacy (default: 1 / rows^2)",
+    "confidence": "probability that every interval holds (default 0.95)",
 }
 
 
@@ -37,8 +40,8 @@ def add_box(commands: Any) -> None:
     )
     actions = parser.add_subparsers(required=True, metavar="action")
     _add_init(actions)
-    _add_run(actions)
-    _add_status(actions)
+    _add_serve(actions)
+    _add_mcp(actions)
 
 
 def _add_init(actions: Any) -> None:
@@ -52,43 +55,33 @@ def _add_init(actions: Any) -> None:
     )
     parser.add_argument("folder", type=Path, help="new or empty")
     rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: one column, and one of ids")
-    rows.add_argument(
-        "--ids", type=Path, help="CSV, Parquet or JSON with ids alone, of rows that are judged elsewhere"
-    )
+    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: a column of labels, and one of ids")
+    rows.add_argument("--ids", type=Path, help="CSV, Parquet or JSON: ids of rows that a judge scores")
     parser.add_argument("--id", help="column of ids")
     parser.add_argument("--metric", help="a name of the catalogue (default accuracy; score with --ids)")
-    parser.add_argument(
-        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="for mae, mse, rmse and score"
-    )
+    bounds = {"type": float, "nargs": 2, "metavar": ("LOW", "HIGH")}
+    parser.add_argument("--bounds", **bounds, help="range of mae, mse, rmse and score")
     add_classes(parser)
-    parser.add_argument(
-        "--policy", help='what a question is compared with (default thresholdout; "gate" says yes or no)'
-    )
-    for name, text in _WHOLE.items():
-        parser.add_argument(f"--{name}", type=int, required=name == "queries", help=text)
-    for name, text in _REAL.items():
-        parser.add_argument(f"--{name}", type=float, help=text)
+    parser.add_argument("--policy", help='way to compare (default thresholdout; "gate" says yes or no)')
+    for kind, table in ((int, _WHOLE), (float, _REAL)):
+        for name, text in table.items():
+            parser.add_argument(f"--{name}", type=kind, required=name == "queries", help=text)
     parser.add_argument(
         "--allow",
         nargs="+",
         metavar="WAY",
         help="ways to ask: evaluate, compare, reveal, choose, final (default evaluate compare)",
     )
-    parser.add_argument(
-        "--verdict-only", action="store_true", help="tell whether an answer was charged, and no number"
-    )
-    parser.add_argument(
-        "--witness", help="file of another owner, git note or URL (default: a file in the folder)"
-    )
-    parser.add_argument("--vacuous", action="store_true", help="make it though its plan says nothing")
+    parser.add_argument("--witness", help="file of another owner, git note or URL (default: in the folder)")
+    switches = {
+        "verdict-only": "tell whether an answer was charged, and no number",
+        "vacuous": "make it though its plan says nothing",
+    }
+    for name, text in switches.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
 
 
 def _init(options: argparse.Namespace) -> int:
-    from reusable_holdout_evals.gate.files import classes_of
-
-    from reusable_holdout_box.folder import make_box
-
     names = [name.replace("-", "_") for name in (*_WHOLE, *_REAL, "policy", "allow", "witness", "bounds")]
     stated = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     stated |= {} if options.classes is None else {"classes": classes_of(options.classes)}
@@ -106,40 +99,35 @@ def _init(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_run(actions: Any) -> None:
+def _add_serve(actions: Any) -> None:
     parser = add(
         actions,
-        "run",
-        _run,
-        "Answer at the box's socket until told to end by SIGTERM. The process has no core dump and cannot be traced, "
-        "and refuses to start where other users could change its code, its folder or its socket.",
-        "box run /srv/box --group agents",
+        "serve",
+        _serve,
+        "Answer at the box's socket until told to end by SIGTERM. The process has no core dump and cannot be traced. "
+        "It refuses to start where other users could change its code, its folder or its socket.",
+        "box serve /srv/box --group agents",
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument(
         "--socket", type=Path, help="in a folder that no other user may write to (default FOLDER/socket)"
     )
-    parser.add_argument("--mode", type=_octal, help="of the socket (default 660; 666 with --peer-uid)")
-    parser.add_argument("--group", help="of the socket, of which the user that runs the box is one")
     parser.add_argument(
-        "--peer-uid", type=int, action="append", default=[], help="user who may ask; may be repeated"
+        "--mode", type=lambda text: int(text, 8), help="of the socket (default 660; 666 with --peer-uid)"
     )
-    parser.add_argument("--most-bytes", type=int, help="of a message (default: room for eight questions)")
+    parser.add_argument("--group", help="of the socket; the user that runs the box must be in it")
+    users = {"type": int, "action": "append", "default": []}
+    parser.add_argument("--peer-uid", **users, help="user who may ask; may be repeated")
+    parser.add_argument("--most-bytes", type=int, help="longest message (default: room for eight questions)")
     parser.add_argument(
         "--answer-seconds",
         type=float,
         default=0.0,
-        help="let answers leave at multiples of this, so that their time tells nothing (default 0: at once)",
+        help="send answers at multiples of this, so that their time tells nothing (default 0: at once)",
     )
 
 
-def _octal(text: str) -> int:
-    return int(text, 8)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from reusable_holdout_box.running import run_box
-
+def _serve(options: argparse.Namespace) -> int:
     run_box(
         options.folder,
         socket=options.socket,
@@ -152,25 +140,23 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_status(actions: Any) -> None:
+def _add_mcp(actions: Any) -> None:
     parser = add(
         actions,
-        "status",
-        _status,
-        "Say what everyone who may ask can know: metric, ways to ask, what was asked and what is left.",
-        "box status /srv/box",
+        "mcp",
+        _mcp,
+        "Give an agent tools that ask a box, instead of the test set: a server of the Model Context Protocol on "
+        "standard input and output. Run it as the agent's user: it holds nothing private.",
+        "box mcp unix:///srv/box/socket --workspace .",
     )
-    parser.add_argument("box", help="the box's folder, or its socket")
-
-
-def _status(options: argparse.Namespace) -> int:
-    from reusable_holdout_box.client import public_status
-    from reusable_holdout_box.folder import socket_of
-
-    place = Path(options.box).absolute()
-    found = public_status(f"unix://{socket_of(place) if place.is_dir() else place}")
-    tell(
-        found if options.json else "\n".join(f"{name}: {one}" for name, one in found.items()),
-        as_json=options.json,
+    parser.add_argument("address", help="unix:///path/of/socket, or the address of a leaderboard")
+    parser.add_argument(
+        "--workspace", type=Path, default=Path(), help="folder whose files a call may name (default: here)"
     )
+    parser.add_argument("--token", default="", help="token of a team, for a leaderboard")
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    with RemoteHoldout(options.address, options.token) as remote:
+        make_server(remote, options.workspace).run("stdio")
     return 0

@@ -1,11 +1,11 @@
-"""A box's folder: labels, key, ledger and witness, for its own user alone.
+"""The folder of a box: labels, key, ledger and witness, for its own user alone.
 
 ::
 
-    FOLDER/            0711: others may pass to the socket, and list nothing
-        socket         while it runs
+    FOLDER/            0711: other users can reach the socket, and list nothing
+        socket         while the box runs
         private/       0700
-            box.json   what is allowed, and how the labels are read
+            box.json   format of the folder, what is allowed, and how the labels are read
             labels.csv (or .parquet)
             guard.db, guard.db.key, guard.db.heads
 """
@@ -15,36 +15,35 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from reusable_holdout_evals.gate.files import read_ids, read_labels
+from reusable_holdout_evals.gate import read_ids, read_labels
+from reusable_holdout_evals.guards import metric_of
 
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
-from reusable_holdout.guard import ReusableHoldout
-from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.metrics import Metric, mae, mse, resolve_metric, rmse, score
 from reusable_holdout.plan import Plan
+from reusable_holdout_box.guards import ReusableHoldout, make, open_guard, sealed
 from reusable_holdout_box.wall import check_place, check_private
 
-__all__ = ["ALLOWED", "QUESTIONS", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
+__all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
 
-QUESTIONS = ("evaluate", "compare", "reveal", "choose", "final")
 ALLOWED = ("evaluate", "compare")
-"""What a box answers by default."""
+"""Ways to ask that a box answers by default."""
 
-_NUMBERS = {"reveal", "choose", "final"}
+_TELLS_NUMBERS = ("reveal", "choose", "final")
+_QUESTIONS = (*ALLOWED, *_TELLS_NUMBERS)
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
-_BOUNDED: dict[str, Callable[..., Metric]] = {"mae": mae, "mse": mse, "rmse": rmse, "score": score}
+_FORMAT = 2  # 1, of versions before 0.3, has the same settings, and does not name its format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a box's owner decided when it was made.
+    """Decisions of a box's owner, made with the box.
 
     Attributes
     ----------
@@ -52,11 +51,11 @@ class Settings:
         Name of the file of labels, or of ids, in the folder.
     id_column : str or None
     judged : bool
-        Whether it holds ids alone.
+        True if the file has ids alone, of rows whose outputs a judge scores.
     allow : tuple of str
         Ways to ask.
     verdict_only : bool
-        Whether an answer tells only whether it was charged.
+        True if an answer tells only whether it was charged.
     """
 
     labels: str
@@ -66,15 +65,16 @@ class Settings:
     verdict_only: bool = False
 
     def __post_init__(self) -> None:
-        unknown = [one for one in self.allow if one not in QUESTIONS]
+        unknown = [one for one in self.allow if one not in _QUESTIONS]
         if unknown or not self.allow:
             raise InputError(
-                f"a box answers {', '.join(QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
+                f"a box answers {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
             )
-        told = [one for one in self.allow if one in _NUMBERS]
-        if self.verdict_only and told:
+        numbers = [one for one in self.allow if one in _TELLS_NUMBERS]
+        if self.verdict_only and numbers:
             raise InputError(
-                f"a box that tells verdicts alone tells no number; {told[0]} tells one; nothing was made; leave it out"
+                f"a box that tells only verdicts must tell no number; {numbers[0]} tells one; nothing was made; leave "
+                "it out"
             )
 
 
@@ -86,7 +86,7 @@ class OpenBox:
     ----------
     guard : ReusableHoldout
     ids : list or None
-        Of the rows, in their order; public.
+        Ids of the rows, in their order; public.
     settings : Settings
     """
 
@@ -96,12 +96,12 @@ class OpenBox:
 
 
 def socket_of(folder: Path) -> Path:
-    """Where a box's socket is by default."""
+    """Return the default place of a box's socket."""
     return folder / "socket"
 
 
 def private_of(folder: Path) -> Path:
-    """Where what is private lies; a link on the way is not followed, so that it can be refused."""
+    """Return the private folder. A link on the way is not followed, so that it can be refused."""
     return Path(os.path.abspath(folder)) / _PRIVATE  # noqa: PTH100
 
 
@@ -117,7 +117,6 @@ def make_box(
     allow: Sequence[str] = ALLOWED,
     verdict_only: bool = False,
     witness: str | Path | Literal[False] | None = None,
-    seed: int | None = None,
     **wish: Any,
 ) -> Plan:
     """Make a box: a folder that its user alone can read, with a copy of the labels and a guard on them.
@@ -125,9 +124,9 @@ def make_box(
     Parameters
     ----------
     folder : Path
-        Made if there is none.
+        New or empty.
     labels : Path, optional
-        CSV, Parquet or JSON with one column, and one of ids; or else `ids`.
+        CSV, Parquet or JSON with one column of labels, and one of ids; or else `ids`.
     ids : Path, optional
         The same with a column of ids alone, for judged scores.
     id_column : str, optional
@@ -135,17 +134,15 @@ def make_box(
     metric : str
         A name of the catalogue.
     bounds : (float, float), optional
-        For "mae", "mse", "rmse" and "score".
+        Range of targets or scores, for "mae", "mse", "rmse" and "score".
     allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
-        What is answered.
+        Ways to ask that are answered.
     verdict_only : bool
-        Whether to tell only which answers were charged, and no number.
+        True to tell only which answers were charged, and no number.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
-    seed : int, optional
-        Makes the key instead, for tests.
     **wish
-        Of :class:`ReusableHoldout`: queries, tolerance, charges, policy, estimate ...
+        Settings of :class:`ReusableHoldout`: queries, tolerance, charges, policy, estimate ...; `seed` for tests.
 
     Returns
     -------
@@ -154,7 +151,7 @@ def make_box(
     Raises
     ------
     InputError, PlanError, LedgerError
-        If labels, metric and wish do not fit, or there is a box; nothing was made.
+        If labels, metric and wish do not fit, or the folder is not empty; nothing was made.
     WallError
         If another user could exchange the folder.
     """
@@ -171,19 +168,17 @@ def make_box(
     y, names = _rows(source, settings)
     private = _new_folder(folder)
     try:
-        _copy(source, private / settings.labels)
-        guard = ReusableHoldout(
-            None,
+        _write(private / settings.labels, source.read_bytes())
+        guard = make(
             y,
-            metric=_metric(metric, bounds),
+            metric=metric_of(metric, bounds),
             ids=None if settings.judged or names is None else names,
             ledger=private / _LEDGER,
             witness=private / f"{_LEDGER}.heads" if witness is None else witness,
-            seed=seed,
             **wish,
         )
         guard.close()
-        _write(private / _SETTINGS, json.dumps(asdict(settings), indent=2).encode())
+        _write(private / _SETTINGS, json.dumps({"format": _FORMAT, **asdict(settings)}, indent=2).encode())
         for file in private.iterdir():
             file.chmod(0o600)
     except BaseException:
@@ -199,9 +194,9 @@ def open_box(folder: Path) -> OpenBox:
     Raises
     ------
     WallError
-        If another user owns the folder or something in it, or may read or change it.
+        If another user owns the folder or something in it, or can read or change it.
     InputError, LedgerError
-        If there is no box, or its ledger cannot be used.
+        If there is no box, or a newer version made it, or its ledger cannot be used.
     """
     private = private_of(folder)
     if not private.is_dir():
@@ -210,25 +205,14 @@ def open_box(folder: Path) -> OpenBox:
     settings = _settings(private)
     check_place(private.parent, "a box")
     y, names = _rows(private / settings.labels, settings)
-    guard = ReusableHoldout.open(private / _LEDGER, None, y)
-    return OpenBox(guard, names, settings)
+    return OpenBox(open_guard(private / _LEDGER, y), names, settings)
 
 
 # ---- inside
 
 
-def _metric(name: str, bounds: tuple[float, float] | None) -> Metric:
-    if bounds is None:
-        return resolve_metric(name)
-    if name not in _BOUNDED:
-        raise InputError(
-            f"bounds are those of mae, mse, rmse and score; got them for {name!r}; leave them out"
-        )
-    return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
-
-
 def _rows(path: Path, settings: Settings) -> tuple[NDArray[Any], list[Any] | None]:
-    """What a guard's y is, and the ids."""
+    """Return the guard's y, and the ids."""
     if settings.judged:
         names, _ = read_ids(path, id_column=settings.id_column)
         whole = all(one.isascii() and one.isdigit() and str(int(one)) == one for one in names)
@@ -259,10 +243,6 @@ def _new_folder(folder: Path) -> Path:
     return private
 
 
-def _copy(source: Path, target: Path) -> None:
-    _write(target, source.read_bytes())
-
-
 def _write(path: Path, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -274,13 +254,15 @@ def _write(path: Path, content: bytes) -> None:
 def _settings(private: Path) -> Settings:
     try:
         found = json.loads((private / _SETTINGS).read_text())
-        return Settings(**found | {"allow": tuple(found["allow"])})
+        made = found.pop("format", 1)
+        if made in {1, _FORMAT}:
+            return Settings(**found | {"allow": tuple(found["allow"])})
+        problem = f"this version reads the formats 1 and {_FORMAT}; got another; open it with the version that made it"
     except FileNotFoundError:
         raise _no_box(private) from None
-    except (OSError, HoldoutError, ValueError, TypeError, KeyError):
-        raise LedgerError(
-            f"{private / _SETTINGS} must be what box init wrote; it cannot be read as that"
-        ) from None
+    except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):
+        problem = "it cannot be read as that"
+    raise LedgerError(f"{private / _SETTINGS} must be what box init wrote; {problem}; nothing was opened")
 
 
 def _no_box(private: Path) -> InputError:

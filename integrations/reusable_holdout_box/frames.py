@@ -1,8 +1,8 @@
-"""What goes over a box's socket: one JSON object, and the bytes of arrays behind it.
+"""The messages on a box's socket: one JSON object, and the bytes of arrays behind it.
 
-A message is eight bytes that say how long its two parts are, a JSON object in UTF-8, and the arrays' own bytes, which
-the object describes. Nothing in it is code or becomes code: no pickle, no object arrays, and what JSON may hold is
-bounded before it is read.
+A message begins with eight bytes, the lengths of its two parts. They are a JSON object in UTF-8, and the bytes of the
+arrays that the object describes. Nothing in a message is or becomes code: there are no pickles and no object arrays.
+Depth, digits and lengths are bounded before JSON is parsed.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class Message(NamedTuple):
 
 
 def lengths_of(start: bytes | bytearray | memoryview) -> Lengths:
-    """Lengths that a message's first eight bytes name."""
+    """Read the lengths from the first eight bytes of a message."""
     return Lengths(*struct.unpack(_FORMAT, start[:LENGTHS]))
 
 
 def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> bytes:
-    """Bytes of a message.
+    """Return the bytes of a message.
 
     Raises
     ------
     InputError
-        If an array is of something else than numbers that travel.
+        If an array has another dtype than the five of messages.
     """
     plain = [_plain(one) for one in arrays]
     described = [[one.dtype.str, list(one.shape)] for one in plain]
@@ -81,7 +81,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
     ----------
     head, body : bytes
     finite : bool
-        Whether JSON's numbers must be finite, as those of a question are.
+        True if all numbers in the JSON must be finite, as in questions.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
 def _json(text: bytes, *, finite: bool) -> Any:
     brackets = text.translate(None, delete=_NO_BRACKETS)
     depth = deepest = 0
-    for one in brackets:  # of brackets within text, too: a name has no business with eight of them
+    for one in brackets:  # also of brackets within text: no name needs eight of them
         depth += 1 if one in b"[{" else -1
         deepest = max(deepest, depth)
     if deepest > _MOST_NESTED:
@@ -117,7 +117,7 @@ def _json(text: bytes, *, finite: bool) -> Any:
         object_pairs_hook=_object,
         parse_int=_whole,
         parse_float=_number if finite else float,
-        parse_constant=_no_number if finite else float,
+        parse_constant=_number if finite else float,
     )
 
 
@@ -142,10 +142,6 @@ def _number(digits: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"numbers must be finite; one is not{_NOTHING}")
     return number
-
-
-def _no_number(_: str) -> float:
-    raise InputError(f"numbers must be finite; one is not{_NOTHING}")
 
 
 # ---- arrays

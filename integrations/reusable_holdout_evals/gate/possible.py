@@ -1,4 +1,4 @@
-"""What a gate of so many rows can show, in plain words: before anyone hopes for more."""
+"""The differences that a gate of so many rows can show, in plain words: to be read before anyone hopes for more."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from reusable_holdout.plan import Plan
 
 __all__ = ["Possible", "what_is_possible"]
 
-_LIKELY = (
-    1.645  # standard errors of the difference; a release so much better passes at least nine times in ten
-)
+_LIKELY = 1.645  # standard errors: a normal variable stays above minus so many with probability 0.95
 
 
 class Possible(NamedTuple):
-    """What a gate can show.
+    """The differences that a gate can show.
 
     Attributes
     ----------
     rows : int
-        Groups, if there are some.
+        Rows, or groups if there are some.
     queries, charges : int
         Releases that can be asked about, and accepted.
     shown : float
-        Smallest improvement to name so that what is accepted is certified to be better at all.
+        Smallest improvement to name so that an accepted release is certified to be better at all.
     needed : float
-        How much better a release must truly be to be accepted then at least nine times in ten.
+        True improvement with which a release is accepted at least nine times in ten.
     fixed : float
-        The same as `shown` of one release alone, fixed in advance.
+        The same as `shown` for a single comparison that is fixed in advance.
     """
 
     rows: int
@@ -39,7 +37,7 @@ class Possible(NamedTuple):
     fixed: float
 
     def record(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the numbers for programs."""
         return self._asdict()
 
     def __str__(self) -> str:
@@ -48,24 +46,22 @@ class Possible(NamedTuple):
             [
                 f"What {self.rows:,} rows can show",
                 f"  {accepted} can be accepted, of {self.queries:,} that can be asked about",
-                f"  to certify that what is accepted is better at all, name an improvement of {self.shown:.3g} or more",
-                f"  a release passes that nine times in ten if it is truly better by {self.needed:.3g}",
-                f"  what is truly better by less than {self.shown:.3g} is mostly rejected: it may still be better",
-                f"  (one single comparison, fixed in advance, would certify from {self.fixed:.3g} on)",
+                f"  name an improvement of {self.shown:.3g} or more: then what is accepted is certified to be better",
+                f"  a release that is truly better by {self.needed:.3g} is accepted nine times in ten",
+                f"  a release that is truly better by less than {self.shown:.3g} is mostly rejected",
+                f"  (a single comparison, fixed in advance, would certify from {self.fixed:.3g} on)",
             ]
         )
 
 
 def what_is_possible(plan: Plan) -> Possible:
-    """What a gate can show, by its plan of differences.
-
-    `shown` is the plan's tolerance. Beyond it a release needs 1.645 standard errors of its measured difference, at the
-    spread that was guessed, or the largest there is.
+    """Return the differences that a gate can show.
 
     Parameters
     ----------
     plan : Plan
-        Of differences, of policy "gate".
+        Plan of differences, of policy "gate". Its tolerance is the improvement to name; a release needs 1.645 standard
+        errors more, at the spread that was guessed, or else at the largest possible spread.
     """
     spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
     return Possible(

@@ -11,53 +11,33 @@ from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
 from reusable_holdout_evals.readers.archives import Archive
-from reusable_holdout_evals.readers.gathering import (
-    Gathering,
-    Missing,
-    Repeats,
-    Table,
-    chosen_one,
-    group_name,
-    score_of,
-)
+from reusable_holdout_evals.readers.files import file_text, named, sources_of, text_of
+from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_one, group_name
 from reusable_holdout_evals.readers.inspect_results import check_count, check_means, metrics_of
-from reusable_holdout_evals.readers.json_files import Pieces, file_text, text_of
-from reusable_holdout_evals.readers.sources import named, sources_of
+from reusable_holdout_evals.readers.pieces import Pieces, inside
 
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # characters: from about here on a summary of Inspect's keeps a text's beginning alone
+_CUT = 1_000  # characters of a text that Inspect's summaries keep, about
 _REMOVED = "Key removed from summary (> 1k)"
 
 
-class _Given(NamedTuple):
-    """What a scorer gave; explanations and edits are let go at once.
-
-    Attributes
-    ----------
-    value, reason : object
-    """
-
-    value: Any
-    reason: object
-
-
 class _Sample(NamedTuple):
-    """One epoch of one sample.
+    """One epoch of one sample; of its scores the value and the reason alone.
 
     Attributes
     ----------
     id, epoch : object
-    scores : dict of str to _Given
-        By scorer.
+    scores : dict of str to (object, object)
+        Value, and reason why it was not scored, by scorer.
     metadata : Mapping
     failed : bool
     """
 
     id: object
     epoch: object
-    scores: dict[str, _Given]
+    scores: dict[str, tuple[Any, object]]
     metadata: Mapping[str, Any]
     failed: bool
 
@@ -86,26 +66,26 @@ def read_inspect(
     repeats: Repeats = "equal",
     missing: float | None = None,
 ) -> ScoreTable:
-    """Scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
+    """Read the scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
 
-    Of an ``.eval`` log its summaries alone are read, so that a log of any size takes a second or two; their number and
-    their mean must be those that the header states. Inspect is not needed for that.
+    Of an ``.eval`` log only the summaries are read, so that a log of any size takes a second or two. Their number and
+    their mean must be those that the header states. Inspect need not be installed.
 
     Parameters
     ----------
     log : path or sequence of paths
-        Of finished runs. Several logs of one task, model and solver are further repeats.
+        Logs of finished runs. Several logs of one task, model and solver are further repeats.
     scorer : str, optional
         Needed where there are several.
     key : str, optional
-        Of a scorer that gives each sample a dict: which of its values.
+        Key of a scorer that gives each sample a dict.
     groups : str, optional
-        Which of the samples' metadata says what they belong to; by default what the scorer's standard error is
-        clustered by, if it is.
+        Key of the samples' metadata that names their group; by default the key that the scorer's standard error is
+        clustered by, if there is one.
     repeats : {"equal", "averaged"}
         What to do where samples have unequally many epochs: refuse, or average those that are there.
     missing : float, optional
-        What counts where a sample failed or was not scored, such as the lowest score; by default that is refused.
+        Number that counts where a sample failed or was not scored, such as the lowest one; by default that is refused.
 
     Returns
     -------
@@ -118,26 +98,24 @@ def read_inspect(
         If it is no such log, was not finished, or its samples are not those that its header counts and averages; if
         logs are of several models; or if samples have no score, or no number: the first few are named.
     MissingExtraError
-        If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is there.
+        If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is installed.
     """
-    wish = Table(repeats, missing)
-    wish.check()
     paths = sources_of(log)
-    gathering, notes, systems = Gathering(named(paths)), dict[str, None](), dict[str, dict[str, None]]()
+    gathering = Gathering(named(paths), repeats, missing, advice="take another scorer or key")
+    notes, systems = dict[str, None](), dict[str, dict[str, None]]()
     for place, path in enumerate(paths):
         found = _log(path)
-        for what, name in _system(found.header).items():
-            systems.setdefault(what, {})[name] = None
-        _check_one(systems)
-        scorer = _scorer(found, scorer, path)
+        _check_one_system(found.header, systems)
+        names = (name for sample in found.samples for name in sample.scores)
+        scorer = chosen_one(scorer, names, what="scorer", where=str(path))
         cluster = groups or _cluster(found.header, scorer, path)
         _add(gathering, found, scorer, key, cluster, place, path)
         notes |= dict.fromkeys(_notes(found, scorer))
     score = str(scorer) if key is None else f"{scorer}[{key}]"
-    return gathering.table(wish, name=next(iter(systems["task"])), metric=score, left_out=notes)
+    return gathering.table(name=next(iter(systems["task"])), metric=score, left_out=notes)
 
 
-# ---- what is in a log
+# ---- the content of a log
 
 
 def _log(path: Path) -> _Log:
@@ -161,14 +139,16 @@ def _from_archive(path: Path) -> _Log:
                 f"{path} must be the log of a finished run, with {_HEADER} and {_SUMMARIES}; go on with inspect "
                 "eval-retry; a log of an older Inspect is written anew by inspect log convert"
             )
-        header = Pieces(text_of(archive.read(_HEADER), where=f"{_HEADER} in {path}"), str(path)).value()
-        text = text_of(archive.read(_SUMMARIES), where=f"{_SUMMARIES} in {path}")
-    if not isinstance(header, dict):
-        raise InputError(f"{_HEADER} in {path} must be a JSON object; it is none")
-    pieces = Pieces(text, str(path))
-    samples = list(_samples(pieces.elements(), path))
-    pieces.end()
-    return _Log(header, samples)
+        header, summaries = (
+            Pieces(text_of(archive.read(name), where=f"{name} in {path}"), str(path))
+            for name in (_HEADER, _SUMMARIES)
+        )
+    found = header.value()
+    if not isinstance(found, dict):
+        raise InputError(f"{_HEADER} in {path} must be a JSON object; it is something else")
+    samples = list(_samples(summaries.elements(), path))
+    summaries.end()
+    return _Log(found, samples)
 
 
 def _from_json(path: Path) -> _Log:
@@ -187,9 +167,9 @@ def _from_json(path: Path) -> _Log:
 def _samples(found: Iterator[Any], path: Path) -> Iterator[_Sample]:
     for one in found:
         if not isinstance(one, dict):
-            raise InputError(f"each sample in {path} must be a JSON object; one is none")
+            raise InputError(f"each sample in {path} must be a JSON object; one is something else")
         scores = one.get("scores")
-        if scores is None and "score" in one:  # of one scorer alone, as the first versions wrote it
+        if scores is None and "score" in one:  # the first versions wrote one scorer so
             scores = {"score": one["score"]}
         metadata = one.get("metadata")
         yield _Sample(
@@ -203,53 +183,45 @@ def _samples(found: Iterator[Any], path: Path) -> Iterator[_Sample]:
         )
 
 
-def _given(score: Any) -> _Given:
-    return _Given(score.get("value"), score.get("reason")) if isinstance(score, dict) else _Given(score, None)
+def _given(score: Any) -> tuple[Any, object]:
+    return (score.get("value"), score.get("reason")) if isinstance(score, dict) else (score, None)
 
 
-def _system(header: Mapping[str, Any]) -> dict[str, str]:
-    """What ran: several logs are repeats if all of it is the same."""
-    names = {what: header["eval"].get(what) for what in ("task", "model", "solver")}
-    return {what: name if isinstance(name, str) else "" for what, name in names.items()}
-
-
-def _check_one(systems: Mapping[str, Mapping[str, None]]) -> None:
-    for what, names in systems.items():
+def _check_one_system(header: Mapping[str, Any], systems: dict[str, dict[str, None]]) -> None:
+    """Refuse logs of several systems: logs are repeats if task, model and solver are the same."""
+    for what in ("task", "model", "solver"):
+        name = header["eval"].get(what)
+        names = systems.setdefault(what, {})
+        names[name if isinstance(name, str) else ""] = None
         if len(names) > 1:
             raise InputError(
                 f"several logs are repeats of one {what}; these are of {shown(names)}; read them one by one"
             )
 
 
-# ---- which of it
-
-
-def _scorer(log: _Log, scorer: str | None, path: Path) -> str:
-    names = (name for sample in log.samples for name in sample.scores)
-    return chosen_one(scorer, names, what="scorer", option="scorer", where=str(path))
+# ---- scorer and groups
 
 
 def _cluster(header: Mapping[str, Any], scorer: str, path: Path) -> str | None:
-    """What the scorer's standard error is clustered by."""
-    named = {
+    """Return the key of metadata by which the scorer's standard error is clustered."""
+    keys = {
         cluster
         for _, metric in metrics_of(header, scorer)
-        for options in (metric.get("params"), metric.get("options"))
-        if isinstance(options, dict) and isinstance(cluster := options.get("cluster"), str)
+        for options in ("params", "options")
+        if isinstance(cluster := inside(metric, options, "cluster"), str)
     }
-    if len(named) > 1:
+    if len(keys) > 1:
         raise InputError(
             f"one key of metadata must be named with groups=; in {path} the metrics of {shown([scorer])} are clustered "
-            f"by {shown(sorted(named))}"
+            f"by {shown(sorted(keys))}"
         )
-    return next(iter(named), None)
+    return next(iter(keys), None)
 
 
 def _notes(log: _Log, scorer: str) -> list[str]:
-    others = list(dict.fromkeys(name for sample in log.samples for name in sample.scores if name != scorer))
+    others = dict.fromkeys(name for sample in log.samples for name in sample.scores if name != scorer)
     notes = [f"other scorers: {shown(others)}"] if others else []
-    config = log.header["eval"].get("config")
-    reducers = config.get("epochs_reducer") if isinstance(config, dict) else None
+    reducers = inside(log.header, "eval", "config", "epochs_reducer")
     if isinstance(reducers, list) and reducers and reducers != ["mean"]:
         notes.append(
             f"the log's own results reduce epochs by {shown(reducers)}; here are the epochs themselves"
@@ -266,24 +238,20 @@ def _add(
     check_count(log.header, len(log.samples), path)
     scores: dict[object, list[float]] = {}
     for sample in log.samples:
+        if isinstance(sample.epoch, bool) or not isinstance(sample.epoch, int):
+            raise InputError(f"epochs must be whole numbers; {path} has another for {shown([sample.id])}")
         group = None if cluster is None else _group(sample, cluster, path)
-        score = _score(sample, scorer, key, path)
-        gathering.add(sample.id, _repeat(sample, place, path), score, group)
-        scores.setdefault(sample.id, []).extend([] if isinstance(score, Missing) else [score])
+        value, nothing = _value(sample, scorer, key, path)
+        score = gathering.add(sample.id, (place, sample.epoch), value, group=group, nothing=nothing)
+        scores.setdefault(sample.id, []).extend([] if score is None else [score])
     check_means(log.header, scores, scorer=scorer, key=key, path=path)
 
 
-def _repeat(sample: _Sample, place: int, path: Path) -> tuple[int, int]:
-    if isinstance(sample.epoch, bool) or not isinstance(sample.epoch, int):
-        raise InputError(f"epochs must be whole numbers; {path} has another for {shown([sample.id])}")
-    return place, sample.epoch
-
-
-def _score(sample: _Sample, scorer: str, key: str | None, path: Path) -> float | Missing:
-    given = sample.scores.get(scorer)
-    if given is None:  # one that failed and was scored all the same counts, as in Inspect
-        return Missing("the sample failed" if sample.failed else "there is no score")
-    value = given.value
+def _value(sample: _Sample, scorer: str, key: str | None, path: Path) -> tuple[Any, str]:
+    """Return what the scorer gave, and why it is no score if it is none."""
+    if scorer not in sample.scores:  # a sample that failed and was scored all the same counts, as in Inspect
+        return None, "the sample failed" if sample.failed else "there is no score"
+    value, reason = sample.scores[scorer]
     if isinstance(value, dict):
         if key is None or key not in value:
             raise InputError(
@@ -291,21 +259,11 @@ def _score(sample: _Sample, scorer: str, key: str | None, path: Path) -> float |
                 f"one of them with key=; got {key!r}"
             )
         value = value[key]
-    elif key is not None and value == value:  # noqa: PLR0124 - NaN, that is unscored, has no keys
+    elif key is not None and value == value:  # noqa: PLR0124 - NaN, of an unscored sample, has no keys
         raise InputError(
             f"the scores of {shown([scorer])} in {path} must have keys for key=; they are no dicts; leave it out"
         )
-    number = score_of(
-        value,
-        must=lambda: (
-            f"scores must be numbers, C, P, I or N, also that of {shown([scorer])} for {shown([sample.id])} in {path}"
-        ),
-        advice="take another scorer or key",
-    )
-    if number is None:
-        why = f" ({shown([given.reason])})" if isinstance(given.reason, str) else ""
-        return Missing(f"it was not scored{why}")
-    return number
+    return value, f"it was not scored{f' ({shown([reason])})' if isinstance(reason, str) else ''}"
 
 
 def _group(sample: _Sample, cluster: str, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Results that a log of Inspect states of itself, and whether its samples are those that they were computed from."""
+"""A check of a log of Inspect: its samples must be those from which the results in its header were computed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.ids import shown
+from reusable_holdout_evals.readers.pieces import dicts_in, inside
 
 __all__ = ["check_count", "check_means", "metrics_of"]
 
@@ -20,24 +21,19 @@ _ADVICE = "the log was changed or is not whole; copy it anew, or let Inspect sco
 def metrics_of(
     header: Mapping[str, Any], scorer: str
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each metric of a scorer as the results have it, after the entry of the results that it stands in."""
-    listed = _results(header).get("scores")
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and one.get("scorer", one.get("name")) == scorer:
-            metrics = one.get("metrics")
-            for metric in metrics.values() if isinstance(metrics, dict) else ():
-                if isinstance(metric, dict):
-                    yield one, metric
+    """Yield each metric of a scorer in the results, after the entry of the results that has it."""
+    for one in dicts_in(inside(header, "results", "scores")):
+        if one.get("scorer", one.get("name")) == scorer:
+            yield from ((one, metric) for metric in dicts_in(inside(one, "metrics")))
 
 
 def check_count(header: Mapping[str, Any], samples: int, path: Path) -> None:
     """Raise an InputError if a log has another number of samples than its header says."""
-    results = _results(header)
-    stated = results.get("logged_samples")
-    stated = results.get("total_samples") if stated is None else stated
+    stated = inside(header, "results", "logged_samples")
+    stated = inside(header, "results", "total_samples") if stated is None else stated
     if not isinstance(stated, int) or not stated:
         return
-    stopped = results.get("early_stopping") is not None and samples < stated
+    stopped = inside(header, "results", "early_stopping") is not None and samples < stated
     if samples != stated and not stopped:
         raise InputError(
             f"a log must hold the samples that its header counts; {path} says {stated:,} and holds {samples:,}; "
@@ -55,7 +51,7 @@ def check_means(
 ) -> None:
     """Raise an InputError if the mean of the scores is not the accuracy, or the mean, that the header states.
 
-    `scores` are those of each sample, of all epochs that have one. Only Inspect's own two metrics are compared, with
+    `scores` has those of each sample, of all epochs that have one. Only Inspect's own two metrics are compared, with
     epochs reduced to their mean.
     """
     found = [list(one) for one in scores.values() if one]
@@ -77,45 +73,27 @@ def check_means(
             )
 
 
-def _results(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    results = header.get("results")
-    return results if isinstance(results, dict) else {}
-
-
 def _is_comparable(
     header: Mapping[str, Any], entry: Mapping[str, Any], metric: Mapping[str, Any], key: str | None
 ) -> bool:
     """Return True if a metric is Inspect's own mean of these scores, of epochs that were reduced to their mean."""
     if metric.get("name") not in _MEANS or metric.get("params") or metric.get("options"):
         return False
-    if entry.get("reducer") not in {None, "mean"} or _reducers(header) not in (None, [], ["mean"]):
+    reducers = inside(header, "eval", "config", "epochs_reducer")
+    if entry.get("reducer") not in {None, "mean"} or reducers not in (None, [], ["mean"]):
         return False
     own = {name for name in _names(header) if name.rpartition("/")[2] == metric["name"]}
     is_inspects = not own or own == {f"inspect_ai/{metric['name']}"}
     return is_inspects and (key is None or entry.get("name") == key)
 
 
-def _reducers(header: Mapping[str, Any]) -> Any:
-    config = header["eval"].get("config")
-    return config.get("epochs_reducer") if isinstance(config, dict) else None
-
-
-def _names(found: Any) -> Iterator[str]:
-    """Names of all metrics of the scorers that were declared, however they are nested."""
-    scorers = found["eval"].get("scorers")
-    stack = [
-        *(
-            one.get("metrics")
-            for one in (scorers if isinstance(scorers, list) else [])
-            if isinstance(one, dict)
-        ),
-        found["eval"].get("metrics"),
-    ]
+def _names(header: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of all metrics of the scorers that were declared, which may be nested."""
+    declared = dicts_in(inside(header, "eval", "scorers"))
+    stack = [*(one.get("metrics") for one in declared), inside(header, "eval", "metrics")]
     while stack:
         one = stack.pop()
-        if isinstance(one, list):
-            stack += one
-        elif isinstance(one, dict) and isinstance(one.get("name"), str):
+        if isinstance(one, dict) and isinstance(one.get("name"), str):
             yield one["name"]
-        elif isinstance(one, dict):
-            stack += list(one.values())
+        elif isinstance(one, dict | list):
+            stack += one.values() if isinstance(one, dict) else one

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from attacks import boosting_attack
 from box_servers import answering
-from reusable_holdout_box import BoxHoldout, NoWallWarning, RemoteHoldout, make_box
-from reusable_holdout_box.desk import Desk
+from reusable_holdout_box import NoWallWarning, RemoteHoldout, make_box, transport
 from reusable_holdout_box.frames import packed
+from reusable_holdout_box.guards import ask
 
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import (
@@ -30,7 +30,7 @@ from reusable_holdout.errors import (
 from reusable_holdout.ledger.key_file import read_key_file
 from reusable_holdout.metrics import rmse
 
-pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.client.NoWallWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.NoWallWarning")
 
 ROWS = 600
 LABELS = np.arange(ROWS) % 2
@@ -216,14 +216,12 @@ def test_a_box_that_cannot_be_planned_leaves_nothing(tmp_path):
 
 
 def test_a_failure_comes_with_the_answers_beside_it(remote, monkeypatch):
-    answered = Desk._many
+    def failing(guard, *asked, **stated):
+        raise ModelError("its words are withheld", [*ask(guard, *asked, **stated), None])
 
-    def failing(desk, request):
-        raise ModelError("its words are withheld", [*answered(desk, request), None])
-
-    monkeypatch.setattr(Desk, "_many", failing)
     far = remote()
-    with pytest.raises(ModelError, match="withheld") as caught:
+    with monkeypatch.context() as patched, pytest.raises(ModelError, match="withheld") as caught:
+        patched.setattr("reusable_holdout_box.desk.ask", failing)
         far.evaluate_many([predictions(0.9)], [0.9])
     answer, failed = caught.value.answers
     assert failed is None
@@ -278,14 +276,14 @@ def test_an_address_that_is_none_is_refused(url):
 def test_a_token_is_refused(remote):
     far = remote()
     with pytest.raises(InputError, match="takes no token"):
-        RemoteHoldout(far._where, "token")
+        RemoteHoldout(far._made_of[0], "token")
 
 
 # ---- connections that break
 
 
 def test_nobody_there_is_told_with_what_to_do(tmp_path):
-    with pytest.raises(LedgerError, match=r"its owner starts it with box run.*charged once at most"):
+    with pytest.raises(LedgerError, match=r"its owner starts it with box serve.*charged once at most"):
         RemoteHoldout(f"unix://{tmp_path}/socket", patience_seconds=0.05)
 
 
@@ -306,18 +304,18 @@ def test_something_that_is_no_box_is_told(tmp_path):
         door.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote):
+def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote, monkeypatch):
     far = remote()
-    real, lost = far._connection._received, []
+    real, lost = transport._received, []
 
-    def received(count):
-        found = real(count)
+    def received(*more):
+        found = real(*more)
         if len(lost) < 2:
-            lost.append(count)
+            lost.append(found)
             raise ConnectionResetError(0, "lost")
         return found
 
-    far._connection._received = received
+    monkeypatch.setattr(transport, "_received", received)
     answer = far.evaluate_predictions(predictions(0.9), prior=0.2)
     assert (answer.charged, answer.replayed, len(lost)) == (True, True, 2)
     assert (far.queries_asked, far.charges_left) == (1, 4)
@@ -340,7 +338,7 @@ def test_a_batch_longer_than_a_message_goes_in_several(remote):
     answers = far.evaluate_many([predictions(0.9, shift) for shift in range(9)], [0.9] * 9)
     assert [one.query for one in answers] == list(range(1, 10))
     with pytest.raises(InputError, match="at most 16,000 bytes"):
-        far._connection.ask({"ask": "evaluate"}, [np.zeros(4_000)])
+        far._transport.ask({"ask": "evaluate"}, [np.zeros(4_000)])
     assert far.queries_asked == 9
 
 
@@ -348,7 +346,7 @@ def test_it_goes_to_worker_processes_and_threads(remote):
     far = remote()
     first = far.evaluate_predictions(predictions(0.9), prior=0.9)
     with pickle.loads(pickle.dumps(far)) as copy:
-        assert isinstance(copy, BoxHoldout)
+        assert isinstance(copy, RemoteHoldout)
         assert copy.evaluate_predictions(predictions(0.9), prior=0.9) == first._replace(replayed=True)
     found = []
     threads = [threading.Thread(target=lambda: found.append(far.queries_asked)) for _ in range(8)]
@@ -358,7 +356,7 @@ def test_it_goes_to_worker_processes_and_threads(remote):
 
 def test_those_who_never_finish_keep_nobody_out(remote):
     far = remote(limits={"connections": 4, "message_seconds": 0.3})
-    path = far._where.removeprefix("unix://")
+    path = far._made_of[0].removeprefix("unix://")
     with contextlib.ExitStack() as opened:
         for start in (b"", b"\0\0", packed({"ask": "about"})[:-3]) * 5:
             half = opened.enter_context(socket.socket(socket.AF_UNIX))
@@ -374,7 +372,7 @@ def test_long_messages_that_are_never_finished_take_bounded_memory(remote):
         halves = [opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(12)]
         for half in halves:
             half.settimeout(0.5)
-            half.connect(far._where.removeprefix("unix://"))
+            half.connect(far._made_of[0].removeprefix("unix://"))
             half.sendall(start)
         assert far.queries_asked == 0
         closed = 0
@@ -388,7 +386,7 @@ def test_long_messages_that_are_never_finished_take_bounded_memory(remote):
 def test_messages_that_come_together_are_answered_one_after_the_other(remote):
     far = remote()
     with socket.socket(socket.AF_UNIX) as caller:
-        caller.connect(far._where.removeprefix("unix://"))
+        caller.connect(far._made_of[0].removeprefix("unix://"))
         caller.sendall(packed({"ask": "status"}) * 20)
         caller.settimeout(5)
         found = b""
@@ -435,7 +433,7 @@ def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path,
             outcome(far.evaluate_predictions, predictions(0.5, len(things)), prior=prior, name=name)
         )
     forbidden = ({"ask": "reveal"}, {"ask": "key"}, {"ask": "history", "after": -1})
-    things += [outcome(far._connection.ask, head) for head in forbidden]
+    things += [outcome(far._transport.ask, head) for head in forbidden]
     assert [type(one) for one in things[5:]] == [Answer, Answer, Halted, *[InputError] * 5]
     things.append(things[7].history)
     assert [one for one in things if searched(one, needles)] == []
@@ -447,7 +445,7 @@ def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path,
 def test_where_there_is_no_wall_it_is_said(remote):
     far = remote()
     with pytest.warns(NoWallWarning, match="who can read its labels"):
-        RemoteHoldout(far._where).close()
+        RemoteHoldout(far._made_of[0]).close()
 
 
 def test_a_search_that_fits_models_says_how_to_ask_elsewhere(remote):

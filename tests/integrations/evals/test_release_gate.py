@@ -56,9 +56,9 @@ def files(tmp_path, monkeypatch):
 def gate(files, capsys):
     """Run a command: its status, and what it wrote."""
 
-    def run(*arguments, command="gate"):
+    def run(*arguments, command="ask"):
         try:
-            status = main([command, "--ledger", "guard.db", *map(str, arguments)])
+            status = main(["gate", command, "--ledger", "guard.db", *map(str, arguments)])
         except SystemExit as ended:
             status = ended.code
         return status, capsys.readouterr()
@@ -70,7 +70,7 @@ def gate(files, capsys):
 def make(gate):
     def run(*arguments, labels="labels.csv", queries=20):
         status, text = gate(
-            "--labels", labels, "--queries", queries, "--tolerance", 0.15, *arguments, command="gate-init"
+            "--labels", labels, "--queries", queries, "--tolerance", 0.15, *arguments, command="init"
         )
         assert status == 0, text.err
         return text.out
@@ -91,19 +91,19 @@ def history():
 
 def test_a_gate_that_says_nothing_is_refused_unless_that_is_named(gate, tmp_path):
     wide = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.51]
-    status, text = gate(*wide, command="gate-init")
+    status, text = gate(*wide, command="init")
     assert (status, text.out) == (BAD_INPUT, "")
     assert "at most a quarter of the range of differences, 2, to say anything; it would be 0.51" in text.err
     assert "it needs a tolerance of 0.5" in text.err
     assert not list(tmp_path.glob("guard.db*"))
-    assert gate(*wide, "--vacuous", command="gate-init")[0] == 0
+    assert gate(*wide, "--vacuous", command="init")[0] == 0
     assert gate(*asked())[0] == ACCEPTED
 
 
 def test_a_gate_that_says_something_is_made_where_scores_would_be_too_wide(gate, files):
     files("few.csv", label=LABELS[:100])
     few = ["--labels", "few.csv", "--queries", 20, "--tolerance", 0.3, "--spread", 0.3]
-    assert gate(*few, command="gate-init")[0] == 0
+    assert gate(*few, command="init")[0] == 0
     with open_gate("guard.db") as made:
         assert made.guard.plan.tolerance > 0.25
 
@@ -111,13 +111,13 @@ def test_a_gate_that_says_something_is_made_where_scores_would_be_too_wide(gate,
 @pytest.mark.filterwarnings("default::reusable_holdout.errors.NoWitnessWarning")
 def test_a_gate_without_a_witness_is_made_with_a_note_in_the_words_of_the_command(gate):
     stated = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15]
-    status, text = gate(*stated, command="gate-init")
+    status, text = gate(*stated, command="init")
     assert status == 0
     assert re.fullmatch(
         r"reusable-holdout: note: whoever can restore an older copy of guard.db .*--witness.*\n", text.err
     )
     assert "note" not in text.out
-    status, text = gate(*stated, command="gate-init")
+    status, text = gate(*stated, command="init")
     assert (status, text.err) == (0, "")
 
 
@@ -166,7 +166,7 @@ def test_a_named_improvement_below_the_tolerance_is_noted(gate, make):
         assert ("is below the tolerance" in text.err) == noted
         if noted:
             assert f"may be worse than the incumbent by {tolerance - named:.3g}, and noise alone" in text.err
-            assert f"name {tolerance:.3g} or more, as gate-init shows" in text.err
+            assert f"name {tolerance:.3g} or more, as gate init shows" in text.err
 
 
 def test_the_same_question_again_has_the_same_verdict_free(gate, make):
@@ -346,11 +346,11 @@ def test_a_gate_is_made_once(gate, make, files):
     gate(*asked())
     assert make() == first
     assert len(history()) == 1
-    status, text = gate("--labels", "labels.csv", "--queries", 30, "--tolerance", 0.15, command="gate-init")
+    status, text = gate("--labels", "labels.csv", "--queries", 30, "--tolerance", 0.15, command="init")
     assert status == BAD_INPUT
     assert "a budget cannot be changed" in text.err
     files("others.csv", label=1 - LABELS)
-    status, text = gate("--labels", "others.csv", "--queries", 20, "--tolerance", 0.15, command="gate-init")
+    status, text = gate("--labels", "others.csv", "--queries", 20, "--tolerance", 0.15, command="init")
     assert status == BAD_INPUT
     assert "other data" in text.err
 
@@ -376,9 +376,9 @@ def test_a_rotated_gate_is_asked_about_its_new_labels(gate, make, files):
 def test_a_ledger_on_a_server_needs_its_key_named(files, capsys, server_url):
     key = Path("server.key")
     common = ["--ledger", server_url]
-    init = ["gate-init", *common, "--labels", "labels.csv", "--queries", "20", "--tolerance", "0.15"]
+    init = ["gate", "init", *common, "--labels", "labels.csv", "--queries", "20", "--tolerance", "0.15"]
     assert main([*init, "--key", str(key)]) == 0
-    question = ["gate", *common, *map(str, asked())]
+    question = ["gate", "ask", *common, *map(str, asked())]
     assert main([*question, "--key", str(key)]) == ACCEPTED
     assert main([*question, "--key", str(key), "--labels", "labels.csv"]) == ACCEPTED
     capsys.readouterr()
@@ -479,7 +479,7 @@ def test_labels_that_do_not_fit_are_not_quoted(gate, files):
     }
     for name, text in tables.items():
         Path(name).write_text(text)
-        status, found = gate("--labels", name, "--queries", 20, "--tolerance", 0.15, command="gate-init")
+        status, found = gate("--labels", name, "--queries", 20, "--tolerance", 0.15, command="init")
         assert status == BAD_INPUT, name
         assert name in found.err
         assert "secret" not in found.err
@@ -498,7 +498,7 @@ def test_a_gate_that_cannot_be_is_not_made(gate, files):
         (["--id", "id"], "column of ids 'id'"),
         (["--queries", "many"], "invalid int value"),
     ):
-        status, text = gate(*common, *arguments, command="gate-init")
+        status, text = gate(*common, *arguments, command="init")
         assert status == BAD_INPUT, arguments
         assert message in text.err, arguments
         assert not list(Path().glob("guard.db*")), arguments
@@ -528,7 +528,7 @@ def test_a_failure_of_any_kind_is_no_verdict(gate, make, monkeypatch):
         def fails(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr("reusable_holdout_evals.gate.command.ask_gate", fails)
+        monkeypatch.setattr("reusable_holdout_evals.command.ask_gate", fails)
         status, text = gate(*asked())
         assert status == BAD_INPUT
         assert "there is no verdict" in text.err
@@ -548,7 +548,7 @@ def test_nothing_but_the_verdict_depends_on_the_labels(gate, files):
         files("labels.csv", label=labels)
         files("new.csv", p=np.ones(ROWS, dtype=int))
         files("old.csv", p=np.zeros(ROWS, dtype=int))
-        gate("--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15, command="gate-init")
+        gate("--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15, command="init")
         outputs.append([gate(*asked(), *more) for more in ((), ("--json",))])
         rows = history().drop(columns="asked_at")
         outputs[-1].append(rows.to_dict("records"))
@@ -561,7 +561,7 @@ def test_nothing_but_the_verdict_depends_on_the_labels(gate, files):
 
 def run(*arguments, stdout):
     done = subprocess.run(
-        [sys.executable, "-m", "reusable_holdout", "gate", "--ledger", "guard.db", *map(str, arguments)],
+        [sys.executable, "-m", "reusable_holdout", "gate", "ask", "--ledger", "guard.db", *map(str, arguments)],
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
@@ -586,7 +586,7 @@ def test_runs_at_the_same_moment_share_one_budget(make, files):
     for k in range(4):
         files(f"new{k}.csv", prediction=predicted(0.9, k))
     code = "import sys; from reusable_holdout.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = ["gate", "--ledger", "guard.db"]
+    command = ["gate", "ask", "--ledger", "guard.db"]
     started = [Child(code, *command, *map(str, asked(f"new{k}.csv")), folder=Path.cwd()) for k in range(4)]
     assert sorted(one.wait() for one in started) == [ACCEPTED] * 3 + [HALTED]
 
@@ -624,7 +624,7 @@ def test_labels_and_predictions_may_be_json(gate, make, files):
     first = json.loads(gate(*asked("new.csv", "old.csv"), "--json")[1].out)
     assert first["charged"] is False  # the same question
     Path("labels.json").write_text('[{"label": "secret"}, ["secret"]]')
-    status, text = gate("--labels", "labels.json", "--queries", 20, "--tolerance", 0.15, command="gate-init")
+    status, text = gate("--labels", "labels.json", "--queries", 20, "--tolerance", 0.15, command="init")
     assert status == BAD_INPUT
     assert "secret" not in text.err
 
@@ -636,11 +636,11 @@ def test_a_gate_of_private_answers_tells_none_of_them(gate, files):
     files("good.csv", prediction=guesses)
     files("digits.csv", prediction=["007"] * len(LABELS))  # text, where answers are
     init = ["--labels", "answers.csv", "--queries", 20, "--tolerance", 0.15]
-    status, made = gate(*init, command="gate-init")
+    status, made = gate(*init, command="init")
     assert status == 0
     status, text = gate(*asked("good.csv", "digits.csv", 0.5))
     assert status == ACCEPTED
-    status, wrong = gate(*init, "--metric", "brier", command="gate-init")
+    status, wrong = gate(*init, "--metric", "brier", command="init")
     assert (status, "--classes" in wrong.err or "classes=" in wrong.err) == (BAD_INPUT, True)
     said = "".join([made.out, made.err, text.out, text.err, wrong.err]) + str(history())
     said += Path("guard.db").read_bytes().decode("latin-1")

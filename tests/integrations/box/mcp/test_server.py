@@ -15,7 +15,7 @@ from reusable_holdout_box import RemoteHoldout, make_box
 mcp = pytest.importorskip("mcp")
 anyio = pytest.importorskip("anyio")
 
-pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.client.NoWallWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.NoWallWarning")
 
 ROWS = 600
 LABELS = np.arange(ROWS) % 2
@@ -195,7 +195,7 @@ def test_the_command_serves_it_on_standard_input_and_output(boxed, workspace):
     (workspace / "guess.json").write_text(json.dumps(WORSE.tolist()))
     command = mcp.StdioServerParameters(
         command=sys.executable,
-        args=["-m", "reusable_holdout", "mcp", "--box", boxed(), "--workspace", str(workspace)],
+        args=["-m", "reusable_holdout", "box", "mcp", boxed(), "--workspace", str(workspace)],
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )
 
