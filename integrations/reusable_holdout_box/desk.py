@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout import Answer, Choice
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.version import __version__
 from reusable_holdout_box.folder import OpenBox
 from reusable_holdout_box.frames import Message, packed
-from reusable_holdout_box.guards import WAYS, Answer, Choice, ask, sealed
+from reusable_holdout_box.guards import WAYS, ask
 
 __all__ = ["Desk", "refusal"]
 
@@ -24,8 +25,8 @@ _MOST_NAME = 200
 _MOST_LINES = 100
 _UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # control and invisible characters, and unassigned ones
 _FORMULA = "=+-@"  # a spreadsheet takes a text that begins so for a formula
-_NUMBERS = ("value", "low", "high", "threshold", "nats")
 
+_STATE = ("answered", "queries_asked", "queries_left", "charges_left", "halted", "halt_reason", "epoch")
 _QUESTION = ("predictions", "codes", "name")
 _PARTS: dict[str, tuple[str, ...]] = {
     "about": (),
@@ -68,20 +69,18 @@ class Desk:
         try:
             return packed(self._answer(message))
         except (Halted, ModelError) as error:
-            answers = [None if one is None else self._shown(one) for one in error.answers]
+            answers = [one and _shown(one) for one in error.answers]
             if isinstance(error, Halted):
                 return refusal("halted", str(error), reason=error.reason, answers=answers)
             return refusal("model", str(error), answers=answers)
         except LedgerError as error:  # its words name paths: they are for the owner
             self._tell_owner(f"the ledger cannot be used: {error}")
             return refusal(
-                "unavailable", "the box cannot use its ledger; nothing was answered; its owner is told why"
+                "unavailable", "the box cannot use its ledger; nothing was answered; its owner is told"
             )
         except HoldoutError as error:
-            kinds = {BudgetError: "budget", InputError: "bad_input"}
-            return refusal(
-                next((code for kind, code in kinds.items() if isinstance(error, kind)), "failed"), str(error)
-            )
+            code = "bad_input" if isinstance(error, InputError) else "failed"
+            return refusal("budget" if isinstance(error, BudgetError) else code, str(error))
         except Exception as error:  # such as one of no memory
             self._tell_owner(f"a question failed ({type(error).__name__})")
             return refusal("failed", "it failed inside the box; history() has all that was answered")
@@ -118,15 +117,13 @@ class Desk:
         stated = {name: one for name, one in head.items() if one is not None}
         found = ask(self._guard, way, predictions, **stated)
         if isinstance(found, Choice):
-            return {"index": found.index, "others": found.others, "answers": [self._shown(found.answer)]}
-        return {"answers": [self._shown(one) for one in found]}
+            return {"index": found.index, "others": found.others, "answers": [_shown(found.answer)]}
+        return {"answers": [_shown(one) for one in found]}
 
     def _check_allowed(self, way: str) -> None:
         if way not in self._settings.allow:
-            raise InputError(
-                f"this box answers {', '.join(self._settings.allow)}; its owner does not allow {way}; nothing was "
-                "asked and nothing was charged"
-            )
+            allowed = ", ".join(self._settings.allow)
+            raise InputError(f"the owner does not allow {way}; nothing was asked; the box answers {allowed}")
 
     def _labels(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Return the labels of codes: places of classes, or hashes where the set of labels is private."""
@@ -138,45 +135,23 @@ class Desk:
         labels: NDArray[Any] = classes[codes]
         return labels
 
-    def _shown(self, answer: Answer) -> dict[str, Any]:
-        shown = answer._asdict() | {"guardrails": []}
-        return self._verdict(shown) if self._settings.verdict_only else shown
-
-    def _verdict(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Hide all numbers of a row; the prior of a ladder is one: the best so far, which was measured."""
-        hidden = _NUMBERS if self._guard.takes_priors else (*_NUMBERS, "prior")
-        return row | dict.fromkeys(hidden, math.nan) | {"told": "charged" if row["charged"] else "agreed"}
-
     # ---- what is known
 
     def _about(self, _: int) -> dict[str, Any]:
         guard, ids = self._guard, self._box.ids
-        return {
+        plain = {name: getattr(guard, name) for name in ("policy", "private_labels", "rows", "digest")}
+        return plain | {
             "version": __version__,
             "metric": guard.metric.describe(),
-            "policy": guard.policy,
             "plan": guard.plan.record(),
             "classes": None if guard.classes is None else guard.classes.tolist(),
-            "private_labels": guard.private_labels,
-            "rows": guard.rows,
             "ids": None if ids is None else len(ids),
-            "digest": guard.digest,
             "allow": list(self._settings.allow),
-            "verdict_only": self._settings.verdict_only,
             "most_bytes": self._most_bytes,
         }
 
     def _status(self, _: int) -> dict[str, Any]:
-        names = (
-            "answered",
-            "queries_asked",
-            "queries_left",
-            "charges_left",
-            "halted",
-            "halt_reason",
-            "epoch",
-        )
-        return {name: getattr(self._guard, name) for name in names}
+        return {name: getattr(self._guard, name) for name in _STATE}
 
     def _history(self, after: int) -> dict[str, Any]:
         answered = self._guard.answered
@@ -187,11 +162,15 @@ class Desk:
                 {str(name): one.item() if isinstance(one, np.generic) else one for name, one in row.items()}
                 for row in plain.to_dict("records")
             ]
-            self._kept = answered, list(map(self._verdict, rows)) if self._settings.verdict_only else rows
+            self._kept = answered, rows
         return {"rows": [row for row in self._kept[1] if row["query"] > after][:_PAGE], "page": _PAGE}
 
     def _ids(self, after: int) -> dict[str, Any]:
         return {"ids": [] if self._box.ids is None else self._box.ids[after : after + _PAGE]}
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    return answer._asdict() | {"guardrails": []}
 
 
 def _is_name(name: object) -> bool:

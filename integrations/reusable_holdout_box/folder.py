@@ -22,12 +22,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from reusable_holdout_evals.gate import read_ids, read_labels
+from reusable_holdout_evals.gate.tables import read_ids, read_labels
 from reusable_holdout_evals.guards import metric_of
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.plan import Plan
-from reusable_holdout_box.guards import ReusableHoldout, make, open_guard, sealed
+from reusable_holdout_box.guards import made_guard, open_guard
 from reusable_holdout_box.wall import check_place, check_private
 
 __all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
@@ -35,8 +37,7 @@ __all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of
 ALLOWED = ("evaluate", "compare")
 """Ways to ask that a box answers by default."""
 
-_TELLS_NUMBERS = ("reveal", "choose", "final")
-_QUESTIONS = (*ALLOWED, *_TELLS_NUMBERS)
+_QUESTIONS = (*ALLOWED, "reveal", "choose", "final")
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
 _FORMAT = 2  # 1, of versions before 0.3, has the same settings, and does not name its format
 
@@ -54,27 +55,18 @@ class Settings:
         True if the file has ids alone, of rows whose outputs a judge scores.
     allow : tuple of str
         Ways to ask.
-    verdict_only : bool
-        True if an answer tells only whether it was charged.
     """
 
     labels: str
     id_column: str | None
     judged: bool
     allow: tuple[str, ...] = ALLOWED
-    verdict_only: bool = False
 
     def __post_init__(self) -> None:
         unknown = [one for one in self.allow if one not in _QUESTIONS]
         if unknown or not self.allow:
             raise InputError(
                 f"a box answers {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
-            )
-        numbers = [one for one in self.allow if one in _TELLS_NUMBERS]
-        if self.verdict_only and numbers:
-            raise InputError(
-                f"a box that tells only verdicts must tell no number; {numbers[0]} tells one; nothing was made; leave "
-                "it out"
             )
 
 
@@ -115,7 +107,6 @@ def make_box(
     metric: str = "accuracy",
     bounds: tuple[float, float] | None = None,
     allow: Sequence[str] = ALLOWED,
-    verdict_only: bool = False,
     witness: str | Path | Literal[False] | None = None,
     **wish: Any,
 ) -> Plan:
@@ -137,8 +128,6 @@ def make_box(
         Range of targets or scores, for "mae", "mse", "rmse" and "score".
     allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
         Ways to ask that are answered.
-    verdict_only : bool
-        True to tell only which answers were charged, and no number.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
     **wish
@@ -163,13 +152,12 @@ def make_box(
         id_column=id_column,
         judged=ids is not None,
         allow=tuple(allow),
-        verdict_only=verdict_only,
     )
     y, names = _rows(source, settings)
     private = _new_folder(folder)
     try:
         _write(private / settings.labels, source.read_bytes())
-        guard = make(
+        guard = made_guard(
             y,
             metric=metric_of(metric, bounds),
             ids=None if settings.judged or names is None else names,
@@ -235,9 +223,7 @@ def _new_folder(folder: Path) -> Path:
         check_place(private.parent, "a box")
         private.mkdir(mode=0o700)
     except FileExistsError:
-        raise InputError(
-            f"a box must have a folder of its own; {folder} is not empty; nothing was made"
-        ) from None
+        raise InputError(f"a box needs an empty folder; {folder} is not empty; nothing was made") from None
     except OSError as error:
         raise LedgerError(f"a box must be writable at {folder}; it is not ({error.strerror})") from None
     return private
@@ -255,9 +241,10 @@ def _settings(private: Path) -> Settings:
     try:
         found = json.loads((private / _SETTINGS).read_text())
         made = found.pop("format", 1)
-        if made in {1, _FORMAT}:
+        verdicts = found.pop("verdict_only", False)  # of format 1: answers without numbers
+        if made in {1, _FORMAT} and not verdicts:
             return Settings(**found | {"allow": tuple(found["allow"])})
-        problem = f"this version reads the formats 1 and {_FORMAT}; got another; open it with the version that made it"
+        problem = f"format {_FORMAT} is read, and 1 without --verdict-only; use the version that made it"
     except FileNotFoundError:
         raise _no_box(private) from None
     except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):

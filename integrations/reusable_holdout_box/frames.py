@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["LENGTHS", "Lengths", "Message", "lengths_of", "packed", "unpacked"]
+__all__ = ["LENGTHS", "Message", "lengths_of", "packed", "unpacked"]
 
 LENGTHS = 8
 _FORMAT = ">II"
@@ -29,13 +29,6 @@ _MOST_NESTED = 8
 _MOST_DIGITS = 40
 _ARRAYS = "arrays"
 _NOTHING = "; nothing was asked"
-
-
-class Lengths(NamedTuple):
-    """Bytes of the two parts of a message."""
-
-    head: int
-    body: int
 
 
 class Message(NamedTuple):
@@ -53,9 +46,10 @@ class Message(NamedTuple):
     arrays: list[NDArray[Any]]
 
 
-def lengths_of(start: bytes | bytearray | memoryview) -> Lengths:
-    """Read the lengths from the first eight bytes of a message."""
-    return Lengths(*struct.unpack(_FORMAT, start[:LENGTHS]))
+def lengths_of(start: bytes | bytearray) -> tuple[int, int]:
+    """Read the lengths of the two parts from the first eight bytes of a message."""
+    head, body = struct.unpack(_FORMAT, start[:LENGTHS])
+    return head, body
 
 
 def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> bytes:
@@ -93,9 +87,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
     except InputError:
         raise
     except (ValueError, RecursionError):
-        raise InputError(
-            f"a message must begin with one JSON object in UTF-8; it does not{_NOTHING}"
-        ) from None
+        raise InputError(f"a message must begin with a JSON object in UTF-8; it does not{_NOTHING}") from None
     if not isinstance(found, dict):
         raise InputError(f"a message must be a JSON object; it is something else{_NOTHING}")
     return Message(found, _arrays(found.pop(_ARRAYS, []), body))

@@ -1,45 +1,31 @@
-"""The only module of the box that calls a guard, or imports something from inside of the guard's package."""
+"""The only module of the box that calls a guard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from reusable_holdout import Answer, Choice, ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
-from reusable_holdout.metrics import Metric
 
-__all__ = [
-    "WAYS",
-    "Answer",
-    "Choice",
-    "ReusableHoldout",
-    "ask",
-    "checked_names",
-    "checked_prior",
-    "checked_priors",
-    "make",
-    "open_guard",
-    "sealed",
-]
-
-_CALLS: Mapping[str, tuple[int | None, Callable[..., Any]]] = {
+_POLICIES = ("thresholdout", "gate", "guess-and-check")
+_CALLS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "evaluate": (1, lambda guard, one, **stated: guard.evaluate_predictions(*one, **stated)),
-    "many": (None, lambda guard, all_, priors=None, **stated: guard.evaluate_many(all_, priors, **stated)),
+    "many": (0, lambda guard, all_, priors=None, **stated: guard.evaluate_many(all_, priors, **stated)),
     "compare": (2, lambda guard, both, **stated: guard.compare_predictions(*both, **stated)),
     "reveal": (1, lambda guard, one, **stated: guard.reveal_predictions(*one, **stated)),
     "choose": (
-        None,
+        0,
         lambda guard, all_, priors=None, **stated: guard.choose_predictions(all_, priors, **stated),
     ),
     "final": (
-        None,
+        0,
         lambda guard, all_, **stated: guard.final_predictions(all_ if all_[1:] else all_[0], **stated),
     ),
 }
+"""Calls by the way to ask, with the number of models that it is about; 0 for any number."""
+
 WAYS = tuple(_CALLS)
 """Ways to ask; "many" is a batch of evaluations."""
 
@@ -69,22 +55,26 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
         From the guard.
     """
     count, call = _CALLS[way]
-    if not predictions or count not in {None, len(predictions)}:
-        raise InputError(
-            f"{way} is a question about {count or 'at least one of the'} predictions; got {len(predictions)}; "
-            "nothing was asked"
-        )
+    if not predictions or count not in {0, len(predictions)}:
+        wanted = f"{count} models" if count else "at least one model"
+        raise InputError(f"{way} is a question about {wanted}; got {len(predictions)}; nothing was asked")
     found = call(guard, list(predictions), **stated)
     return [found] if isinstance(found, Answer) else found
 
 
-def make(
-    y: Any, *, metric: Metric, ids: Any, ledger: Path, witness: str | Path | Literal[False], **wish: Any
-) -> ReusableHoldout:
-    """Make the guard of a new box."""
-    return ReusableHoldout(None, y, metric=metric, ids=ids, ledger=ledger, witness=witness, **wish)
+def made_guard(y: Any, *, policy: Any = "thresholdout", **settings: Any) -> ReusableHoldout:
+    """Make the guard of a new box; InputError if no box can hold one of this policy."""
+    if policy not in _POLICIES:
+        raise InputError(
+            f"the policy of a box must be one of {', '.join(_POLICIES)}; got {policy!r}; nothing was made"
+        )
+    return ReusableHoldout(None, y, policy=policy, **settings)
 
 
 def open_guard(ledger: Path, y: Any) -> ReusableHoldout:
-    """Open the guard of a box."""
-    return ReusableHoldout.open(ledger, None, y)
+    """Open the guard of a box; InputError if an older version made it with another policy."""
+    guard = ReusableHoldout.open(ledger, None, y)
+    if guard.policy in _POLICIES:
+        return guard
+    guard.close()
+    raise InputError(f"a box of policy {guard.policy!r} must be opened with version 0.2; nothing was opened")

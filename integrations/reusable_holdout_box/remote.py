@@ -9,15 +9,16 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reusable_holdout import Answer, Choice
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError, printable
+from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.metrics import described_metric
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.judged import Judge, JudgedScores
 from reusable_holdout.metrics.predictions import ClassCoder, Predictions
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
-from reusable_holdout_box.guards import Answer, Choice, checked_names, checked_prior, checked_priors
 from reusable_holdout_box.transport import transport_to
 
 __all__ = ["RemoteHoldout"]
@@ -28,6 +29,11 @@ _COLUMNS = [
     *("query", "view", "metric", "name", "series", "prior", "value", "charged", "low", "high", "threshold"),
     *("kind", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
 ]
+
+
+def _told(name: str) -> Any:
+    """Return a property that asks for a public number of the moment."""
+    return property(lambda remote: remote._transport.ask({"ask": "status"})[name])
 
 
 class RemoteHoldout:
@@ -58,14 +64,17 @@ class RemoteHoldout:
         Name of the rows; a leaderboard does not tell it.
     allow : tuple of str
         Ways to ask that the owner allows, such as "evaluate" and "compare".
-    verdict_only : bool
-        True if answers tell only whether they were charged; `value`, `low`, `high`, `threshold` and `nats` are NaN.
     classes : numpy.ndarray or None
         Sorted classes, if the set of them is public; None if it is private, and for metrics of real values.
     private_labels : {"text", "numbers"} or None
         Kind of the labels, if the set of them is private.
     about : mapping
         All that is public and fixed, as it came.
+    answered, queries_asked, queries_left, charges_left, epoch : int
+        Number of the last answer; queries and charges that were taken or are left, of everyone who asks; number of the
+        label set, from 1. `charges_left` is None while a competition is blind.
+    halted, halt_reason : bool, str or None
+        True if nothing new will be answered; because "charges" or "queries" ran out, or a "final" was given.
 
     Raises
     ------
@@ -85,6 +94,10 @@ class RemoteHoldout:
     answer that they got before. What a charged answer of a leaderboard cost is in :meth:`history`; its `nats` is NaN.
     """
 
+    answered, queries_asked, queries_left = _told("answered"), _told("queries_asked"), _told("queries_left")
+    charges_left, epoch = _told("charges_left"), _told("epoch")
+    halted, halt_reason = _told("halted"), _told("halt_reason")
+
     has_features: ClassVar[bool] = False
     """No model can be asked about: its predictions can."""
 
@@ -99,10 +112,9 @@ class RemoteHoldout:
             raise
         self.about = about
         self.metric, self.plan = described_metric(about["metric"]), Plan.kept(about["plan"])
-        self.policy, self.rows, self.digest = str(about["policy"]), int(about["rows"]), about["digest"]
-        self.allow, self.verdict_only = tuple(about["allow"]), bool(about["verdict_only"])
+        self.policy, self.rows, self.digest = about["policy"], about["rows"], about["digest"]
+        self.allow, self.private_labels = tuple(about["allow"]), about["private_labels"]
         self.classes = None if about["classes"] is None else np.array(about["classes"])
-        self.private_labels = about["private_labels"]
 
     # ---- ask
 
@@ -218,7 +230,7 @@ class RemoteHoldout:
     def history(self) -> pd.DataFrame:
         """Return all that was released, to everyone; as :meth:`reusable_holdout.ReusableHoldout.history`.
 
-        Of verdicts the numbers are NaN; while a competition is blind there are no rows.
+        While a competition is blind there are no rows.
         """
         rows: list[dict[str, Any]] = []
         while True:
@@ -242,9 +254,7 @@ class RemoteHoldout:
         while len(found) < count:
             page = self._transport.ask({"ask": "ids", "after": len(found)})["ids"]
             if not page:
-                raise HoldoutError(
-                    "a guard elsewhere must tell the ids of all rows; it did not; nothing was asked"
-                )
+                raise HoldoutError("the ids of all rows must be told; they were not; nothing was asked")
             found += page
         return tuple(found)
 
@@ -257,43 +267,6 @@ class RemoteHoldout:
     def takes_priors(self) -> bool:
         """True if a query states a prior: a ladder has its own."""
         return "ladder" not in self.policy
-
-    @property
-    def answered(self) -> int:
-        """Number of the last answer, of all that were released to everyone."""
-        return int(self._status["answered"])
-
-    @property
-    def queries_asked(self) -> int:
-        """Declared queries that answers took so far."""
-        return int(self._status["queries_asked"])
-
-    @property
-    def queries_left(self) -> int:
-        """Declared queries that are left to everyone."""
-        return int(self._status["queries_left"])
-
-    @property
-    def charges_left(self) -> int | None:
-        """Charges that are left to everyone; None while a competition is blind."""
-        left: int | None = self._status["charges_left"]
-        return left
-
-    @property
-    def halted(self) -> bool:
-        """True if nothing new will be answered any more."""
-        return bool(self._status["halted"])
-
-    @property
-    def halt_reason(self) -> str | None:
-        """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
-        reason: str | None = self._status["halt_reason"]
-        return reason
-
-    @property
-    def epoch(self) -> int:
-        """Number of the label set that is asked about, from 1."""
-        return int(self._status["epoch"])
 
     def halt(self) -> Halted:
         """Return the exception that a new query would raise now, or at the end of the budget."""
@@ -322,10 +295,6 @@ class RemoteHoldout:
 
     # ---- inside
 
-    @property
-    def _status(self) -> Mapping[str, Any]:
-        return self._transport.ask({"ask": "status"})
-
     @cached_property
     def _form(self) -> Predictions | JudgedScores:
         """Form of predictions: they are checked here as the guard will, in its own words."""
@@ -350,18 +319,14 @@ class RemoteHoldout:
         ]
 
     def _prior(self, prior: float | None, *, paired: bool = False) -> float | None:
-        metric = self.metric
-        if prior is None or not paired:
-            return None if prior is None else checked_prior(prior, metric.lower, metric.upper, metric.name)
+        metric, what = self.metric, f"differences of {self.metric.name}" if paired else self.metric.name
         span = metric.upper - metric.lower
-        return checked_prior(prior, -span, span, f"differences of {metric.name}")
+        lower, upper = (-span, span) if paired else (metric.lower, metric.upper)
+        return None if prior is None else checked_prior(prior, lower, upper, what)
 
     def _priors(self, priors: ArrayLike | None, count: int) -> list[float] | None:
-        if priors is None:
-            return None
-        metric = self.metric
-        stated: list[float] = checked_priors(priors, count, metric.lower, metric.upper, metric.name).tolist()
-        return stated
+        lower, upper, what = self.metric.lower, self.metric.upper, self.metric.name
+        return None if priors is None else checked_priors(priors, count, lower, upper, what).tolist()
 
     def _parts(self, arrays: Sequence[NDArray[Any]]) -> Iterator[slice]:
         """Slices of a batch, each of them one message."""

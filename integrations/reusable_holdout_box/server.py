@@ -18,7 +18,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout_box.desk import Desk, refusal
 from reusable_holdout_box.folder import OpenBox, open_box, private_of, socket_of
 from reusable_holdout_box.frames import LENGTHS, lengths_of, unpacked
-from reusable_holdout_box.wall import Peer, check_code, close_memory, only_one, opened_door, peer_of
+from reusable_holdout_box.wall import check_code, close_memory, only_one, opened_door, user_of
 
 __all__ = ["Limits", "Server", "run_box"]
 
@@ -62,7 +62,7 @@ class _Caller:
     """One connection."""
 
     socket: socket.socket
-    peer: Peer
+    user: int
     heard: float
     began: float | None = None
     came: bytearray = field(default_factory=bytearray)
@@ -84,7 +84,7 @@ class Server:
     """
 
     def __init__(
-        self, door: socket.socket, desk: Desk, limits: Limits, *, peer_uids: Collection[int] = ()
+        self, door: socket.socket, desk: Desk, limits: Limits, peer_uids: Collection[int] = ()
     ) -> None:
         self._door, self._desk, self._limits = door, desk, limits
         self._peer_uids = frozenset(peer_uids)
@@ -143,31 +143,29 @@ class Server:
                     self._close(self._least_needed())
                 return
             connection.setblocking(False)
-            peer = peer_of(connection)
-            if self._peer_uids and peer.uid not in self._peer_uids:
-                self._refuse(connection, peer)
+            user = user_of(connection)
+            if self._peer_uids and user not in self._peer_uids:
+                self._refuse(connection, user)
                 continue
             while len(self._callers) >= self._limits.connections:
                 self._close(self._least_needed())
-            caller = _Caller(connection, peer, time.monotonic())
+            caller = _Caller(connection, user, time.monotonic())
             self._callers[connection.fileno()] = caller
             self._selector.register(connection, _READ, caller)
 
-    def _refuse(self, connection: socket.socket, peer: Peer) -> None:
-        if peer.uid not in self._refused:  # one line for each user, so that nobody can fill the log
-            self._refused.add(peer.uid)
-            print(f"refused user {peer.uid}, who is not among --peer-uid", file=sys.stderr, flush=True)
+    def _refuse(self, connection: socket.socket, user: int) -> None:
+        if user not in self._refused:  # one line for each user, so that nobody can fill the log
+            self._refused.add(user)
+            print(f"refused user {user}, who is not among --peer-uid", file=sys.stderr, flush=True)
         with contextlib.suppress(OSError):
-            connection.send(
-                refusal("not_allowed", f"user {peer.uid} may not ask this box; its owner names who may")
-            )
+            connection.send(refusal("not_allowed", f"user {user} may not ask this box; its owner decides"))
         connection.close()
 
     def _least_needed(self) -> _Caller:
         """Return the connection to give up; one that waits for the rest of a reply comes last."""
-        several = Counter(caller.peer.uid for caller in self._callers.values())
-        (uid, _count), *_others = several.most_common(1)
-        own = (one for one in self._callers.values() if one.peer.uid == uid)
+        several = Counter(caller.user for caller in self._callers.values())
+        (user, _count), *_others = several.most_common(1)
+        own = (one for one in self._callers.values() if one.user == user)
         return min(own, key=lambda one: (bool(one.owed), one.heard))
 
     def _close(self, caller: _Caller) -> None:
@@ -209,14 +207,12 @@ class Server:
             caller.began = caller.heard
         if len(came) < LENGTHS:
             return
-        lengths = lengths_of(came)
-        end = LENGTHS + sum(lengths)
+        start, end = LENGTHS + lengths_of(came)[0], LENGTHS + sum(lengths_of(came))
         if end > most:
             caller.ends = True
             words = f"a message must have at most {most:,} bytes; it has more; nothing was asked"
             caller.owed = memoryview(refusal("bad_input", words))
         elif len(came) >= end:
-            start = LENGTHS + lengths.head
             head, body = bytes(came[LENGTHS:start]), bytes(came[start:end])
             del came[:end]
             caller.began = None
@@ -267,9 +263,7 @@ def run_box(
     *,
     socket: Path | None = None,
     mode: int = 0o660,
-    group: str | None = None,
     peer_uids: Collection[int] = (),
-    most_bytes: int | None = None,
     answer_seconds: float = 0.0,
 ) -> None:
     """Answer at a box's socket until the process is told to end.
@@ -281,12 +275,8 @@ def run_box(
         By default ``folder/socket``.
     mode : int
         Mode of the socket: who can write to it can ask.
-    group : str, optional
-        Group of the socket.
     peer_uids : collection of int
         Users who may ask; empty for everyone who can open the socket.
-    most_bytes : int, optional
-        Longest message; by default there is room for eight questions, at least a megabyte.
     answer_seconds : float
         As for :class:`Limits`.
 
@@ -302,11 +292,11 @@ def run_box(
     box = open_box(folder)
     try:
         with only_one(private_of(folder)):
-            limits = Limits(most_bytes=most_bytes or _most_bytes(box), answer_seconds=answer_seconds)
+            limits = Limits(most_bytes=_most_bytes(box), answer_seconds=answer_seconds)
             where = socket_of(folder) if socket is None else socket
-            with opened_door(where, mode=mode, group=group) as door:
+            with opened_door(where, mode=mode) as door:
                 print(f"answering at unix://{where.absolute()}", file=sys.stderr, flush=True)
-                server = Server(door, Desk(box, most_bytes=limits.most_bytes), limits, peer_uids=peer_uids)
+                server = Server(door, Desk(box, most_bytes=limits.most_bytes), limits, peer_uids)
                 with _told_to_end(server.stop):
                     server.run()
                 print("told to end; ended", file=sys.stderr, flush=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
 from reusable_holdout_box.frames import LENGTHS, Message, lengths_of, packed, unpacked
-from reusable_holdout_box.wall import peer_of
+from reusable_holdout_box.wall import user_of
 
 __all__ = ["BoxTransport", "NoWallWarning", "Transport", "transport_to"]
 
@@ -28,11 +28,7 @@ _ANSWER_SECONDS = 150.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 2.0
 _MOST_REPLY = 64 << 20
 _PIECE = 1 << 18
-_KINDS: dict[str, type[HoldoutError]] = {
-    "bad_input": InputError,
-    "budget": BudgetError,
-    "unavailable": LedgerError,
-}
+_KINDS = {"bad_input": InputError, "budget": BudgetError, "unavailable": LedgerError}
 
 
 class Transport(Protocol):
@@ -84,9 +80,7 @@ class BoxTransport:
         parts = urlsplit(url)
         self._path = unquote(parts.path)
         if parts.netloc or parts.query or parts.fragment or not self._path.startswith("/"):
-            raise InputError(
-                f"url must be unix:///path/of/socket, with three slashes; got {url!r}; nothing was asked"
-            )
+            raise InputError(f"url must be unix:///path/of/socket; got {url!r}; nothing was asked")
         if token:
             raise InputError("a box takes no token, for the kernel tells it which user asks; leave it out")
         self.url, self._patience = url, patience_seconds
@@ -111,10 +105,8 @@ class BoxTransport:
             reply = self._sent(message).head
         if "error" in reply:
             raise _raised(reply["error"])
-        if (
-            head["ask"] == "about" and self._socket is not None
-        ):  # once for each client, not at each reconnection
-            _warn_of_no_wall(peer_of(self._socket).uid)
+        if head["ask"] == "about" and self._socket is not None:  # once, and not at each reconnection
+            _warn_of_no_wall(user_of(self._socket))
         return reply
 
     # ---- inside
@@ -127,9 +119,7 @@ class BoxTransport:
             except OSError as error:
                 self.close()
                 problem = error
-            except (
-                BaseException
-            ):  # an interrupt: the reply that is still to come must not be taken for another one
+            except BaseException:  # an interrupt: a later question must not get the reply to this one
                 self.close()
                 raise
             if isinstance(problem, PermissionError) or time.monotonic() + pause > deadline:

@@ -15,12 +15,10 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 
 __all__ = [
-    "Peer",
     "WallError",
     "check_code",
     "check_place",
@@ -28,7 +26,7 @@ __all__ = [
     "close_memory",
     "only_one",
     "opened_door",
-    "peer_of",
+    "user_of",
 ]
 
 _BACKLOG = 64
@@ -57,10 +55,7 @@ def close_memory() -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
         if prctl(option, value, 0, 0, 0) != 0:
-            raise WallError(
-                f"the kernel must close this process's memory; prctl({option}) failed with {ctypes.get_errno()}; "
-                "nothing was opened"
-            )
+            raise WallError(f"the kernel must close this process's memory; prctl({option}) failed")
 
 
 def check_private(folder: Path) -> None:
@@ -86,9 +81,7 @@ def _check_own(path: Path) -> None:
             "600 (a folder to 700)"
         )
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        raise WallError(
-            f"{path} must have one name; it has {status.st_nlink}; nothing was opened; remove the others"
-        )
+        raise WallError(f"{path} must have one name; it has {status.st_nlink}; remove the others")
 
 
 def check_place(path: Path, what: str) -> None:
@@ -148,9 +141,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
         path = Path(place or ".").absolute()
         if path.is_file():
             if _weak(path.resolve(), may_be_sticky=False):
-                raise WallError(
-                    f"code that the box imports must be its own or root's; {path} is not; nothing was opened"
-                )
+                raise WallError(f"code that the box imports must be its own or root's; {path} is not")
             path = path.parent
         if path not in seen and path.exists():
             seen.add(path)
@@ -172,20 +163,12 @@ def _code() -> Iterable[str]:
 # ---- the socket
 
 
-class Peer(NamedTuple):
-    """Process, user and group at the other end, as the kernel says; -1 where the system does not tell."""
-
-    pid: int
-    uid: int
-    gid: int
-
-
-def peer_of(connection: socket.socket) -> Peer:
-    """Return the process, user and group that opened a connection."""
+def user_of(connection: socket.socket) -> int:
+    """Return the user at the other end of a connection, as the kernel says; -1 where the system does not tell."""
     if not hasattr(socket, "SO_PEERCRED"):  # not Linux
-        return Peer(-1, -1, -1)
+        return -1
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return Peer(*struct.unpack("3i", told))
+    return int(struct.unpack("3i", told)[1])  # after the process, before the group
 
 
 @contextlib.contextmanager
@@ -204,16 +187,14 @@ def only_one(private: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise LedgerError(
-                f"a box runs in one process; another one runs {private.parent} already"
-            ) from None
+            raise LedgerError(f"one process runs a box; another one runs {private.parent}") from None
         yield
     finally:
         os.close(descriptor)
 
 
 @contextlib.contextmanager
-def opened_door(path: Path, *, mode: int, group: str | None = None) -> Iterator[socket.socket]:
+def opened_door(path: Path, *, mode: int) -> Iterator[socket.socket]:
     """Bind a socket that no other user can have put there or can exchange. It is removed at the end.
 
     Parameters
@@ -222,8 +203,6 @@ def opened_door(path: Path, *, mode: int, group: str | None = None) -> Iterator[
         In a folder that no other user may write to.
     mode : int
         Mode of the socket: who can write to it can ask.
-    group : str, optional
-        Group of the socket, by name or number.
 
     Raises
     ------
@@ -234,14 +213,11 @@ def opened_door(path: Path, *, mode: int, group: str | None = None) -> Iterator[
     """
     whole = Path(os.path.abspath(path))  # noqa: PTH100 - links are refused, not resolved
     if len(os.fsencode(whole)) > _LONGEST:
-        raise InputError(
-            f"a socket's path must have at most {_LONGEST} bytes; {whole} has more; name a shorter one"
-        )
+        raise InputError(f"a socket's path must have at most {_LONGEST} bytes; {whole} has more; shorten it")
     check_place(whole.parent, "a socket")
     _remove_stale(whole)
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        before = os.umask(0o777)  # nobody connects before mode and group are set
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        before = os.umask(0o777)  # nobody can connect before the mode is set
         try:
             door.bind(str(whole))
         except OSError as error:
@@ -250,29 +226,14 @@ def opened_door(path: Path, *, mode: int, group: str | None = None) -> Iterator[
             os.umask(before)
         status = whole.lstat()
         try:
-            if group is not None:
-                os.chown(whole, -1, _group(group), follow_symlinks=False)
             whole.chmod(mode)
             door.listen(_BACKLOG)
             door.setblocking(False)
             yield door
-        except PermissionError:
-            raise InputError(f"the user that runs the box must be in group {group!r}; it is not") from None
         finally:
-            _remove_own(whole, status)
-    finally:
-        door.close()
-
-
-def _group(name: str) -> int:
-    import grp  # noqa: PLC0415 - not on Windows
-
-    if name.isdigit():
-        return int(name)
-    try:
-        return grp.getgrnam(name).gr_gid
-    except KeyError:
-        raise InputError(f"there must be a group {name!r}; there is none") from None
+            with contextlib.suppress(OSError):
+                if os.path.samestat(whole.lstat(), status):
+                    whole.unlink()
 
 
 def _remove_stale(path: Path) -> None:
@@ -293,9 +254,3 @@ def _remove_stale(path: Path) -> None:
         except OSError:
             pass
     raise InputError(f"{path} must be free; somebody listens there; stop it, or name another --socket")
-
-
-def _remove_own(path: Path, status: os.stat_result) -> None:
-    with contextlib.suppress(OSError):
-        if os.path.samestat(path.lstat(), status):
-            path.unlink()

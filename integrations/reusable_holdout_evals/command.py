@@ -23,17 +23,18 @@ from reusable_holdout_evals.gate import (
     Gate,
     NoWorse,
     ask_gate,
-    classes_of,
     make_gate,
     open_gate,
-    read_ids,
     what_is_possible,
 )
-from reusable_holdout_evals.guards import open_guard_of
+from reusable_holdout_evals.gate.tables import classes_of, read_ids
 from reusable_holdout_evals.readers import read_inspect, read_lm_eval, read_scores
-from reusable_holdout_evals.redaction import redact_inspect, redact_lm_eval, samples_of
+from reusable_holdout_evals.redaction import redact_inspect, redact_lm_eval
 
 __all__ = ["add_gate", "add_redact"]
+
+_Options = dict[str, tuple[str, dict[str, Any]]]
+"""Help of options, and what argparse takes besides."""
 
 _STATUS = {"accepted": 0, "rejected": 1, "halted": 2}
 _BAD_INPUT = 3
@@ -46,15 +47,87 @@ _NO_WORSE = re.compile(
     rf"(?P<score>.+?):(?P<amount>\d+\.?\d*|\.\d+)(:(?P<lower>{_NUMBER}):(?P<upper>{_NUMBER}))?", re.ASCII
 )
 _KEY_OF_A_DICT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
-_OF_SCORES = ("groups", "score", "filter", "missing", "no_worse")
-_WISH: dict[str, tuple[Callable[[str], Any], str]] = {
-    "charges": (int, "releases that can be accepted (default: what the tolerance affords)"),
-    "tolerance": (float, "how far below the named improvement an accepted release can be"),
+
+_FILE: dict[str, Any] = {"type": Path}
+_FILES: dict[str, Any] = {"type": Path, "nargs": "+", "metavar": "FILE"}
+_REAL: dict[str, Any] = {"type": float}
+_SWITCH: dict[str, Any] = {"action": "store_true"}
+_LEDGER: _Options = {
+    "ledger": ("SQLite file or URL", {"required": True}),
+    "key": ("key file (default: beside the ledger)", _FILE),
+    "id": ("column of ids, by which rows are aligned (default: by their order)", {}),
+}
+_EVALUATIONS: _Options = {
+    "inspect": ("logs of Inspect; several are repeats", _FILES),
+    "lm-eval": ("samples_*.jsonl of lm-evaluation-harness; several are repeats", _FILES),
+    "scores": ("CSV, Parquet or JSON of ids and scores", _FILES | {"nargs": 1}),
+}
+_READING: _Options = {
+    "score": ("scorer, metric or column, where there are several; style[clarity] of a dict", {}),
+    "filter": ("filter of lm-evaluation-harness, where there are several", {}),
+    "missing": ("what counts where there is no score (default: refuse)", _REAL),
+}
+_ROWS: _Options = {
+    "labels": ("CSV, Parquet or JSON: a column of labels, and one of ids", _FILE),
+    "ids": ("CSV, Parquet or JSON: ids of rows that are scored", _FILE),
+    **_EVALUATIONS,
+}
+_WISH: _Options = {
+    "queries": ("releases that will be asked about", {"type": int, "required": True}),
+    "charges": ("releases that can be accepted (default: what the tolerance affords)", {"type": int}),
+    "tolerance": ("how far below the named improvement an accepted release can be", _REAL),
     "spread": (
-        float,
         "guess of how much two models differ on a row: of accuracies, the root of the share of rows",
+        _REAL,
     ),
-    "confidence": (float, "probability that every verdict's interval holds (default 0.95)"),
+    "confidence": ("probability that every verdict's interval holds (default 0.95)", _REAL),
+}
+_SETTINGS: _Options = {
+    "metric": ("a plain mean over rows (default accuracy, of ids score; or pass@3, pass^3)", {}),
+    "bounds": (
+        "range of targets or scores, for mae, mse, score",
+        _REAL | {"nargs": 2, "metavar": ("LOW", "HIGH")},
+    ),
+    "witness": (
+        "place that remembers how far the ledger had come: a file of another owner, git:repository@remote, or a URL",
+        {},
+    ),
+    "vacuous": (
+        "make it though an accepted release can be worse by a quarter of the range of differences",
+        _SWITCH,
+    ),
+}
+_GROUPS: _Options = {"groups": ("column, or key of Inspect's metadata, that names a row's group", {})}
+_QUESTION: _Options = {
+    "incumbent": ("the same of the old model", _FILES | {"required": True}),
+    "no-worse": (
+        "reject also if another score of the files is worse by more than the amount; may be repeated",
+        {"action": "append", "metavar": "SCORE:AMOUNT"},
+    ),
+    "improvement": (
+        "in the metric's unit, positive if better, also for losses: what gate init shows, or more",
+        _REAL | {"required": True},
+    ),
+    "labels": ("file of the gate's labels (default: its own copy)", _FILE),
+    "name": ("what history calls the question (default: the name of the new file)", {}),
+}
+_SOURCES: _Options = {
+    "inspect": ("full log of Inspect, .eval or .json", _FILE | {"metavar": "LOG"}),
+    "lm-eval": ("folder of lm_eval --output_path", _FILE | {"metavar": "FOLDER"}),
+}
+_REDACT: _Options = {
+    "out": ("new log, or new folder", _FILE | {"required": True}),
+    "ledger": ("SQLite file or URL of a guard made with the ids, sorted as text", {"required": True}),
+    "prior": ("the developer's estimate, or of the difference", _REAL),
+    "incumbent": ("the same of another system: asks how much better", _FILE),
+    "score": ("scorer or metric, where there are several", {}),
+    "task": ("task of lm-evaluation-harness", {}),
+    "filter": ("filter of lm-evaluation-harness, where there are several", {}),
+    "groups": ("key of Inspect's metadata by which the guard has groups", {}),
+    "show": (
+        "key of metadata or documents; may be repeated",
+        {"action": "append", "default": [], "metavar": "KEY"},
+    ),
 }
 
 
@@ -71,21 +144,12 @@ class _Outcome(NamedTuple):
 
 def add_gate(commands: Any) -> None:
     """Add ``gate`` and its actions."""
-    parser = commands.add_parser(
-        "gate",
-        help="Say if a new model is better than the incumbent by a named improvement",
-        description="A release gate: it says if a new model is better than the incumbent by a named improvement, and "
-        "nothing else.",
-        epilog=f"Start with '{PROGRAM} gate init --help'.",
-    )
+    about = "Say if a new model is better than the incumbent by a named improvement"
+    start = f"Start with '{PROGRAM} gate init --help'."
+    parser = commands.add_parser("gate", help=about, description=f"{about}, and nothing else.", epilog=start)
     _refuse_with_status(parser)
     actions = parser.add_subparsers(required=True, metavar="action")
-    _add_init(actions)
-    _add_ask(actions)
-
-
-def _add_init(actions: Any) -> None:
-    parser = _add_action(
+    init = _add_action(
         actions,
         "init",
         _init,
@@ -94,34 +158,10 @@ def _add_init(actions: Any) -> None:
         "then on, and only you can read them. With the same labels and settings again, the gate stays as it is.",
         "gate init --ledger gate.db --labels labels.csv --queries 200 --tolerance 0.05 --spread 0.3",
     )
-    rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: a column of labels, and one of ids")
-    rows.add_argument("--ids", type=Path, help="CSV, Parquet or JSON: ids of rows that are scored")
-    _add_evaluations(parser, rows, "whose rows these are")
-    parser.add_argument("--groups", help="column, or key of Inspect's metadata, that names a row's group")
-    parser.add_argument(
-        "--metric", help="a plain mean over rows (default accuracy, of ids score; or pass@3, pass^3)"
-    )
-    bounds = {"type": float, "nargs": 2, "metavar": ("LOW", "HIGH")}
-    parser.add_argument("--bounds", **bounds, help="range of targets or scores, for mae, mse, score")
-    add_classes(parser)
-    parser.add_argument("--queries", type=int, required=True, help="releases that will be asked about")
-    for name, (kind, text) in _WISH.items():
-        parser.add_argument(f"--{name}", type=kind, help=text)
-    parser.add_argument(
-        "--witness",
-        help="place that remembers how far the ledger had come, so that a restored copy is refused: a file of another "
-        "owner, git:repository@remote, or a URL",
-    )
-    parser.add_argument(
-        "--vacuous",
-        action="store_true",
-        help="make it though an accepted release can be worse by more than a quarter of the range of differences",
-    )
-
-
-def _add_ask(actions: Any) -> None:
-    parser = _add_action(
+    _add_options(init.add_mutually_exclusive_group(required=True), _ROWS)
+    _add_options(init, _READING | _GROUPS | _SETTINGS | _WISH)
+    add_classes(init)
+    ask = _add_action(
         actions,
         "ask",
         _ask,
@@ -131,26 +171,9 @@ def _add_ask(actions: Any) -> None:
         "charged). The same question again has the same verdict, free.",
         "gate ask --ledger gate.db --predictions new.csv --incumbent old.csv --improvement 0.05",
     )
-    new = parser.add_mutually_exclusive_group(required=True)
-    new.add_argument("--predictions", type=Path, help="predictions of the new model: CSV, Parquet or JSON")
-    _add_evaluations(parser, new, "of the new model")
-    parser.add_argument(
-        "--incumbent", type=Path, nargs="+", required=True, metavar="FILE", help="the same of the old model"
-    )
-    parser.add_argument(
-        "--no-worse",
-        action="append",
-        metavar="SCORE:AMOUNT",
-        help="reject also if another score of the files is worse by more than the amount; may be repeated",
-    )
-    parser.add_argument(
-        "--improvement",
-        type=float,
-        required=True,
-        help="in the metric's unit, positive if better, also for losses: what gate init shows, or more",
-    )
-    parser.add_argument("--labels", type=Path, help="file of the gate's labels (default: its own copy)")
-    parser.add_argument("--name", help="what history calls the question (default: the name of the new file)")
+    new = {"predictions": ("predictions of the new model: CSV, Parquet or JSON", _FILE)}
+    _add_options(ask.add_mutually_exclusive_group(required=True), new | _EVALUATIONS)
+    _add_options(ask, _READING | _QUESTION)
 
 
 def _add_action(
@@ -158,10 +181,13 @@ def _add_action(
 ) -> Any:
     parser = add(actions, name, lambda options: _ended(lambda: run(options)), text, example)
     _refuse_with_status(parser)
-    parser.add_argument("--ledger", required=True, help="SQLite file or URL")
-    parser.add_argument("--key", type=Path, help="key file (default: beside the ledger)")
-    parser.add_argument("--id", help="column of ids, by which rows are aligned (default: by their order)")
+    _add_options(parser, _LEDGER)
     return parser
+
+
+def _add_options(parser: Any, options: _Options) -> None:
+    for name, (text, more) in options.items():
+        parser.add_argument(f"--{name}", help=text, **more)
 
 
 def _refuse_with_status(parser: Any) -> None:
@@ -176,32 +202,14 @@ def _refuse_with_status(parser: Any) -> None:
     parser.set_defaults(refuse=refuse)
 
 
-def _add_evaluations(parser: Any, sources: Any, whose: str) -> None:
-    """Add files of scores, and how they are read."""
-    files = {
-        "inspect": ("+", "logs of Inspect"),
-        "lm-eval": ("+", "samples_*.jsonl of lm-evaluation-harness"),
-    }
-    for name, (count, text) in (files | {"scores": (1, "CSV, Parquet or JSON of ids and scores")}).items():
-        repeats = "; several are repeats" if count == "+" else ""
-        sources.add_argument(
-            f"--{name}", type=Path, nargs=count, metavar="FILE", help=f"{text}, {whose}{repeats}"
-        )
-    parser.add_argument(
-        "--score", help="scorer, metric or column, where there are several; style[clarity] of a dict"
-    )
-    parser.add_argument("--filter", help="filter of lm-evaluation-harness, where there are several")
-    parser.add_argument("--missing", type=float, help="what counts where there is no score (default: refuse)")
-
-
 # ---- what a gate's commands do
 
 
 def _init(options: argparse.Namespace) -> _Outcome:
-    wish = {name: getattr(options, name) for name in ("queries", *_WISH)}
-    wish = {name: value for name, value in wish.items() if value is not None}
-    settings = {name: getattr(options, name) for name in ("metric", "bounds", "key", "witness", "vacuous")}
-    with warnings.catch_warnings(record=True) as warned, _made(options, **settings, **wish) as gate:
+    given = vars(options)
+    settings = {name: given[name] for name in ("key", *_SETTINGS)}
+    settings |= {name: given[name] for name in _WISH if given[name] is not None}
+    with warnings.catch_warnings(record=True) as warned, _made(options, **settings) as gate:
         plan: Any = gate.plan
     note = ""
     for one in warned:
@@ -216,11 +224,11 @@ def _init(options: argparse.Namespace) -> _Outcome:
 
 def _made(options: argparse.Namespace, **settings: Any) -> Gate:
     if options.labels is not None:
-        _refuse_options(options, "labels", *_OF_SCORES)
+        _refuse_options(options, "labels", *_READING, "groups")
         classes = classes_of(options.classes)
         return make_gate(options.ledger, options.labels, id_column=options.id, classes=classes, **settings)
     if options.ids is not None:
-        _refuse_options(options, "ids", "classes", "score", "filter", "missing")
+        _refuse_options(options, "ids", "classes", *_READING)
         ids, groups = read_ids(options.ids, id_column=options.id, groups=options.groups)
     else:
         table = _read(options, _files(options), options.score)
@@ -237,7 +245,7 @@ def _ask(options: argparse.Namespace) -> _Outcome:
 
 
 def _predictions(options: argparse.Namespace) -> dict[str, Any]:
-    _refuse_options(options, "predictions", *_OF_SCORES)
+    _refuse_options(options, "predictions", *_READING, "no_worse")
     if len(options.incumbent) > 1:
         raise InputError(f"--incumbent must name one file of predictions; got {len(options.incumbent)}")
     name = options.predictions.name if options.name is None else options.name
@@ -340,39 +348,21 @@ def add_redact(commands: Any) -> None:
         "nothing was told, and nothing was written.",
         "redact --inspect full.eval --ledger guard.db --prior 0.7 --out public.eval",
     )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--inspect", type=Path, metavar="LOG", help="full log of Inspect, .eval or .json")
-    source.add_argument("--lm-eval", type=Path, metavar="FOLDER", help="folder of lm_eval --output_path")
-    parser.add_argument("--out", type=Path, required=True, help="new log, or new folder")
-    ledger = "SQLite file or URL of a guard made with the ids, sorted as text"
-    parser.add_argument("--ledger", required=True, help=ledger)
-    parser.add_argument("--prior", type=float, help="the developer's estimate, or of the difference")
-    parser.add_argument("--incumbent", type=Path, help="the same of another system: asks how much better")
-    for name, text in {
-        "score": "scorer or metric, where there are several",
-        "task": "task of lm-evaluation-harness",
-        "filter": "filter of lm-evaluation-harness, where there are several",
-        "groups": "key of Inspect's metadata by which the guard has groups",
-    }.items():
-        parser.add_argument(f"--{name}", help=text)
-    shown = {"action": "append", "default": [], "metavar": "KEY"}
-    parser.add_argument("--show", **shown, help="key of metadata or documents; may be repeated")
+    _add_options(parser.add_mutually_exclusive_group(required=True), _SOURCES)
+    _add_options(parser, _REDACT)
 
 
 def _redact(options: argparse.Namespace) -> int:
     if options.lm_eval is not None and options.task is None:
         options.refuse("--lm-eval needs --task")
-    common = {"prior": options.prior, "incumbent": options.incumbent, "show": options.show}
+    common = {name: getattr(options, name) for name in ("ledger", "prior", "incumbent", "show")}
     try:
         if options.inspect is not None:
-            more = {"ledger": options.ledger, "scorer": options.score, "groups": options.groups}
+            more = {"scorer": options.score, "groups": options.groups}
             answer = redact_inspect(options.inspect, options.out, **common, **more)
         else:
-            chosen = {"metric": options.score, "filter": options.filter}
-            table = read_lm_eval(samples_of(options.lm_eval, options.task), **chosen)
-            with open_guard_of(options.ledger, table) as guard:
-                more = {"guard": guard, "task": options.task, **chosen}
-                answer = redact_lm_eval(options.lm_eval, options.out, **common, **more)
+            more = {"task": options.task, "metric": options.score, "filter": options.filter}
+            answer = redact_lm_eval(options.lm_eval, options.out, **common, **more)
     except Halted as halted:
         print(f"{PROGRAM}: {halted}", file=sys.stderr)
         return _STATUS["halted"]

@@ -5,55 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import InputError, LedgerKeyError
-from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.handle import Handle, read_private
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, ScoreTable, mae, mse, resolve_metric, rmse, score
 from reusable_holdout.plan import Plan
 
-__all__ = [
-    "Answer",
-    "Guarded",
-    "ReusableHoldout",
-    "ask",
-    "check_gate",
-    "check_judged",
-    "check_predictions",
-    "made_gate",
-    "made_guard",
-    "metric_of",
-    "numbers_of",
-    "open_beside",
-    "open_copy",
-    "open_guard",
-    "open_guard_of",
-    "planned_gate",
-    "sealed",
-]
-
 _BOUNDED: dict[str, Callable[..., Metric]] = {"mae": mae, "mse": mse, "rmse": rmse, "score": score}
-
-
-class Guarded(NamedTuple):
-    """A guard that was opened by the copy of its rows.
-
-    Attributes
-    ----------
-    guard : ReusableHoldout
-    X, y : object
-        The rows.
-    """
-
-    guard: ReusableHoldout
-    X: Any
-    y: Any
-
-    def __repr__(self) -> str:
-        return f"<Guarded: {self.guard!r}>"
 
 
 # ---- ask
@@ -87,11 +48,6 @@ def ask(
     more = {} if guardrails is None else {"guardrails": guardrails}
     compared: Answer = guard.compare_predictions(subject, incumbent, prior=prior, name=name, **more)
     return compared
-
-
-def check_predictions(guard: ReusableHoldout, subject: Any) -> None:
-    """Refuse what does not fit, before anything is asked."""
-    guard.check_predictions(subject)
 
 
 def open_beside(guard: ReusableHoldout, metric: Metric) -> ReusableHoldout:
@@ -140,11 +96,8 @@ def made_gate(X: Any, y: Any, *, plan: Plan, **settings: Any) -> ReusableHoldout
         X,
         y,
         policy="gate",
-        queries=plan.queries,
-        charges=plan.charges,
+        **{name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")},
         noise_scale=plan.noise_scale / 2.0,  # of a score; a difference gets twice as much
-        confidence=plan.confidence,
-        delta=plan.delta,
         comparison_tolerance=plan.tolerance,
         vacuous=True,  # as far as scores go: a gate is asked about differences alone
         **settings,
@@ -153,18 +106,14 @@ def made_gate(X: Any, y: Any, *, plan: Plan, **settings: Any) -> ReusableHoldout
     return guard
 
 
-def made_guard(
-    ids: Sequence[str], *, metric: Any, groups: Sequence[str] | None, ledger: Any, **settings: Any
-) -> ReusableHoldout:
+def made_guard(ids: Sequence[str], **settings: Any) -> ReusableHoldout:
     """Make the guard of rows that have ids, and are scored."""
-    return ReusableHoldout(None, ids, metric=metric, groups=groups, ledger=ledger, **settings)
+    return ReusableHoldout(None, ids, **settings)
 
 
-def open_guard(
-    ledger: str | Path, X: Any, y: Any, *, key: Path | None = None, groups: Sequence[str] | None = None
-) -> ReusableHoldout:
-    """Open a guard with its rows."""
-    return ReusableHoldout.open(ledger, X, y, key=key, groups=groups)
+def open_guard(ledger: str | Path, X: Any, y: Any, **settings: Any) -> ReusableHoldout:
+    """Open a guard with its rows; the settings are key and groups."""
+    return ReusableHoldout.open(ledger, X, y, **settings)
 
 
 def open_guard_of(ledger: str | Path, table: ScoreTable) -> ReusableHoldout:
@@ -174,8 +123,8 @@ def open_guard_of(ledger: str | Path, table: ScoreTable) -> ReusableHoldout:
     return open_guard(str(ledger), None, [table.ids[row] for row in order], groups=groups)
 
 
-def open_copy(ledger: str | Path, key: Path | None) -> Guarded:
-    """Open a guard by the copy of its rows that lies beside its ledger, or beside its key.
+def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, Any]:
+    """Open a guard by the copy of its rows that lies beside its ledger or key; return it with their X.
 
     Raises
     ------
@@ -202,7 +151,7 @@ def open_copy(ledger: str | Path, key: Path | None) -> Guarded:
         )
     kept = read_private(copy)
     handle = Handle(str(path or url), str(key_file.absolute()), str(copy))
-    return Guarded(handle.open(), kept["X"], kept["y"])
+    return handle.open(), kept["X"]
 
 
 # ---- check
@@ -212,10 +161,8 @@ def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
     """Close and refuse a guard that is no gate."""
     if guard.policy != "gate":
         guard.close()
-        raise InputError(
-            f'the guard of {ledger} must have policy "gate"; it has {guard.policy!r}; nothing was asked; make a '
-            "gate of other rows with gate init"
-        )
+        came = f"it has {guard.policy!r}; make a gate of other rows with gate init"
+        raise InputError(f'the guard of {ledger} must have policy "gate"; {came}; nothing was asked')
 
 
 def check_judged(guard: Any) -> None:

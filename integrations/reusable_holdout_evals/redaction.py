@@ -11,16 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import InputError, of_extra
+from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.slips import checked_call
-from reusable_holdout_evals.guards import (
-    Answer,
-    ReusableHoldout,
-    ask,
-    check_judged,
-    numbers_of,
-    open_guard_of,
-)
+from reusable_holdout_evals.guards import ask, check_judged, numbers_of, open_guard_of
 from reusable_holdout_evals.readers import read_inspect, read_lm_eval, read_scores
 from reusable_holdout_evals.readers.files import file_text
 
@@ -55,6 +50,14 @@ def scores_of(incumbent: Any, scorer: str) -> Any:
     if Path(incumbent).suffix in {".eval", ".json"}:
         return read_inspect(incumbent, scorer=scorer)
     return read_scores(incumbent)
+
+
+def _guard_of(guard: ReusableHoldout | None, ledger: str | Path | None, table: ScoreTable) -> ReusableHoldout:
+    if (guard is None) == (ledger is None):
+        raise InputError("name guard= or ledger=, one of them; nothing was asked")
+    found = open_guard_of(str(ledger), table) if guard is None else guard
+    check_judged(found)
+    return found
 
 
 def _check_new(out: str | Path, what: str) -> None:
@@ -129,13 +132,8 @@ def redact_inspect(
     _check_new(out, "log")
     table = read_inspect(log, scorer=scorer, key=key, groups=groups, missing=missing)
     full = read_eval_log(str(log), resolve_attachments=True)
-    if guard is None:
-        if ledger is None:
-            raise InputError("name guard= or ledger=, one of them; nothing was asked")
-        guard = open_guard_of(ledger, table)
-    check_judged(guard)
     other = scores_of(incumbent, scorer or table.metric)
-    answer = ask(guard, table, other, prior=prior, name=table.metric)
+    answer = ask(_guard_of(guard, ledger, table), table, other, prior=prior, name=table.metric)
     write_eval_log(_public_log(full, f"guarded_{table.metric}", answer, show, messages=messages), str(out))
     return answer
 
@@ -195,9 +193,10 @@ def redact_lm_eval(
     folder: str | Path,
     out: str | Path,
     *,
-    guard: ReusableHoldout,
     task: str,
     prior: float | None = None,
+    guard: ReusableHoldout | None = None,
+    ledger: str | Path | None = None,
     metric: str | None = None,
     filter: str | None = None,  # noqa: A002 - the column's name in the harness's files
     id: str = "doc_id",  # noqa: A002 - as in the guard's tables
@@ -217,11 +216,13 @@ def redact_lm_eval(
         Folder of ``lm_eval --log_samples --output_path``, where the holdout is kept.
     out : str or Path
         New folder.
-    guard : ReusableHoldout
-        With metric "score", and the samples' ids as text.
     task : str
     prior : float, optional
         The developer's own estimate; with an incumbent, of the difference.
+    guard : ReusableHoldout, optional
+        With metric "score", and the samples' ids as text, in sorted order; or `ledger`.
+    ledger : str or Path, optional
+        Ledger of such a guard.
     metric, filter, id
         As for :func:`reusable_holdout_evals.read_lm_eval`.
     incumbent : table or path, optional
@@ -242,11 +243,12 @@ def redact_lm_eval(
     """
     place = Path(out)
     _check_new(place, "folder")
-    samples, chosen = samples_of(Path(folder), task), {"metric": metric, "filter": filter, "id": id}
+    samples = samples_of(Path(folder), task)
+    chosen: dict[str, Any] = {"metric": metric, "filter": filter, "id": id}
     table, other = read_lm_eval(samples, **chosen), incumbent
     if isinstance(incumbent, str | Path):
         other = read_lm_eval(samples_of(Path(incumbent), task), **chosen)
-    answer = ask(guard, table, other, prior=prior, name=f"{task} {table.metric}")
+    answer = ask(_guard_of(guard, ledger, table), table, other, prior=prior, name=f"{task} {table.metric}")
     place.mkdir(parents=True)
     for path in samples:
         lines = [json.dumps(one, ensure_ascii=False) for one in _public_lines(path, filter, id, set(show))]

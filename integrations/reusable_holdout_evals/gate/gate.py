@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -9,22 +10,17 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.plan import Plan
+from reusable_holdout_evals import guards
 from reusable_holdout_evals.gate.tables import read_labels
-from reusable_holdout_evals.guards import (
-    ReusableHoldout,
-    check_gate,
-    made_gate,
-    metric_of,
-    open_copy,
-    open_guard,
-    planned_gate,
-    sealed,
-)
 
-__all__ = ["Gate", "make_gate", "open_gate"]
+__all__ = ["Gate", "Possible", "make_gate", "open_gate", "what_is_possible"]
+
+_LIKELY = 1.645  # standard errors: a normal variable stays above minus so many with probability 0.95
 
 
 class Gate(NamedTuple):
@@ -117,7 +113,7 @@ def make_gate(
             "a gate has labels, or ids of rows that are scored; name one of them; nothing was made"
         )
     X, y = _rows(labels, id_column) if labels is not None else (None, np.array(ids, dtype=np.str_))
-    chosen = metric_of(metric or ("accuracy" if ids is None else "score"), bounds)
+    chosen = guards.metric_of(metric or ("accuracy" if ids is None else "score"), bounds)
     if ids is not None and chosen.response != "judged":
         raise InputError(
             f"rows that have ids and no labels are scored: the metric must be score, pass@3 or pass^3; got {metric!r}; "
@@ -129,8 +125,10 @@ def make_gate(
             f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"
         )
-    plan = planned_gate(chosen, bound.rows if groups is None else len(set(groups)), wish, vacuous=vacuous)
-    guard = made_gate(
+    plan = guards.planned_gate(
+        chosen, bound.rows if groups is None else len(set(groups)), wish, vacuous=vacuous
+    )
+    guard = guards.made_gate(
         X,
         y,
         plan=plan,
@@ -169,11 +167,11 @@ def open_gate(
         If there is no such ledger, it belongs to other labels, or key or labels are missing.
     """
     if labels is None:
-        guard, X, _ = open_copy(ledger, key)
+        guard, X = guards.open_copy(ledger, key)
     else:
         X, y = _rows(labels, id_column)
-        guard = open_guard(ledger, X, y, key=key)
-    check_gate(guard, ledger)
+        guard = guards.open_guard(ledger, X, y, key=key)
+    guards.check_gate(guard, ledger)
     return Gate(guard, *_ids(X))
 
 
@@ -192,3 +190,68 @@ def _ids(X: Any) -> tuple[NDArray[np.str_] | None, str | None]:
     if columns is None or len(columns) != 1:
         return None, None
     return np.asarray(X[columns[0]].to_numpy()).astype(np.str_), str(columns[0])
+
+
+# ---- what a gate can show
+
+
+class Possible(NamedTuple):
+    """The differences that a gate can show.
+
+    Attributes
+    ----------
+    rows : int
+        Rows, or groups if there are some.
+    queries, charges : int
+        Releases that can be asked about, and accepted.
+    shown : float
+        Smallest improvement to name so that an accepted release is certified to be better at all.
+    needed : float
+        True improvement with which a release is accepted at least nine times in ten.
+    fixed : float
+        The same as `shown` for a single comparison that is fixed in advance.
+    """
+
+    rows: int
+    queries: int
+    charges: int
+    shown: float
+    needed: float
+    fixed: float
+
+    def record(self) -> dict[str, Any]:
+        """Return the numbers for programs."""
+        return self._asdict()
+
+    def __str__(self) -> str:
+        accepted = "1 release" if self.charges == 1 else f"{self.charges:,} releases"
+        return "\n".join(
+            [
+                f"What {self.rows:,} rows can show",
+                f"  {accepted} can be accepted, of {self.queries:,} that can be asked about",
+                f"  name an improvement of {self.shown:.3g} or more: then what is accepted is certified to be better",
+                f"  a release that is truly better by {self.needed:.3g} is accepted nine times in ten",
+                f"  a release that is truly better by less than {self.shown:.3g} is mostly rejected",
+                f"  (a single comparison, fixed in advance, would certify from {self.fixed:.3g} on)",
+            ]
+        )
+
+
+def what_is_possible(plan: Plan) -> Possible:
+    """Return the differences that a gate can show.
+
+    Parameters
+    ----------
+    plan : Plan
+        Plan of differences, of policy "gate". Its tolerance is the improvement to name; a release needs 1.645 standard
+        errors more, at the spread that was guessed, or else at the largest possible spread.
+    """
+    spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
+    return Possible(
+        rows=plan.rows,
+        queries=plan.queries,
+        charges=plan.charges,
+        shown=plan.tolerance,
+        needed=plan.tolerance + _LIKELY * spread / math.sqrt(plan.rows),
+        fixed=plan.one_look,
+    )

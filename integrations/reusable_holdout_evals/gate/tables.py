@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.metrics.ids import doubled, few, places_in, unmatched
-from reusable_holdout_evals.guards import sealed
 from reusable_holdout_evals.readers import read_scores
 from reusable_holdout_evals.readers.files import JSON_ENDINGS, PARQUET_ENDINGS, read_frame
 

@@ -9,12 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import Metric, ScoreTable, score
 from reusable_holdout.scales import decimals_of
 from reusable_holdout_evals.gate.gate import Gate
 from reusable_holdout_evals.gate.tables import columns_of, in_order_of, read_table
-from reusable_holdout_evals.guards import ReusableHoldout, ask, check_predictions, open_beside
+from reusable_holdout_evals.guards import ask, open_beside
 
 __all__ = ["NoWorse", "Verdict", "ask_gate"]
 
@@ -145,17 +146,12 @@ def ask_gate(
         raise InputError(
             f"the improvement must be a number in [{-span:g}, {span:g}]; got {improvement}{_NOTHING}"
         )
-    subjects = [_subject(gate, one, id_column) for one in (new, incumbent)]
-    named = [one.metric.name for one in no_worse or ()]
-    if len(set(named)) < len(named):
-        raise InputError(f"each metric that is to be no worse must be named once; got {', '.join(named)}")
-    rails = {}
-    for stated, tables in (no_worse or {}).items():
-        rail = _rail(guard, stated)
-        for table in tables:
-            check_predictions(rail, table)
-        rails[rail] = (*tables, -stated.amount)
-    return _asked(guard, *subjects, improvement, rails or None, name)
+    subject, old = (_subject(gate, one, id_column) for one in (new, incumbent))
+    stated = no_worse or {}
+    if len({one.metric.name for one in stated}) < len(stated):
+        raise InputError(f"each score that is to be no worse must be named once; one came twice{_NOTHING}")
+    rails = {_rail(guard, one): (*tables, -one.amount) for one, tables in stated.items()}
+    return _asked(guard, subject, old, improvement, rails or None, name)
 
 
 def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
@@ -200,11 +196,10 @@ def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any
         )
         raise InputError(f"this gate has {has}, and takes {takes}; got the other kind{_NOTHING}")
     if isinstance(given, ScoreTable):
-        check_predictions(guard, given)
         return given
     values = _predictions(gate, given, id_column)
     try:
-        check_predictions(guard, values)
+        guard.check_predictions(values)
     except InputError as error:
         raise InputError(f"{given}: {error}{_NOTHING}") from None
     return values

@@ -1,28 +1,39 @@
-"""A scorer whose scores of single samples reach the guard, and never Inspect."""
+"""A scorer whose scores of single samples reach the guard, and never Inspect, and its question to the guard."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import anyio
+import numpy as np
 from inspect_ai.hooks import Hooks, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 from inspect_ai.util import registry_info
+from numpy.typing import NDArray
 
+from reusable_holdout import Answer
 from reusable_holdout.errors import Halted, HoldoutError, InputError
-from reusable_holdout_evals.guards import numbers_of
+from reusable_holdout.metrics import Metric as GuardMetric
+from reusable_holdout.metrics import ScoreTable
+from reusable_holdout_evals.guards import ask, numbers_of
 from reusable_holdout_evals.inspect.hidden import Failed, score_hidden
-from reusable_holdout_evals.inspect.question import Kept, Question, bare
 from reusable_holdout_evals.readers.gathering import number_of
 from reusable_holdout_evals.redaction import WITHHELD
 
-__all__ = ["WITHHELD", "Private", "as_number", "name_of", "withholding"]
+__all__ = ["WITHHELD", "Private", "Question", "as_number", "name_of", "withholding"]
+
+
+_E = TypeVar("_E", bound=BaseException)
+_NAMED = 3  # ids in a message
+_NOTHING = "; nothing was asked and nothing was charged"
 
 
 class Private(NamedTuple):
@@ -33,6 +44,26 @@ class Private(NamedTuple):
 
     def __repr__(self) -> str:
         return "<a withheld target>"
+
+
+class _Kept(NamedTuple):
+    """The score of one sample in one epoch, which is in this process's memory and nowhere else.
+
+    Attributes
+    ----------
+    id, epoch : str or int, int
+    score : float or None
+    failed : str
+        Name of the scorer's error; empty if it did not fail.
+    """
+
+    id: str | int
+    epoch: int
+    score: float | None
+    failed: str = ""
+
+    def __repr__(self) -> str:
+        return "<a withheld score>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +89,7 @@ _RUN: ContextVar[_Run | None] = ContextVar("reusable_holdout_run", default=None)
 
 
 class _Scored(NamedTuple):
-    kept: Kept
+    kept: _Kept
     run: _Run | None
 
     def __repr__(self) -> str:
@@ -82,7 +113,7 @@ def withholding(
     inner : Scorer
     question : Question
     privates : mapping of str to Private
-        By ids, the parts that were taken off the samples; of other samples the scorer gets their own target.
+        By ids, the parts that were taken off the samples.
     number : callable
         Makes a number of a score's value, or None if it is none.
 
@@ -102,12 +133,12 @@ def withholding(
 
     @scorer(metrics=[holdout()], name=f"guarded_{name_of(inner)}")  # type: ignore[untyped-decorator]
     def guarded() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
+        async def score(state: TaskState, _: Target) -> Score:
             _check_run(question)
-            private = privates.get(str(state.sample_id)) or Private(list(target), {})
+            private = privates[str(state.sample_id)]
             found = await score_hidden(inner, state, Target(private.target), private.metadata, number)
             if isinstance(found, Failed) and found.cancelled is not None:
-                raise bare(found.cancelled)
+                raise _bare(found.cancelled)
             return _withheld(state, found)
 
         return score
@@ -164,7 +195,7 @@ def _withheld(state: TaskState, found: float | Failed | None) -> Score:
     """Keep a score, or that there is none: in the log of a sample either looks the same."""
     score, failed = (None, found.name) if isinstance(found, Failed) else (found, "")
     token = secrets.token_hex(8)
-    _SCORED[token] = _Scored(Kept(state.sample_id, state.epoch, score, failed), _RUN.get())
+    _SCORED[token] = _Scored(_Kept(state.sample_id, state.epoch, score, failed), _RUN.get())
     return Score(value=WITHHELD, metadata={WITHHELD: token})
 
 
@@ -196,3 +227,142 @@ def _ask(question: Question, tokens: Sequence[str | None]) -> dict[str, float] |
     for token in tokens:
         del _SCORED[str(token)]
     return numbers_of(answer)
+
+
+# ---- the question
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Question:
+    """A question about one scorer.
+
+    Attributes
+    ----------
+    guard : ReusableHoldout or RemoteHoldout
+    prior : float or None
+        The developer's own estimate of the mean score or, with an incumbent, of the difference.
+    name : str
+        What history calls the question.
+    ids : frozenset of str
+        Ids of all samples of the holdout.
+    incumbent : table, or None
+        The incumbent's scores.
+    keep : Path, or None
+        File that gets the scores, for its owner alone.
+    failed : float, or None
+        Score of a sample that the scorer gave none; None to ask no question then.
+    """
+
+    guard: Any
+    prior: float | None
+    name: str
+    ids: frozenset[str]
+    incumbent: Any = None
+    keep: Path | None = None
+    failed: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<question {self.name!r}>"
+
+    def check_ids(self, ids: frozenset[str]) -> None:
+        """Refuse an evaluation without all samples of the holdout."""
+        left_out = sorted(self.ids - ids)
+        if left_out:
+            raise InputError(
+                f"a question needs all {len(self.ids):,} samples of the holdout; this evaluation leaves out "
+                f"{_some(left_out)}; run it without --limit and --sample-id{_NOTHING}"
+            )
+
+    def ask(self, kept: Sequence[_Kept]) -> Answer | HoldoutError | Halted:
+        """Ask about these scores.
+
+        Returns
+        -------
+        Answer, HoldoutError or Halted
+            An exception is returned, so that the caller can raise it: the caller's frames have no scores.
+        """
+        try:
+            return self._answer(kept)
+        except (HoldoutError, Halted) as error:
+            return _bare(error)
+        except Exception as error:
+            kind = type(error).__name__
+        return InputError(
+            f"the guard could not be asked: {kind}; its words are withheld, they may hold scores"
+        )
+
+    def _answer(self, kept: Sequence[_Kept]) -> Answer:
+        self.check_ids(frozenset(str(one.id) for one in kept))
+        if self.failed is None:
+            _check_all_scored(kept)
+        table = _table(kept, self.name, self.failed)
+        fits, must = _fitting(table.scores, self.guard.metric)
+        if self.failed is not None:
+            table = ScoreTable(table.ids, np.where(fits, table.scores, self.failed), metric=self.name)
+        elif not fits.all():
+            raise InputError(
+                f"every score must {must}; some do not, and which would tell of the holdout; try the scorer on other "
+                f"samples{_NOTHING}"
+            )
+        if self.keep is not None:
+            _keep(table, self.keep)
+        return ask(self.guard, table, self.incumbent, prior=self.prior, name=self.name)
+
+
+def _bare(error: _E) -> _E:
+    """Take away an exception's frames and its context, which may hold targets and scores."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+def _check_all_scored(kept: Sequence[_Kept]) -> None:
+    """Refuse a scorer that fails, without the names of the samples, which would tell of them."""
+    failed = sorted({one.failed for one in kept if one.failed})
+    if failed:
+        raise InputError(
+            f"the scorer failed with {', '.join(failed)}; its words are withheld, they may quote a target, and so is "
+            f"the sample; try it on other samples{_NOTHING}"
+        )
+    if any(one.score is None for one in kept):
+        raise InputError(
+            "a scorer must give every sample a number, C, I, P or N; it gave something else; name to_number=, which "
+            f"makes a number of a score's value{_NOTHING}"
+        )
+
+
+def _table(kept: Sequence[_Kept], name: str, failed: float | None) -> ScoreTable:
+    """Return the scores in the order of ids, with a column for each epoch."""
+    scores: dict[str, dict[int, float]] = {}
+    for one in kept:
+        score = failed if one.failed or one.score is None else one.score
+        scores.setdefault(str(one.id), {})[one.epoch] = float(score or 0)
+    epochs = sorted({one.epoch for one in kept})
+    incomplete = sorted(sample for sample, found in scores.items() if len(found) < len(epochs))
+    if incomplete:
+        raise InputError(
+            f"every sample must be scored in each of {len(epochs)} epochs; {_some(incomplete)} were not, by errors or "
+            f"limits{_NOTHING}"
+        )
+    order = sorted(scores)
+    values = np.array([[scores[sample][epoch] for epoch in epochs] for sample in order])
+    return ScoreTable(order, values, metric=name)
+
+
+def _fitting(scores: NDArray[np.float64], metric: GuardMetric) -> tuple[NDArray[np.bool_], str]:
+    """Say which scores the metric takes, and what a score must do: the guard's own message would name rows."""
+    if metric.name.startswith("pass"):
+        return np.isin(scores, (0, 1)), "be 0 or 1"
+    return (scores >= metric.lower) & (scores <= metric.upper), f"lie in [{metric.lower:g}, {metric.upper:g}]"
+
+
+def _keep(table: ScoreTable, place: Path) -> None:
+    """Write a table to a file that its owner alone can read."""
+    place.unlink(missing_ok=True)  # an older file would keep its mode
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        table.frame().to_csv(file, index=False)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, task_with
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
-from inspect_ai.scorer import Scorer
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
-from reusable_holdout_evals.guards import ReusableHoldout, check_judged, made_guard, open_guard
-from reusable_holdout_evals.inspect.question import Question
-from reusable_holdout_evals.inspect.scorer import WITHHELD, Private, as_number, name_of, withholding
+from reusable_holdout_evals.guards import check_judged, made_guard, open_guard
+from reusable_holdout_evals.inspect.scorer import WITHHELD, Private, Question, as_number, name_of, withholding
 from reusable_holdout_evals.redaction import scores_of
 
-__all__ = ["guarded", "guarded_task", "new_guard"]
+__all__ = ["guarded_task", "new_guard"]
 
 
 @checked_call
@@ -131,8 +129,10 @@ def guarded_task(
         raise InputError("the task must have a scorer; it has none; nothing was asked")
     samples = _samples_of(task)
     ids, named = _rows(samples, groups)
-    opened = _opener(guard, ledger, lambda place: open_guard(place, None, ids, groups=named))
-    opened(ids)  # at once, so that a wrong ledger costs no tokens
+    if (guard is None) == (ledger is None):
+        raise InputError("name guard= or ledger=, one of them; nothing was asked")
+    opened = open_guard(str(ledger), None, ids, groups=named) if guard is None else guard
+    check_judged(opened)
     stated = prior if isinstance(prior, Mapping) else dict.fromkeys(map(name_of, task.scorer), prior)
     privates = {str(one.id): _private(one, private) for one in samples}
     scorers = [
@@ -144,7 +144,7 @@ def guarded_task(
                 name=name_of(one),
                 ids=frozenset(ids),
                 incumbent=scores_of(incumbent, name_of(one)),
-                keep=_place(keep),
+                keep=None if keep is None else Path(keep).absolute(),  # Inspect changes the working folder
                 failed=failed,
             ),
             privates,
@@ -159,45 +159,6 @@ def guarded_task(
         shuffled=task.dataset.shuffled,
     )
     return task_with(task, dataset=dataset, scorer=scorers, metrics=None, headline_metric=None)
-
-
-@checked_call
-def guarded(
-    scorer: Scorer,
-    *,
-    prior: float | None = None,
-    guard: ReusableHoldout | None = None,
-    ledger: str | Path | None = None,
-    incumbent: Any = None,
-    keep: str | Path | None = None,
-    to_number: Callable[[Any], float | None] = as_number,
-    failed: float | None = None,
-) -> Scorer:
-    """Let a guard answer for one scorer's metrics, and keep its scores out of the log.
-
-    Use it as ``Task(dataset, solver=..., scorer=guarded(match(), ...))``, where targets are no secret or are not in the
-    dataset. A scorer cannot take them out of the log; :func:`guarded_task` can.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Gives a sample a number, C, I, P or N.
-    prior, guard, ledger, incumbent, keep, to_number, failed
-        As for :func:`guarded_task`. Name `guard`, and not `ledger`, if the guard has groups.
-
-    Returns
-    -------
-    Scorer
-    """
-    question = Question(
-        guard=_opener(guard, ledger, None),
-        prior=prior,
-        name=name_of(scorer),
-        incumbent=scores_of(incumbent, name_of(scorer)),
-        keep=_place(keep),
-        failed=failed,
-    )
-    return withholding(scorer, question, {}, to_number)
 
 
 def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
@@ -229,36 +190,6 @@ def _rows(samples: Sequence[Sample], groups: str | None) -> tuple[list[str], lis
             f"{without[0]!r}; nothing was asked"
         )
     return ids, [str((one.metadata or {})[groups]) for one in ordered]
-
-
-def _opener(
-    guard: ReusableHoldout | None, ledger: str | Path | None, opens: Callable[[str], ReusableHoldout] | None
-) -> Callable[[Sequence[str]], Any]:
-    """Return a function that takes ids and returns the guard, which it opens once."""
-    if (guard is None) == (ledger is None):
-        raise InputError("name guard= or ledger=, one of them; nothing was asked")
-    if guard is not None:
-        check_judged(guard)
-        return lambda _: guard
-
-    @cache
-    def opened(ids: tuple[str, ...]) -> ReusableHoldout:
-        if opens is not None:
-            return opens(str(ledger))
-        try:
-            return open_guard(str(ledger), None, sorted(ids))
-        except LedgerMismatchError:
-            pass
-        raise InputError(
-            f"the ledger's holdout must be the {len(ids):,} samples that were scored; it is another, has groups, or "
-            "some samples were left out, as by --limit; nothing was asked and nothing was charged"
-        )
-
-    return lambda ids: opened(tuple(ids))
-
-
-def _place(keep: str | Path | None) -> Path | None:
-    return None if keep is None else Path(keep).absolute()  # Inspect changes the working folder
 
 
 def _private(sample: Sample, keys: Collection[str]) -> Private:

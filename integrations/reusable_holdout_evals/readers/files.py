@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import zipfile
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError, MissingExtraError
-from reusable_holdout_evals.readers.pieces import Pieces
 
 __all__ = [
     "JSON_ENDINGS",
     "MOST_BYTES",
     "PARQUET_ENDINGS",
+    "dicts_in",
     "file_text",
+    "inside",
     "json_lines",
     "named",
+    "parsed",
     "read_frame",
     "sources_of",
     "text_of",
@@ -31,8 +30,8 @@ MOST_BYTES = 1 << 30
 
 JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
 PARQUET_ENDINGS = {".parquet", ".pq"}
-_STEP = 1 << 24
-_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_AS_IT_IS: dict[str, Any] = {"compression": None}  # a small packed file could fill the memory
+_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False, **_AS_IT_IS}
 
 
 # ---- paths
@@ -59,6 +58,37 @@ def named(paths: Sequence[Path]) -> str:
     """Return paths as text, for a message."""
     more = f"{paths[0]} and {len(paths) - 1:,} more files"
     return " and ".join(map(str, paths)) if len(paths) < 3 else more
+
+
+# ---- JSON
+
+
+def parsed(text: str, where: str) -> Any:
+    """Parse JSON; InputError if the text is something else, goes on after its end, or is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError as error:  # also of a number of thousands of digits
+        problem = f"it is broken at character {getattr(error, 'pos', 0):,}"
+    raise InputError(f"{where} must be JSON; {problem}; look whether it was written to its end")
+
+
+def inside(found: Any, *keys: str) -> Any:
+    """Return the value under nested keys; None if one of them is not there.
+
+    >>> inside({"eval": {"config": {"epochs": 2}}}, "eval", "config", "epochs"), inside([], "eval")
+    (2, None)
+    """
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def dicts_in(found: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list, or among the values of an object; nothing of anything else."""
+    listed = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return [one for one in listed if isinstance(one, dict)]
 
 
 # ---- text and JSON
@@ -98,7 +128,7 @@ def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a text, one from each line; InputError if a line is something else."""
     for number, line in enumerate(text.split("\n"), 1):  # splitlines() would also split within JSON's texts
         if line.strip():
-            found = Pieces(line, f"line {number:,} of {where}").only()
+            found = parsed(line, f"line {number:,} of {where}")
             if not isinstance(found, dict):
                 raise InputError(f"line {number:,} of {where} must be a JSON object; it is something else")
             yield found
@@ -109,17 +139,13 @@ def _json_table(path: Path, *, what: str) -> list[dict[str, Any]]:
     text = file_text(path, what=what)
     if path.suffix.lower() != ".json":
         return list(json_lines(text, str(path)))
-    pieces = Pieces(text, str(path))
-    rows = list(pieces.elements())
-    pieces.end()
-    kinds = {isinstance(one, dict) for one in rows}
-    if kinds == {False} and not any(isinstance(one, list) for one in rows):
-        return [{"prediction": one} for one in rows]
-    if kinds != {True}:
+    rows = parsed(text, str(path))
+    kinds = {dict if isinstance(one, dict) else list if isinstance(one, list) else None for one in rows or ()}
+    if not isinstance(rows, list) or kinds not in ({dict}, {None}):
         raise InputError(
             f"{what} as JSON must be a list of objects, one for each row, or of plain values; {path} is something else"
         )
-    return rows
+    return rows if kinds == {dict} else [{"prediction": one} for one in rows]
 
 
 # ---- tables
@@ -160,7 +186,6 @@ def read_frame(
             return pd.DataFrame(rows, dtype=object) if text else pd.DataFrame(rows)
         if ending in PARQUET_ENDINGS:
             return pd.read_parquet(path)
-        _check_unpacked(path, what=what)
         return _csv(path, id_column, text=text)
     except InputError:
         raise
@@ -174,26 +199,7 @@ def read_frame(
 
 
 def _csv(path: Path, id_column: str | None, *, text: bool) -> pd.DataFrame:
-    if text:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    frame = pd.read_csv(path)
-    if id_column in frame.columns:
-        ids = pd.read_csv(path, usecols=[id_column], dtype=str, keep_default_na=False)
-        frame[id_column] = ids[id_column]
+    frame: pd.DataFrame = pd.read_csv(path, **(_TEXT if text else _AS_IT_IS))
+    if not text and id_column in frame.columns:
+        frame[id_column] = pd.read_csv(path, usecols=[id_column], **_TEXT)[id_column]
     return frame
-
-
-def _check_unpacked(path: Path, *, what: str) -> None:
-    """Refuse a packed file that is too large when it is unpacked, as pandas would unpack it."""
-    size, ending = 0, path.suffix.lower()
-    if ending == ".zip" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:  # it unpacks no more of a member than its directory says
-            size = sum(one.file_size for one in archive.infolist())
-    elif ending in _PACKED:
-        with _PACKED[ending](path, "rb") as stream:
-            while size <= MOST_BYTES and (piece := stream.read(_STEP)):
-                size += len(piece)
-    if size > MOST_BYTES:
-        raise InputError(
-            f"{what} must have at most {MOST_BYTES >> 30} GiB unpacked; {path} has more; pass Parquet"
-        )

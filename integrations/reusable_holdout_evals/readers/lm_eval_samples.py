@@ -11,9 +11,8 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
-from reusable_holdout_evals.readers.files import file_text, json_lines, named, sources_of
+from reusable_holdout_evals.readers.files import file_text, inside, json_lines, named, parsed, sources_of
 from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_one, group_name
-from reusable_holdout_evals.readers.pieces import Pieces, inside
 
 __all__ = ["read_lm_eval"]
 
@@ -143,7 +142,7 @@ def _model(path: Path) -> str:
     if results == path or not results.is_file():
         return ""
     text = file_text(results, what="results of lm-evaluation-harness")
-    name = inside(Pieces(text, str(results)).value(), "model_name")
+    name = inside(parsed(text, str(results)), "model_name")
     return name if isinstance(name, str) else ""
 
 

@@ -9,8 +9,8 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
+from reusable_holdout_evals.readers.files import parsed
 from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_one, group_name
-from reusable_holdout_evals.readers.pieces import Pieces
 
 __all__ = ["read_mlflow"]
 
@@ -90,7 +90,7 @@ def _columns(result: Any) -> list[tuple[Any, Any]]:
 
 
 def _inputs(request: Any) -> Mapping[str, Any]:
-    inputs = Pieces(request, "the inputs of a row").value() if isinstance(request, str) else request
+    inputs = parsed(request, "the inputs of a row") if isinstance(request, str) else request
     return inputs if isinstance(inputs, dict) else {}
 
 

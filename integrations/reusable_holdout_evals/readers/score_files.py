@@ -14,7 +14,7 @@ from reusable_holdout.metrics.containers import from_arrow
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
 from reusable_holdout_evals.readers.files import read_frame
-from reusable_holdout_evals.readers.gathering import Gathering, Repeats, group_name, number_of
+from reusable_holdout_evals.readers.gathering import Gathering, Repeats, group_name
 
 __all__ = ["read_scores"]
 
@@ -44,7 +44,7 @@ def read_scores(
         Column of ids.
     score : str or sequence of str, optional
         Column of scores, or one for each repeat; "score" is also all of score_1, score_2. By default the only other
-        column, or those that are numbered, of the columns that hold nothing but scores.
+        column or family of numbered ones, or those that are called "score".
     repeat : str
         Column that tells repeats apart, if there is one.
     groups : str, optional
@@ -84,7 +84,7 @@ def read_scores(
             raise InputError(
                 f"{where} must have a column {name!r}; it has {shown(columns)}; name it with {option}="
             )
-    scores = _scores(columns, score, {id, groups, repeat}, frame, where)
+    scores = _scores(columns, score, {id, groups, repeat}, where)
     long = repeat in columns and repeat not in scores
     if long and len(scores) > 1:
         raise InputError(
@@ -123,7 +123,6 @@ def _scores(
     columns: dict[str, int],
     wanted: str | Sequence[str] | None,
     known: set[str | None],
-    frame: pd.DataFrame,
     where: str,
 ) -> list[str]:
     """Return the columns of scores."""
@@ -137,13 +136,12 @@ def _scores(
             )
         return listed
     rest = [name for name in columns if name not in known]
-    for some in (rest, [name for name in rest if _are_scores(frame.iloc[:, columns[name]])]):
+    for some in (rest, [name for name in rest if "score" in {name, _numbered(name)}]):
         stems = set(map(_numbered, some))
         if len(some) == 1 or (len(stems) == 1 and None not in stems):
             return some
     raise InputError(
-        f"the columns of scores must be named with score= where there are others; {where} has {shown(rest) or 'none'} "
-        "beside the ids"
+        f"the columns of scores must be named with score=; {where} has {shown(rest) or 'none'} beside the ids"
     )
 
 
@@ -151,15 +149,6 @@ def _numbered(name: str) -> str | None:
     """Return the name without its number; None if it has none."""
     matched = _COUNTED.fullmatch(name)
     return matched and matched[1]
-
-
-def _are_scores(column: pd.Series[Any]) -> bool:
-    """Return True if all values of a column could be scores, unlike the names of groups."""
-    try:
-        numbers = [number_of(value) for value in _listed(column)]
-    except ValueError:
-        return False
-    return any(one is not None for one in numbers)
 
 
 def _stem(scores: Sequence[str]) -> str:
