@@ -47,9 +47,9 @@ _PATIENCE_SECONDS = 60
 def answering(folder: Path, **settings: Any) -> Iterator[str]:
     """Address of a box that a thread of this process answers for."""
     from reusable_holdout_box.desk import Desk
-    from reusable_holdout_box.door import opened_door
     from reusable_holdout_box.folder import open_box, socket_of
     from reusable_holdout_box.server import Limits, Server
+    from reusable_holdout_box.wall import opened_door
 
     limits = Limits(**{"most_bytes": 1 << 20, **settings})
     box = open_box(folder)

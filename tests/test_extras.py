@@ -75,7 +75,7 @@ _NEEDED = {  # what others here import comes first
     "fastapi": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "jinja2": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "httpx": ("leaderboard", "from reusable_holdout_leaderboard import BoardHoldout"),
+    "httpx": ("leaderboard", "import reusable_holdout_leaderboard.client.transport"),
     "regex": ("leaderboard", "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')"),
     "confusable_homoglyphs": (
         "leaderboard",

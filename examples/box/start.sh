@@ -19,4 +19,4 @@ cd /
 [ -d "$BOX/private" ] || as_box init "$BOX" --labels "${LABELS:?labels}" ${PLAN:---queries 500 --tolerance 0.1}
 exec setpriv --reuid="$BOX_UID" --regid="$BOX_UID" --clear-groups --inh-caps=-all \
     env -i PATH=/usr/bin:/bin HOME=/nonexistent PYTHONPATH="${PYTHONPATH:-}" REUSABLE_HOLDOUT_REGISTRY=off \
-    "$PYTHON" -m reusable_holdout box run "$BOX" --peer-uid "$AGENT_UID"
+    "$PYTHON" -m reusable_holdout box serve "$BOX" --peer-uid "$AGENT_UID"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from reusable_holdout_box.remote import RemoteHoldout
+from reusable_holdout_box import RemoteHoldout
 
-from reusable_holdout_leaderboard.client.remote import BoardHoldout
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.files.decoder import parse_submission
 from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError
@@ -24,7 +23,6 @@ from reusable_holdout_leaderboard.store.records import (
 )
 
 __all__ = [
-    "BoardHoldout",
     "ClosedError",
     "Competition",
     "Event",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from reusable_holdout_evals.gate.files import read_labels
+from reusable_holdout_evals.gate.tables import read_labels
 
 from reusable_holdout.errors import InputError, LedgerKeyError, of_extra
 from reusable_holdout.guard.boundary import sealed

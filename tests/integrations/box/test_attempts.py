@@ -1,4 +1,4 @@
-"""A program with a shell under another user tries to get in: no attempt does, and each gets into a weak box."""
+"""The attempts of a program with a shell under another user: none gets in, and each gets into a weak box."""
 
 import collections
 import json
@@ -23,7 +23,7 @@ NO_CONTROL = {"set the clock", "date -s"}  # only root can: a weak box does not 
 _HERE = Path(__file__).parent
 
 
-def make(folder, uid, socket_folder=None):
+def make(folder, uid):
     """A box that a user made, and what its secrets look like."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, ROWS)
@@ -41,16 +41,9 @@ def make(folder, uid, socket_folder=None):
     assert made.returncode == 0, made.stderr
     file.unlink()
     key = read_key_file(home / "box" / "private" / "guard.db.key")
-    needles = [
-        *(
-            key,
-            key.hex().encode(),
-            labels[:64].astype(np.int64).tobytes(),
-            labels[:64].astype(np.uint8).tobytes(),
-        ),
-        "".join(map(str, labels[:64])).encode(),
-        file.name.encode() * 0 + f"r0,{labels[0]}\nr1,{labels[1]}\nr2,{labels[2]}\n".encode(),
-    ]
+    first = labels[:64]
+    needles = [key, key.hex().encode(), first.astype(np.int64).tobytes(), first.astype(np.uint8).tobytes()]
+    needles += ["".join(map(str, first)).encode(), "".join(f"r{k},{labels[k]}\n" for k in range(3)).encode()]
     return home / "box", needles
 
 
@@ -86,7 +79,7 @@ def strong():
     with shared_folder() as folder:
         box, needles = make(folder, OWNER)
         log = folder / "log"
-        arguments = ("-m", "reusable_holdout", "box", "run", box, "--mode", "666")
+        arguments = ("-m", "reusable_holdout", "box", "serve", box, "--mode", "666")
         with running(OWNER, *arguments, socket=box / "socket", log=log) as process:
             found = tried(folder, box, process, needles, weak=False)
             assert process.poll() is None
@@ -104,7 +97,7 @@ def weak():
 
 def test_no_attempt_gets_in(strong):
     found, _, _ = strong
-    assert len(found) >= 200
+    assert len(found) >= 470  # two more where gdb is installed
     assert {name: evidence for name, (got, evidence) in found.items() if got} == {}
 
 

@@ -55,9 +55,9 @@ def files(tmp_path, monkeypatch):
 def gate(files, capsys):
     """Run a command: its status, and what it wrote."""
 
-    def run(*arguments, command="gate"):
+    def run(*arguments, command="ask"):
         try:
-            status = main([command, "--ledger", "gate.db", *map(str, arguments)])
+            status = main(["gate", command, "--ledger", "gate.db", *map(str, arguments)])
         except SystemExit as ended:
             status = ended.code
         return status, capsys.readouterr()
@@ -70,7 +70,7 @@ def make(gate):
     def run(*arguments, queries=20):
         source = arguments or ["--ids", "ids.csv"]
         status, text = gate(
-            *source, "--queries", queries, "--tolerance", 0.15, "--spread", 0.35, command="gate-init"
+            *source, "--queries", queries, "--tolerance", 0.15, "--spread", 0.35, command="init"
         )
         assert status == 0, text.err
         return text.out
@@ -173,7 +173,7 @@ def test_repeats_of_pass_at_k(gate, files):
         "--spread",
         0.4,
     ]
-    assert gate(*init, command="gate-init")[0] == 0
+    assert gate(*init, command="init")[0] == 0
     question = ["--scores", "after.csv", "--incumbent", "before.csv", "--improvement", 0.2]
     assert gate(*question)[0] == ACCEPTED
 
@@ -185,7 +185,7 @@ def test_a_gate_of_inspects_logs(gate):
     log = RECORDED / "several.eval"
     common = ["--inspect", log, "--score", "judge", "--missing", 0]
     init = [*common, "--queries", 2, "--charges", 1, "--vacuous"]
-    status, text = gate(*init, command="gate-init")
+    status, text = gate(*init, command="init")
     assert status == 0
     assert "What 3 rows can show" in text.out  # judge's standard error is clustered by the samples' repo
     status, text = gate(*common, "--incumbent", log, "--improvement", 0.5)
@@ -208,7 +208,7 @@ def test_a_gate_of_lm_evals_samples(gate):
     folder = RECORDED / "lm_eval"
     common = ["--lm-eval", folder, "--score", "exact_match", "--id", "doc.question"]
     init = [*common, "--filter", "strict-match", "--queries", 2, "--charges", 1, "--vacuous"]
-    assert gate(*init, command="gate-init")[0] == 0
+    assert gate(*init, command="init")[0] == 0
     with open_gate("gate.db") as opened:
         assert opened.rows.size == 6
     question = [*common, "--filter", "flexible-extract", "--incumbent", folder, "--improvement", 0.9]
@@ -222,7 +222,7 @@ def test_what_is_possible_comes_before_the_plan(gate):
     few = pd.DataFrame({"id": range(200)})
     few.to_csv("few.csv", index=False)
     init = ["--ids", "few.csv", "--queries", 20, "--charges", 2, "--spread", 0.35]
-    status, text = gate(*init, command="gate-init")
+    status, text = gate(*init, command="init")
     assert status == 0
     first, _, rest = text.out.partition("\n\n")
     assert rest.startswith("Plan for 200 rows")
@@ -230,14 +230,14 @@ def test_what_is_possible_comes_before_the_plan(gate):
     with open_gate("gate.db") as opened:
         assert shown == pytest.approx(opened.guard.plan.comparison_tolerance, abs=5e-4)
     assert "2 releases can be accepted, of 20 that can be asked about" in first
-    status, text = gate(*init, "--json", command="gate-init")
+    status, text = gate(*init, "--json", command="init")
     assert json.loads(text.out)["possible"]["shown"] == pytest.approx(shown, abs=5e-4)
 
 
 def test_what_few_rows_cannot_keep_is_refused_with_what_they_can(gate):
     pd.DataFrame({"id": range(200)}).to_csv("few.csv", index=False)
     init = ["--ids", "few.csv", "--queries", 20, "--tolerance", 0.01, "--spread", 0.35]
-    status, text = gate(*init, command="gate-init")
+    status, text = gate(*init, command="init")
     assert status == BAD_INPUT
     assert "rows or a tolerance of 0.0992" in text.err
     assert not Path("gate.db").exists()
@@ -347,7 +347,7 @@ def test_a_gate_of_scores_that_cannot_be_is_not_made(gate, files):
         (["--inspect", RECORDED / "plain.eval"], "no plan keeps 6 rows"),
         ([], "one of the arguments --labels --ids --inspect --lm-eval --scores is required"),
     ):
-        status, text = gate(*arguments, *plan, command="gate-init")
+        status, text = gate(*arguments, *plan, command="init")
         assert status == BAD_INPUT, arguments
         assert words in " ".join(text.err.split()), (arguments, text.err)
         assert not Path("gate.db").exists(), arguments
@@ -356,7 +356,7 @@ def test_a_gate_of_scores_that_cannot_be_is_not_made(gate, files):
 def test_a_gate_of_labels_takes_no_scores(gate, files):
     pd.DataFrame({"label": np.arange(ROWS) % 2}).to_csv("labels.csv", index=False)
     init = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.25]
-    assert gate(*init, command="gate-init")[0] == 0
+    assert gate(*init, command="init")[0] == 0
     status, text = gate(*asked("new.csv"))
     assert status == BAD_INPUT
     assert "this gate has labels, for accuracy" in text.err
@@ -415,7 +415,7 @@ def test_a_wide_table_with_groups_keeps_its_repeats_at_the_gate(gate, files):
         "--spread",
         0.4,
     ]
-    assert gate(*init, command="gate-init")[0] == 0
+    assert gate(*init, command="init")[0] == 0
     status, text = gate("--scores", "wide-new.csv", "--incumbent", "wide-old.csv", "--improvement", 0.2)
     assert status == ACCEPTED, text.err
     evaluations = Evaluations(tool="scores")
@@ -428,7 +428,7 @@ def test_scores_and_ids_may_be_json(gate, make, files):
         frame.to_json(f"{name}.json", orient="records")
         frame.to_json(f"{name}.jsonl", orient="records", lines=True)
     init = ["--ids", "old.jsonl", "--queries", 20, "--tolerance", 0.2, "--spread", 0.4]
-    status, text = gate(*init, command="gate-init")
+    status, text = gate(*init, command="init")
     assert status == 0, text.err
     for ending in ("json", "jsonl"):
         question = ["--scores", f"new.{ending}", "--incumbent", f"old.{ending}", "--score", "judge"]

@@ -60,7 +60,7 @@ def test_what_a_guard_says_of_itself_it_says_as_well(remote, predictions):
 
     assert holdout.plan == competition.plan
     assert holdout.metric == competition.metric
-    assert (holdout.policy, holdout.team, holdout.epoch) == ("thresholdout", "Blue", 1)
+    assert (holdout.policy, holdout.about["team"], holdout.epoch) == ("thresholdout", "Blue", 1)
     assert (holdout.queries_asked, holdout.answered) == (3, 3)
     assert holdout.queries_left == competition.plan.queries - 3
     assert holdout.charges_left == competition.status().charges_left < competition.plan.charges
@@ -145,7 +145,7 @@ def test_probabilities_travel_without_loss(remote, labels):
 
 def test_a_batch_of_several_requests_is_answered_in_order(remote, predictions, monkeypatch):
     holdout, _, _ = remote()
-    monkeypatch.setattr("reusable_holdout_leaderboard.client.remote._MOST_TOGETHER", 2)
+    monkeypatch.setattr("reusable_holdout_leaderboard.client.transport._MOST_TOGETHER", 2)
     asked = [predictions(0.9, shift) for shift in range(5)]
 
     answers = holdout.evaluate_many(asked, [0.9] * 5, names=list("abcde"))
@@ -327,7 +327,7 @@ class Flaky(httpx.BaseTransport):
 
 
 def with_troubles(holdout, *troubles):
-    client = holdout._connection._client
+    client = holdout._transport._connection._client
     client._transport = Flaky(client._transport, troubles)
     return client._transport
 
@@ -386,7 +386,7 @@ def test_what_must_not_be_done_twice_is_not_sent_twice(remote):
     transport = with_troubles(holdout, "lost")
 
     with pytest.raises(StoreError, match="whether it was done is unknown"):
-        holdout._connection.post("admin/teams", json={"name": "x"})
+        holdout._transport._connection.post("admin/teams", json={"name": "x"})
     assert transport.sent == 1
 
 
@@ -396,8 +396,8 @@ def test_what_must_not_be_done_twice_is_not_sent_twice(remote):
 def test_it_says_where_it_is_and_not_its_token(remote):
     holdout, _, server = remote()
 
-    assert repr(holdout) == f"<RemoteHoldout: demo at {server.url}, team 'Blue'>"
-    assert "rh_" not in repr(holdout._connection)
+    assert repr(holdout) == f"<RemoteHoldout: accuracy, 600 rows, at {server.url}>"
+    assert "rh_" not in repr(holdout._transport._connection)
 
 
 def test_it_goes_to_worker_processes(remote, predictions):
@@ -417,5 +417,5 @@ def test_a_competition_is_named_by_its_address(make_competition, folder, key_fil
         RemoteHoldout(f"{server.url}/c/other/", token) as holdout,
     ):
         holdout.evaluate_predictions(predictions(0.9), prior=0.9)
-        assert holdout.rules.slug == "other"
+        assert holdout.about["competition"] == "other"
     assert competition.status().queries_asked == 1
