@@ -1,10 +1,11 @@
-"""Bring to MLflow what the ledger has and the server lacks."""
+"""Synchronisation: answers in the ledger that the MLflow server lacks are brought there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import mlflow
+from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
@@ -15,14 +16,11 @@ from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import RunLog, told
 from reusable_holdout_mlflow.search import runs_of
 
-if TYPE_CHECKING:
-    from mlflow.entities import Run
-
 __all__ = ["Synced", "sync"]
 
 
 class Synced(NamedTuple):
-    """What was brought to the server.
+    """The answers that were brought to the server.
 
     Attributes
     ----------
@@ -54,9 +52,9 @@ def sync(
     tracking_uri: str | None = None,
     run: str | None = None,
 ) -> Synced:
-    """Replay from the ledger what MLflow lacks, for instance after a crash of the server or of the analyst's process.
+    """Replay answers from the ledger that MLflow lacks, for instance after a crash of the server or of the process.
 
-    Afterwards each released answer is in a run, once. What is replayed is what :meth:`ReusableHoldout.history` shows.
+    Afterwards each released answer is in a run, once, as :meth:`ReusableHoldout.history` shows it.
 
     A run that was cut off gets the answers from its first query on, up to the first of the next run; it is ended if
     `track` had made it. Answers that no run holds get one of their own. The holdout's page is brought up to date.
@@ -83,8 +81,8 @@ def sync(
 
     Notes
     -----
-    An answer is logged with the time at which the ledger recorded it, so that a server with MLflow's own database drops
-    what it has already, even if a process logs to the same run at this moment.
+    An answer is logged with the time at which the ledger recorded it. So a server with MLflow's own database drops an
+    answer that it has already, even if a process logs to the same run at this moment.
     """
     uri = tracking_uri or mlflow.get_tracking_uri()
     try:
@@ -110,18 +108,18 @@ def _completed(
     gaps: list[tuple[int, int]],
     experiment: str | None,
 ) -> Synced:
-    """Replay into runs that exist, and into new ones."""
+    """Replay into runs that exist, and into new runs."""
     runs, added = [], 0
     work = [(span.run, span.first, span.last, span.open) for span in spans]
     for run, first, last, ends in [*work, *((None, first, last, True) for first, last in gaps)]:
-        log = RunLog(guard, uri, experiment=experiment, run_name=None, run=run, first=first)
+        log = RunLog(guard, uri, experiment=experiment, run=run, first=first)
         added += log.replay(last, "FINISHED" if ends else None)
         runs.append(str(log.run_id))
     return Synced(tuple(runs), added)
 
 
 def _spans(runs: list[Run], asked: int) -> list[_Span]:
-    """Queries of each run; one that was cut off has those before the next run."""
+    """Return the queries of each run; a run that was cut off has the queries before the next run."""
     started = [run for run in runs if run.data.tags.get(tag("first_query"), "").isdecimal()]
     firsts = sorted({int(run.data.tags[tag("first_query")]) for run in started})
     spans = []
@@ -136,7 +134,7 @@ def _spans(runs: list[Run], asked: int) -> list[_Span]:
 
 
 def _gaps(spans: list[_Span], asked: int) -> list[tuple[int, int]]:
-    """First and last query of each stretch that no run holds."""
+    """Return the first and the last query of each stretch that no run holds."""
     gaps, reached = [], 0
     for span in sorted(spans, key=lambda one: one.first):
         if span.first > reached + 1:

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.guard import class_counts, handle, whereabouts
+from reusable_holdout.guard import class_counts, handle
 from reusable_holdout.guard.absent import the_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.endings import Finals, Rotating
-from reusable_holdout.guard.handle import Handle
+from reusable_holdout.guard.handle import Handle, arrive
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.known_rows import Overlap
 from reusable_holdout.guard.measuring import Measuring
@@ -23,6 +23,7 @@ from reusable_holdout.guard.pricing import Wanted, decided_as_ratio, guessed
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.standing import check_may_stand, looked_through
 from reusable_holdout.guard.stores import declared_classes, find_key, new_or_kept, sql_ledger, watched
+from reusable_holdout.guard.whereabouts import remember
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.plan import MechanismChoice, Plan, SharedBudget
 
@@ -366,7 +367,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return whereabouts.reduced(self._handle_of_all)
+        remember(self)
+        return arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:

@@ -26,8 +26,8 @@ __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private"
 class Handle(NamedTuple):
     """Where a guard lives: on this machine, or wherever its paths and its server can be reached.
 
-    A password in the ledger's URL travels with the pickle, and whoever reads the pickle reads it; left out of the URL,
-    each machine takes its own from ``~/.pgpass``. The private files are the same on all machines, in a shared folder.
+    A password in the ledger's URL does not travel: each machine takes its own from ``~/.pgpass`` or ``PGPASSWORD``. The
+    private files are the same on all machines, in a shared folder.
     """
 
     ledger: str  # SQLite file, or URL of a server
@@ -37,7 +37,7 @@ class Handle(NamedTuple):
     epoch: int | None = None  # None: the last one
 
     def __repr__(self) -> str:
-        where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
+        where = "a server" if _is_url(self.ledger) else self.ledger
         return f"<Handle: ledger on {where}, holdout in {self.holdout_file}>"
 
     @sealed
@@ -90,13 +90,13 @@ class Handle(NamedTuple):
 
 
 class UnreachableGuard(AbsentGuard):
-    """A guard whose handle could not be opened here, or that has none: it says why to whoever asks."""
+    """A guard whose handle could not be opened here; asked, it says why."""
 
-    def __init__(self, handle: Handle | None, error: HoldoutError) -> None:
+    def __init__(self, handle: Handle, error: HoldoutError) -> None:
         self._handle, self._error = handle, error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (UnreachableGuard, (None, self._error)) if self._handle is None else (arrive, (self._handle,))
+        return arrive, (self._handle,)
 
     def __repr__(self) -> str:
         return f"<UnreachableGuard: {self._error}>"
@@ -130,6 +130,8 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
     One key file serves one guard, and each of the ledger's holdouts has a file of its own. Raises HandleError if other
     processes could not find the budget or the key, or the holdout cannot be written.
     """
+    from reusable_holdout.ledger.location import without_password  # noqa: PLC0415 - it loads SQLAlchemy
+
     if ledger.url is None:
         raise HandleError(
             "a guard that goes to other processes must keep its budget where they can share it; this one keeps it in "
@@ -144,7 +146,8 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
     name = beside.name if epoch == 1 else f"{beside.name}.{epoch}"
     holdout_file = beside.with_name(f"{name}.holdout")
     write_private(holdout_file, contents)
-    return Handle(str(ledger.path or ledger.url), str(key_file.absolute()), str(holdout_file), epoch=epoch)
+    place = str(ledger.path or without_password(ledger.url))
+    return Handle(place, str(key_file.absolute()), str(holdout_file), epoch=epoch)
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:

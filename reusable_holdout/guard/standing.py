@@ -168,9 +168,8 @@ class Standing(Asking):
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 
-    @property
-    def _name(self) -> str:
-        """Which guard this is, in every process: without the key nothing can be learnt from it."""
+    def __guard_name__(self) -> str:
+        """Return the guard's name, the same in every process: without the key nothing can be learnt from it."""
         return self._root._content.guard(f"{self._root._place} {self._ledger.epoch} {self.view}")
 
     @sealed

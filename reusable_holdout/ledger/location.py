@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError, of_extra
 
-__all__ = ["check_file", "driver_of", "engine_of", "keep_durable", "resolved", "shown"]
+__all__ = ["check_file", "driver_of", "engine_of", "keep_durable", "resolved", "shown", "without_password"]
 
 _BUSY_SECONDS = 60
 
@@ -50,6 +50,13 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
 def shown(url: str) -> str:
     """URL without the password it may hold, as a part of its own or among its options."""
     return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
+
+
+def without_password(url: str) -> str:
+    """Return the URL without the password it may hold, as a part of its own or among its options."""
+    parts = sa.make_url(url)
+    options = {name: value for name, value in parts.query.items() if name != "password"}
+    return parts.set(password=None, query=options).render_as_string(hide_password=False)
 
 
 def check_file(path: Path, *, must_exist: bool) -> None:

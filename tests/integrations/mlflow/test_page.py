@@ -53,7 +53,7 @@ def test_a_page_gathers_all_queries_of_all_runs(database, make_guard, questions)
     metrics = {f"holdout_{name}": value for name, value in expected.items()}
     assert metrics.items() <= page.data.metrics.items()
     check_complete(client, page.info.run_id, guard.history())  # its charts show all queries
-    assert page.data.params["reusable_holdout.metrics"] == "30"
+    assert page.data.params["reusable_holdout.queries"] == "30"
 
 
 def test_the_page_has_a_dataset_without_rows(database, make_guard):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from reusable_holdout_sklearn import GuardedSearchCV, prior_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
@@ -53,15 +53,11 @@ def guard(make_guard, tmp_path):
     return make_guard(ledger=folder / "the_ledger.db", seed=None)
 
 
-@pytest.fixture(params=["guarded search", "guarded scorer"])
-def fitted(request, guard, train):
-    """A fitted search of either kind, and its guard."""
-    if request.param == "guarded search":
-        inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
-        return GuardedSearchCV(inner, guard).fit(*train)
-    return GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=guarded_scorer(guard)).fit(
-        *train
-    )
+@pytest.fixture
+def fitted(guard, train):
+    """A fitted search of this guard."""
+    inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
+    return GuardedSearchCV(inner, guard).fit(*train)
 
 
 @pytest.fixture
