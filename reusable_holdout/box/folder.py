@@ -140,7 +140,7 @@ def make_box(
     metric : str
         A name of the catalogue.
     bounds : (float, float), optional
-        For "mae", "mse", "rmse" and "score".
+        For "mae", "mse", "rmse" and "score". Targets outside are moved to them, and nothing says so.
     allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
         What is answered.
     verdict_only : bool

@@ -61,7 +61,11 @@ def _add_init(actions: Any) -> None:
     parser.add_argument("--id", help="column of ids")
     parser.add_argument("--metric", help="a name of the catalogue (default accuracy; score with --ids)")
     parser.add_argument(
-        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="for mae, mse, rmse and score"
+        "--bounds",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="for mae, mse, rmse and score; targets outside are moved to them, and nothing says so",
     )
     add_classes(parser)
     parser.add_argument(

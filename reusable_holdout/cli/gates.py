@@ -44,7 +44,7 @@ def add_gate_init(commands: Any) -> None:
         type=float,
         nargs=2,
         metavar=("LOW", "HIGH"),
-        help="of targets or scores, for mae, mse, score",
+        help="of targets or scores, for mae, mse, score; targets outside are moved to them, and nothing says so",
     )
     add_classes(parser)
     _add_wish(parser)

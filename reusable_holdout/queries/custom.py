@@ -14,7 +14,7 @@ import numpy as np
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.containers import as_floats
 from reusable_holdout.queries.scoring import GRID, Statistic
-from reusable_holdout.queries.targets import ClassTargets, HoldsLabels
+from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.scoring import MeanLoss
-    from reusable_holdout.queries.targets import RealTargets
 
 __all__ = ["BoundedDifferences", "mean_of_own_losses"]
 
@@ -31,8 +30,9 @@ __all__ = ["BoundedDifferences", "mean_of_own_losses"]
 def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) -> MeanLoss:
     """Mean of the user's per-row losses.
 
-    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
-    is found by the one who made it.
+    The loss is tried once on made-up labels and innocent predictions, before any question is asked, so that a wrong
+    definition is found by the one who made it. Real targets are made up from nothing, so its numbers are not compared
+    with the bounds then: what lies outside is moved to them anyway.
     """
     call = _Caller(metric, targets)
 
@@ -45,10 +45,11 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
             )
         return given
 
-    trial = as_floats(call.trial())
+    trial = as_floats(call.trial(_made_up(targets)))
     slack = 1e-9 * (metric.upper - metric.lower)
     least, most = metric.lower - slack, metric.upper + slack
-    if trial.shape != (targets.rows,) or not np.all((trial >= least) & (trial <= most)):
+    bounded = isinstance(targets, RealTargets) or np.all((trial >= least) & (trial <= most))
+    if trial.shape != (targets.rows,) or not bounded:
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
@@ -66,12 +67,16 @@ class BoundedDifferences(Statistic):
         self.rows = targets.rows
         self._metric = metric
         self._call = _Caller(metric, targets)
-        if as_floats(self._call.trial()).size != 1:
+        if as_floats(self._call.trial(_made_up(targets))).size != 1:
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
         own = metric.differences
-        differences = as_floats(_withheld(metric, own, targets.shown()) if callable(own) else own)
+        counted = (
+            isinstance(targets, ClassTargets) and targets.outputs == 1
+        )  # else nothing is public about them
+        labels = targets.shown() if counted else _made_up(targets)
+        differences = as_floats(_withheld(metric, own, labels) if callable(own) else own)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
@@ -121,16 +126,32 @@ class _Caller(HoldsLabels):
         shown.flags.writeable = False  # the prepared question will still be hashed
         return _withheld(self._metric, self._function, self._labels, shown)
 
-    def trial(self) -> object:
-        """Call on predictions that every metric must bear."""
-        predictions = self._labels
+    def trial(self, labels: NDArray[Any]) -> object:
+        """Call on labels that are made up, and on predictions that every metric must bear."""
+        predictions = labels
         if self._metric.response == "probabilities" and self._classes is not None:
             wide = len(self._classes)
-            predictions = np.full((len(self._labels), wide) if wide > 2 else len(self._labels), 1 / wide)
+            predictions = np.full((self.rows, wide) if wide > 2 else self.rows, 1 / wide)
         elif self._metric.response == "scores":
-            predictions = np.zeros(len(self._labels))
+            predictions = np.zeros(self.rows)
         predictions.flags.writeable = False
-        return _withheld(self._metric, self._function, self._labels, predictions)
+        return _withheld(self._metric, self._function, labels, predictions)
+
+
+def _made_up(targets: ClassTargets | RealTargets) -> NDArray[Any]:
+    """Labels of the same shape that say nothing of these: all classes in turn, zeros where rows have several, or 0.5.
+
+    Most functions of real targets are defined there: shares, logarithms and their like.
+    """
+    labels: NDArray[Any]
+    if isinstance(targets, RealTargets):
+        labels = np.full_like(targets.values, 0.5)
+    elif targets.outputs > 1:
+        labels = np.zeros_like(targets.shown())
+    else:
+        labels = targets.coder.classes[np.arange(targets.rows) % len(targets.counts)]
+    labels.flags.writeable = False
+    return labels
 
 
 def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
@@ -138,7 +159,9 @@ def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDAr
     failed = False
     try:
         result = function(*arguments)
-    except Exception:  # anything a user's function may raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # anything a user's function may raise, an exit as well
         failed = True
     if failed:  # outside the handler, so that the error does not carry the function's own one
         raise ModelError(

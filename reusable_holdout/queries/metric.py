@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.definition import Definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reusable_holdout.queries import open_targets
     from reusable_holdout.queries.definition import Family, Kernel, Response
+else:  # of rows that are no secret
+    (open_targets,) = modules_on_first_use(__package__, "open_targets")
 
 __all__ = ["Metric", "unit_metric"]
 
@@ -45,7 +49,8 @@ class Metric(Definition):
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
         Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
-        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else.
+        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else. Of real
+        targets and of several labels for each row nothing is, so there it is given made-up ones.
     kernel : callable, optional
         The catalogue's own; leave it out.
 
@@ -90,8 +95,9 @@ class Metric(Definition):
         Parameters
         ----------
         y : array-like of shape (rows,) or (rows, outputs)
-            Labels (booleans, whole numbers, text, categories), for "values" real targets, for "judged" the rows' ids.
-            Several labels of a row are zeros and ones in a column for each; a row is one draw with all its outputs.
+            Labels (booleans, whole numbers, text, categories), for "values" real targets (those outside the metric's
+            bounds are moved to them, and nothing says so), for "judged" the rows' ids. Several labels of a row are
+            zeros and ones in a column for each; a row is one draw with all its outputs.
         classes : array-like, optional
             All classes that may occur in labels or predictions; by default those in `y`.
         sample_weight : array-like of shape (rows,), optional
@@ -108,8 +114,8 @@ class Metric(Definition):
         Raises
         ------
         InputError
-            If the labels do not fit the metric, or a trial of a user's own function does not give numbers
-            within the bounds; no label is quoted.
+            If the labels do not fit the metric, or a trial of a user's own function on made-up labels does not give
+            numbers, of classes within the bounds; no label is quoted.
         ModelError
             If a user's own function raises in that trial.
 
@@ -150,7 +156,7 @@ class Metric(Definition):
         Raises
         ------
         InputError
-            If labels or predictions do not fit the metric.
+            If labels or predictions do not fit the metric, or a target lies outside the bounds that it states.
 
         Examples
         --------
@@ -158,6 +164,8 @@ class Metric(Definition):
         >>> resolve_metric("accuracy").measure(["no", "yes"], ["no", "no"])
         0.5
         """
+        if self.response == "values":
+            open_targets.check_open_targets(self, y)
         bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
 

@@ -113,7 +113,7 @@ class ClassTargets(HoldsLabels):
 
 
 class RealTargets(HoldsLabels):
-    """Real-valued targets as float64: private, and never quoted; whether they keep to stated bounds is public."""
+    """Real-valued targets as float64: private, and never quoted; that they are finite is public, and nothing else."""
 
     def __init__(self, y: object) -> None:
         given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)

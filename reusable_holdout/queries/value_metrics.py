@@ -1,5 +1,8 @@
 """Errors of predicted real values, for targets of stated bounds.
 
+Targets and predictions outside the bounds are moved to them, and nothing says that some were: whoever chooses bounds
+could read the targets out of refusals. So what is measured is the error of the clipped targets, whatever these are.
+
 In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
 replacing row r can change the statistic after it is normalised to [0, 1].
 """
@@ -38,13 +41,13 @@ def mae(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
 
     Raises
     ------
     InputError
-        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+        If the bounds are not finite with lower < upper.
 
     Notes
     -----
@@ -68,13 +71,13 @@ def mse(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
 
     Raises
     ------
     InputError
-        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+        If the bounds are not finite with lower < upper.
 
     Notes
     -----
@@ -98,8 +101,8 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
     floor : float
         A smaller root mean squared error counts as this; in [0, upper - lower). Without it one row can change an error
         near 0 by (upper - lower)/sqrt(n): intervals do not suffer, privacy does. Known measurement noise is a good one.
@@ -107,7 +110,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -147,8 +150,8 @@ def r2(
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
     variance : float, optional
         Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
         variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
@@ -160,7 +163,7 @@ def r2(
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -218,15 +221,15 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes a loss larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes a loss larger: of targets that lie outside, a loss counts for less than it is.
     quantile : float
         Which quantile the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
 
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -306,7 +309,7 @@ def _explained_share(metric: Definition, targets: RealTargets) -> MeanLoss:
 def _explained_about(metric: Definition, targets: RealTargets) -> derived.ExplainedAbout:
     """One minus the squared errors over those of the parameter `center`."""
     errors = _of_excess(metric, targets, np.square)
-    return derived.ExplainedAbout(targets.values, errors, **metric.parameters)
+    return derived.ExplainedAbout(_clipped(metric, targets), errors, **metric.parameters)
 
 
 def _pinball(metric: Definition, targets: RealTargets) -> MeanLoss:
@@ -330,11 +333,11 @@ def _mean_of_excess(
 def _of_excess(
     metric: Definition, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Losses that depend on the prediction, clipped to the targets' bounds, less the target."""
-    lower, upper = metric.parameters["lower"], metric.parameters["upper"]
-    if targets.values.min() < lower or targets.values.max() > upper:
-        raise InputError(
-            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; "
-            "state bounds that hold for every target, or clip the targets"
-        )
-    return lambda p: size(np.clip(p, lower, upper) - targets.values)
+    """Losses that depend on the prediction less the target, both clipped to the targets' bounds."""
+    lower, upper, kept = metric.parameters["lower"], metric.parameters["upper"], _clipped(metric, targets)
+    return lambda p: size(np.clip(p, lower, upper) - kept)
+
+
+def _clipped(metric: Definition, targets: RealTargets) -> NDArray[np.float64]:
+    """Targets within their stated bounds, whatever they are."""
+    return targets.values.clip(metric.parameters["lower"], metric.parameters["upper"])

@@ -99,7 +99,7 @@ def make_gate(
     metric : str
         A plain mean over rows.
     bounds : (float, float), optional
-        Of the targets; for "mae" and "mse".
+        Of the targets; for "mae" and "mse". Targets outside are moved to them, and nothing says so.
     classes : sequence, optional
         As for :class:`ReusableHoldout`: all labels that may occur, where they are public.
     key : Path, optional

@@ -71,6 +71,26 @@ def test_predictions_beyond_the_bounds_are_clipped_which_only_helps(name):
 
 
 @for_each("name", METRICS)
+def test_targets_beyond_the_bounds_are_clipped_too_which_makes_no_error_larger(name):
+    """Rows that are no secret are refused instead, and not quoted."""
+    metric = METRICS[name]
+    y, predictions = values(4)
+    wild = np.where(np.arange(len(y)) % 3, y, 50 * y)
+    bound, kept = metric.bind(wild), metric.bind(np.clip(wild, LOW, HIGH))
+    for told in (predictions, wild, wild[::-1]):
+        prepared = bound.prepare(told)
+        assert bound.score(prepared[None]) == kept.score(prepared[None])
+        assert bound.statistic.value(prepared) == kept.statistic.value(prepared)
+    assert (bound.sensitivity, bound.sum_of_squares, bound.rows) == (
+        kept.sensitivity,
+        kept.sum_of_squares,
+        kept.rows,
+    )
+    with pytest.raises(InputError, match=r"must lie in \[-1, 3\]; got targets outside"):
+        metric.measure(wild, predictions)
+
+
+@for_each("name", METRICS)
 def test_the_worst_and_the_best_predictions_reach_the_bounds(name):
     metric = METRICS[name]
     y = np.array([LOW] * 4 if "0.9" not in name else [HIGH] * 4)
@@ -228,7 +248,7 @@ def test_arguments_out_of_range_are_refused(factory, argument, refused):
 
 
 @for_each("name", METRICS)
-@for_each("y", [[0.0, 48.15], [np.nan, 48.15], ["48.15", "1"], [], [[0.0, 48.15]] * 2])
+@for_each("y", [[np.nan, 48.15], [np.inf, 48.15], ["48.15", "1"], [], [[[0.0, 48.15]]] * 2])
 def test_targets_that_do_not_fit_are_refused_and_not_quoted(name, y):
     with pytest.raises(InputError) as caught:
         METRICS[name].bind(y)
