@@ -137,7 +137,18 @@ def test_every_public_name_is_documented():
         assert getattr(reusable_holdout, name).__doc__, name
 
 
-_PACKAGES = ["", ".certainty", ".guard", ".ledger", ".mechanisms", ".metrics", ".noise", ".plan", ".registry", ".witness"]
+_PACKAGES = [
+    "",
+    ".certainty",
+    ".guard",
+    ".ledger",
+    ".mechanisms",
+    ".metrics",
+    ".noise",
+    ".plan",
+    ".registry",
+    ".witness",
+]
 
 
 @pytest.mark.parametrize("package", _PACKAGES)

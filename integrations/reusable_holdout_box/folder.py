@@ -125,7 +125,8 @@ def make_box(
     metric : str
         A name of the catalogue.
     bounds : (float, float), optional
-        Range of targets or scores, for "mae", "mse", "rmse" and "score".
+        Range of targets or scores, for "mae", "mse", "rmse" and "score". Targets outside are moved to them, and nothing
+        says so.
     allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
         Ways to ask that are answered.
     witness : str, Path or False, optional

@@ -85,7 +85,7 @@ _WISH: _Options = {
 _SETTINGS: _Options = {
     "metric": ("a plain mean over rows (default accuracy, of ids score; or pass@3, pass^3)", {}),
     "bounds": (
-        "range of targets or scores, for mae, mse, score",
+        "range of targets or scores, for mae, mse, score; targets outside are moved to them, and nothing says so",
         _REAL | {"nargs": 2, "metavar": ("LOW", "HIGH")},
     ),
     "witness": (

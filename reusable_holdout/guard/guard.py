@@ -49,7 +49,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         scores the rows' ids, distinct names, and X is None.
     metric : str or Metric
         A name of the catalogue, or a metric of your own. With "score", "pass@3" or "pass^3" there are no labels: every
-        question brings a score for each row.
+        question brings a score for each row. Real targets outside the bounds that a metric states are moved to them,
+        and nothing says so: look at their range yourself.
     queries : int
         Questions K that will be asked at most.
     tolerance : float, optional

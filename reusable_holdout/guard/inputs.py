@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from reusable_holdout import metrics
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard import trial
-from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.boundary import attempt, quiet
 from reusable_holdout.guard.chunks import dask_rows, predicting
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
@@ -43,8 +43,8 @@ class PrivateData:
     the others are as for :meth:`Metric.bind`. Without `classes` those that a ledger has `declared` count, where the
     labels' own are too many to be public. `bound` is the metric on the rows.
 
-    Where an analyst has it `opened`, that the metric is not defined on the labels is told when it is asked, and priced.
-    An InputError says that these do not fit one another.
+    That the metric is not defined on the labels is told when it is asked, and priced. What is `opened` of a guard's own
+    rows is not read and copied again. An InputError says that these do not fit one another.
     """
 
     def __init__(
@@ -71,13 +71,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         bind = partial(
-            _bound,
-            metric,
-            y,
-            opened=opened,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=largest_group,
+            _bound, metric, y, sample_weight=sample_weight, groups=groups, largest_group=largest_group
         )
         self.bound = bind(classes=classes)
         found = self.bound.classes if classes is None else None
@@ -141,12 +135,12 @@ class PrivateData:
         raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
 
 
-def _bound(metric: Metric, y: Any, *, opened: bool, **given: Any) -> BoundMetric:
-    """Metric bound to labels, of which no refusal tells anything."""
-    if metric.kernel is not None and not opened:  # most are defined on their labels
-        with contextlib.suppress(InputError, ModelError):
+def _bound(metric: Metric, y: Any, **given: Any) -> BoundMetric:
+    """Metric bound to labels, of which no refusal tells anything, and no word of a function of the user's own."""
+    with contextlib.nullcontext() if metric.kernel is not None else quiet():
+        with contextlib.suppress(InputError, ModelError):  # most are defined on their labels
             return metric.bind(y, **given)
-    return metrics.bound_or_undefined(metric, y, owned=not opened, **given)
+        return metrics.bound_or_undefined(metric, y, **given)
 
 
 def _are_public(classes: NDArray[Any], rows: int) -> bool:

@@ -235,8 +235,8 @@ class Standing(Asking):
 
         Notes
         -----
-        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
-        such a metric is given, and fails when it is asked, which takes a charge.
+        That a slice has rows of one class only is a fact about the labels: such a metric is given, and fails when it is
+        asked, which takes a charge. Real targets outside the metric's bounds are moved to them, and nothing says so.
 
         Examples
         --------

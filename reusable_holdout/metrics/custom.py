@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any, cast
 
@@ -24,13 +23,15 @@ from reusable_holdout.metrics.targets import HoldsLabels, Targets
 def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
     """Return the mean of the user's per-row losses.
 
-    The loss is tried once on harmless predictions before any question is asked, so that its author finds a wrong
-    definition.
+    The loss is tried once on made-up labels and harmless predictions before any question is asked, so that its author
+    finds a wrong definition. Made-up real targets have nothing in common with the holdout's, so there the numbers are
+    not compared with the bounds: values outside are moved to them anyway.
     """
     loss = _Own(metric, targets)
     trial, slack = loss.tried(), 1e-9 * (metric.upper - metric.lower)
     least, most = metric.lower - slack, metric.upper + slack
-    if trial.shape != (targets.rows,) or not np.all((trial >= least) & (trial <= most)):
+    bounded = targets.coder is None or np.all((trial >= least) & (trial <= most))
+    if trial.shape != (targets.rows,) or not bounded:
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
@@ -60,7 +61,9 @@ class BoundedDifferences(Statistic):
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
         stated = metric.differences
-        differences = as_floats(_withheld(metric, stated, targets.shown()) if callable(stated) else stated)
+        counted = targets.coder is not None and targets.outputs == 1  # else nothing is public about them
+        labels = targets.shown() if counted else _made_up(targets)
+        differences = as_floats(_withheld(metric, stated, labels) if callable(stated) else stated)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
@@ -96,23 +99,24 @@ class _Own(HoldsLabels):
     def __init__(self, metric: Definition, targets: Targets) -> None:
         self.rows = targets.rows
         self._what = "statistic" if metric.loss is None else "loss"
-        self._metric = metric
+        self._metric, self._targets = metric, targets
         self._labels = targets.shown()
         self._classes: NDArray[Any] | None = None if targets.coder is None else targets.coder.classes
 
     def of(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return what the function gives for a query, as floats."""
         coded = self._metric.response == "labels" and self._classes is not None
-        return self._called(cast("Any", self._classes)[query] if coded else query.view())
+        return self._called(self._labels, cast("Any", self._classes)[query] if coded else query.view())
 
     def tried(self) -> NDArray[Any]:
-        """Return what it gives for predictions that every metric must accept."""
-        predictions, wide = self._labels, 1 if self._classes is None else len(self._classes)
+        """Return what it gives for made-up labels and predictions that every metric must accept."""
+        labels, wide = _made_up(self._targets), 1 if self._classes is None else len(self._classes)
+        predictions = labels
         if self._metric.response == "probabilities":
             predictions = np.full((self.rows, wide) if wide > 2 else self.rows, 1 / wide)
         elif self._metric.response == "scores":
             predictions = np.zeros(self.rows)
-        return self._called(predictions)
+        return self._called(labels, predictions)
 
     def failed(self, what: str) -> ModelError:
         """Return the error of a function that gave something else."""
@@ -121,16 +125,36 @@ class _Own(HoldsLabels):
             "mend the metric"
         )
 
-    def _called(self, predictions: NDArray[Any]) -> NDArray[Any]:
+    def _called(self, labels: NDArray[Any], predictions: NDArray[Any]) -> NDArray[Any]:
         predictions.flags.writeable = False  # the prepared question will still be hashed
         function = getattr(self._metric, self._what)
-        return as_floats(_withheld(self._metric, function, self._labels, predictions))
+        return as_floats(_withheld(self._metric, function, labels, predictions))
+
+
+def _made_up(targets: Targets) -> NDArray[Any]:
+    """Return labels of the same shape that say nothing of these: all classes in turn, zeros in columns, or 0.5.
+
+    Most functions of real targets are defined at 0.5: shares, logarithms and the like.
+    """
+    labels: NDArray[Any]
+    if targets.coder is None:
+        labels = np.full_like(targets.values, 0.5)
+    elif targets.outputs > 1:
+        labels = np.zeros_like(targets.shown())
+    else:
+        labels = targets.coder.classes[np.arange(targets.rows) % len(targets.counts)]
+    labels.flags.writeable = False
+    return labels
 
 
 def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
     """Call the user's function; if it raises, raise an error without its words and without its context."""
-    with suppress(Exception):  # whatever it raises; the error below does not carry it
+    try:
         return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: S110, anything that a user's function raises, an exit as well
+        pass  # the error below is outside of the handler, so that it does not carry this one
     raise ModelError(
         f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
         "labels; nothing was answered; try the metric on other data"

@@ -124,13 +124,13 @@ def mae(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
 
     Raises
     ------
     InputError
-        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+        If the bounds are not finite with lower < upper.
 
     Notes
     -----
@@ -155,13 +155,13 @@ def mse(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
 
     Raises
     ------
     InputError
-        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+        If the bounds are not finite with lower < upper.
 
     Notes
     -----
@@ -186,15 +186,15 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes a loss larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes a loss larger: of targets that lie outside, a loss counts for less than it is.
     quantile : float
         Which quantile the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
 
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -239,14 +239,14 @@ def mean_of_values(size: Losses, metric: Definition, targets: Targets) -> MeanLo
 
 
 def losses_of_values(size: Losses, metric: Definition, targets: Targets) -> Losses:
-    """Return the sizes of errors: of the prediction, clipped to the targets' bounds, less the target."""
-    lower, upper = metric.parameters["lower"], metric.parameters["upper"]
-    if targets.values.min() < lower or targets.values.max() > upper:
-        raise InputError(
-            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; "
-            "state bounds that hold for every target, or clip the targets"
-        )
-    return lambda p: size(np.clip(p, lower, upper) - targets.values)
+    """Return the sizes of errors: of the prediction less the target, both clipped to the targets' bounds."""
+    lower, upper, kept = metric.parameters["lower"], metric.parameters["upper"], clipped(metric, targets)
+    return lambda p: size(np.clip(p, lower, upper) - kept)
+
+
+def clipped(metric: Definition, targets: Targets) -> NDArray[np.float64]:
+    """Return the targets, clipped to their stated bounds, whatever they are."""
+    return targets.values.clip(metric.parameters["lower"], metric.parameters["upper"])
 
 
 # ---- the opposite sign, as scikit-learn's scorers have it: greater is better

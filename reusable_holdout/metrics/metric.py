@@ -48,7 +48,8 @@ class Metric(Definition):
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
         For each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
-        ``differences(y_true)`` may use public facts about the labels, such as class counts, and nothing else.
+        ``differences(y_true)`` may use public facts about the labels, such as class counts, and nothing else. Of real targets
+        and of several labels for each row nothing is public, so there it is given made-up ones.
     kernel : callable, optional
         For the catalogue; leave it out.
 
@@ -93,8 +94,9 @@ class Metric(Definition):
         Parameters
         ----------
         y : array-like of shape (rows,) or (rows, outputs)
-            Labels (booleans, whole numbers, text, categories), for "values" real targets, for "judged" the rows' ids.
-            Several labels of a row are zeros and ones in a column for each; a row is one draw with all its outputs.
+            Labels (booleans, whole numbers, text, categories), for "values" real targets (those outside the metric's
+            bounds are moved to them, and nothing says so), for "judged" the rows' ids. Several labels of a row are
+            zeros and ones in a column for each; a row is one draw with all its outputs.
         classes : array-like or "private", optional
             All classes that may occur in labels or predictions; by default those in `y`. "private" keeps the set of
             labels private: accuracy and zero_one_loss alone are measured.
@@ -154,7 +156,7 @@ class Metric(Definition):
         Raises
         ------
         InputError
-            If labels or predictions do not fit the metric.
+            If labels or predictions do not fit the metric, or a target lies outside the bounds that it states.
 
         Examples
         --------
@@ -162,6 +164,8 @@ class Metric(Definition):
         >>> resolve_metric("accuracy").measure(["no", "yes"], ["no", "no"])
         0.5
         """
+        if self.response == "values" and self.kernel is not None:
+            _check_known_targets(self, y)
         bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
 
@@ -189,37 +193,41 @@ def metric_of(
     )
 
 
+def _check_known_targets(metric: Metric, y: object) -> None:
+    """Refuse targets outside the bounds that a metric of the catalogue states; never call it with the holdout's."""
+    values, lower, upper = real_targets(y).values, metric.parameters["lower"], metric.parameters["upper"]
+    if values.min() < lower or values.max() > upper:
+        raise InputError(
+            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; state bounds that hold for all, or "
+            "clip the targets, as a guard clips those of its own rows"
+        )
+
+
 # ---- metrics that are not defined on the labels they are bound to
 
 
-def bound_or_undefined(metric: Metric, y: Any, *, owned: bool = False, **given: Any) -> BoundMetric:
+def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
     """Bind a metric to labels, or to stand-ins for them if it is not defined on these; then every score fails.
 
-    That a slice has rows of one class only, or a target beyond some bound, is a fact about the labels. An analyst who
-    chooses slices and bounds could read all labels out of refusals. So such a metric is bound as it would be to other
-    labels, and fails when it is asked: that is an outcome, and paid for.
+    That a slice has rows of one class only is a fact about the labels. An analyst who chooses slices could read all
+    labels out of refusals. So such a metric is bound as it would be to other labels, and fails when it is asked: that
+    is an outcome, and paid for. Metrics of real targets are defined on all targets that are finite.
 
-    It is refused if metric and rows do not fit, whatever the labels are: a function of the user's own is tried on
-    stand-ins. Where the rows are `owned` by the caller, real targets must lie within the stated bounds, as labels
-    must be among the classes: these are public.
+    It is refused if metric and rows do not fit, whatever the labels are, except for missing values and for labels that
+    are none of the classes: these are public.
     """
-    private = isinstance(given["classes"], str)
-    if private or metric.response == "judged" or (owned and metric.response == "values"):
+    if isinstance(given["classes"], str) or metric.response in {"judged", "values"}:
         return metric.bind(y, **given)
-    bound = _bound_to_stand_in(metric, y, given) if metric.kernel is None else None
     with suppress(InputError, ModelError):
         return metric.bind(y, **given)
-    bound = bound or _bound_to_stand_in(metric, y, given)
+    bound = _bound_to_stand_in(metric, y, given)
     failing = type("Undefined", (_Fails, type(bound.statistic)), {})  # all that is public stays as it is
     bound.statistic.__class__ = failing
     return bound
 
 
 def _bound_to_stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> BoundMetric:
-    """Bind a metric to labels that say nothing: all classes in turn on the rows that count, or targets in bounds."""
-    if metric.response == "values":
-        least = metric.parameters["lower"] if metric.kernel is not None else 1.0
-        return metric.bind(np.full_like(real_targets(y).values, least), **given)
+    """Bind a metric to labels that say nothing: all classes in turn on the rows that count."""
     labels, weights = class_targets(y, given["classes"]), given["sample_weight"]
     if labels.outputs > 1:
         return metric.bind(np.zeros_like(labels.values), **given)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition, checked_number
-from reusable_holdout.metrics.mean_losses import checked_targets, losses_of_values, mean_of_values
+from reusable_holdout.metrics.mean_losses import checked_targets, clipped, losses_of_values, mean_of_values
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.scoring import (
     GRID,
@@ -41,8 +41,8 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
     floor : float
         A smaller root mean squared error counts as this; in [0, upper - lower). Without it one row can change an error
         near 0 by (upper - lower)/sqrt(n): intervals do not suffer, privacy does. Known measurement noise is a good one.
@@ -50,7 +50,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -96,8 +96,8 @@ def r2(
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
-        never makes an error larger.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
     variance : float, optional
         Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
         variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
@@ -109,7 +109,7 @@ def r2(
     Raises
     ------
     InputError
-        If an argument is out of range; when binding, if a target lies outside the bounds.
+        If an argument is out of range.
 
     Notes
     -----
@@ -249,7 +249,7 @@ class ExplainedAbout(Statistic):
         self.sensitivity, self.sum_of_squares = Fraction(1), float(self.rows)
         self._errors = losses_of_values(np.square, metric, targets)
         self._square = (upper - lower) ** 2
-        self._totals = np.square(targets.values - center) / self._square
+        self._totals = np.square(clipped(metric, targets) - center) / self._square
         self._most = max(upper - center, center - lower) ** 2 / self._square
         self._unit = 1.0 - metric.parameters["least"]
 

@@ -4,6 +4,7 @@ from golden.names import FOLDER, names_now
 
 from reusable_holdout.version import __version__
 
+
 def test_every_name_of_every_version_is_there():
     now = set(names_now())
     written = {file.stem: file.read_text().splitlines() for file in FOLDER.glob("*.txt")}

@@ -247,6 +247,22 @@ def test_predictions_beyond_the_bounds_are_clipped_which_only_helps(name):
     assert METRICS[name].measure(y, wild) == METRICS[name].measure(y, clipped)
 
 
+@for_each("name", [name for name in METRICS if METRICS[name].response == "values"])
+def test_a_guard_clips_targets_beyond_the_bounds_and_known_rows_are_refused(name):
+    metric = METRICS[name]
+    y, (predictions, *_) = problem(metric)
+    wild = np.where(np.arange(len(y)) % 3, y, 50.0 * y + 99.0)
+    bound, kept = metric.bind(wild), metric.bind(np.clip(wild, BOUNDS["lower"], BOUNDS["upper"]))
+    for told in (predictions, wild, wild[::-1]):
+        prepared = bound.prepare(told)
+        assert bound.score(prepared[None]) == kept.score(prepared[None])
+        assert bound.statistic.value(prepared) == kept.statistic.value(prepared)
+    assert bound.numbers == kept.numbers
+    with pytest.raises(InputError, match="got targets outside") as caught:
+        metric.measure(wild, predictions)
+    assert "99" not in str(caught.value)
+
+
 def test_the_last_of_the_sorted_classes_is_the_positive_one():
     assert resolve_metric("brier").measure(["no", "yes"], [0.0, 1.0]) == 0
     assert resolve_metric("roc_auc").measure([1, -1], [0.9, 0.1]) == 1

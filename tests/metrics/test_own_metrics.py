@@ -193,10 +193,8 @@ def quoting(y, *_):
         {"statistic": lambda y, p: 0.5, "differences": 1.0},
         {"statistic": lambda y, p: y, "differences": [1] * 4},
         {"statistic": lambda y, p: None, "differences": [1] * 4},
-        {"loss": lambda y, p: y},
         {"loss": lambda y, p: np.zeros(3)},
         {"loss": lambda y, p: 0.5},
-        {"loss": lambda y, p: np.full(4, np.nan)},
         {"loss": lambda y, p: [str(y[2])] * 4},
         {"loss": lambda y, p: Rude()},
         {"loss": lambda y: y},
@@ -206,6 +204,62 @@ def test_a_function_that_cannot_be_right_is_found_when_binding_and_withheld(func
     with pytest.raises((InputError, ModelError)) as caught:
         own(**functions).bind(Y)
     assert_withheld(caught.value)
+
+
+@for_each(
+    "loss", [lambda y, p: np.full(4, np.nan), lambda y, p: (y == p) * 1.5, lambda y, p: -1.0 * (y == p)]
+)
+def test_a_loss_of_classes_must_keep_to_its_bounds_on_made_up_labels(loss):
+    with pytest.raises(InputError, match=r"within \[0, 1\]; in a trial it did not"):
+        own(response="labels", loss=loss).bind([0, 1, 1, 0])
+    own(loss=loss).bind(Y)  # real targets that are made up say nothing of what it gives on the true ones
+
+
+@for_each("y", [Y, np.stack([Y, Y], axis=1), [0, 1, 1, 0], ["a", "b", "b", "a"], np.eye(4, dtype=int)])
+def test_functions_are_tried_on_made_up_labels_and_see_the_true_ones_when_they_are_asked(y):
+    """What they printed, warned of or raised on the true ones would be said before anything was paid for."""
+    seen = []
+
+    def loss(labels, told):
+        seen.append(np.array(labels))
+        return np.zeros(len(labels))
+
+    y = np.asarray(y)
+    response = "values" if y.dtype.kind == "f" else "labels"
+    bound, other = (own(response=response, loss=loss).bind(one) for one in (y, y[::-1]))
+    assert np.array_equal(seen[0], seen[1])
+    assert seen[0].shape == y.shape
+    bound.score(bound.prepare(y)[None])
+    assert np.array_equal(seen[2], y)
+    other.score(other.prepare(y)[None])
+    assert np.array_equal(seen[3], y[::-1])
+
+
+@for_each("y", [Y, np.stack([Y, Y], axis=1), np.eye(4, dtype=int)])
+def test_differences_are_given_made_up_labels_where_nothing_is_public_of_the_true_ones(y):
+    """Else a plan would print the largest target."""
+    response = "values" if y.dtype.kind == "f" else "labels"
+    metric = own(
+        response=response,
+        upper=1e6,
+        statistic=lambda y, p: 0.0,
+        differences=lambda y: 1.0 + y.reshape(4, -1).max(axis=1),
+    )
+    assert metric.bind(y).numbers == metric.bind(np.flip(y) * 0).numbers
+
+
+def test_an_exit_of_a_function_is_withheld_like_an_error_and_an_interrupt_is_the_users():
+    def leaving(error):
+        def loss(y, p):
+            raise error
+
+        return own(loss=loss)
+
+    with pytest.raises(ModelError) as caught:
+        leaving(SystemExit(str(SECRET))).bind(Y)
+    assert_withheld(caught.value)
+    with pytest.raises(KeyboardInterrupt):
+        leaving(KeyboardInterrupt()).bind(Y)
 
 
 def test_a_loss_with_labels_of_another_kind_raises_no_words_of_numpys():

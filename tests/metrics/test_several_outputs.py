@@ -95,7 +95,7 @@ REFUSED = {
     "classes": (lambda: hamming_loss().bind(MARKS, classes=[0, 1]), "got classes=; leave it out"),
     "three axes": (lambda: hamming_loss().bind(MARKS[None]), r"\(rows,\) or \(rows, outputs\); got \(1, 200, 3\)"),
     "no columns": (lambda: hamming_loss().bind(MARKS[:, :0]), r"got \(200, 0\)"),
-    "targets beyond the bounds": (lambda: mae(lower=0, upper=1).bind(REAL), r"must lie in \[0, 1\]"),
+    "targets beyond the bounds": (lambda: mae(lower=0, upper=1).measure(REAL, REAL), r"must lie in \[0, 1\]"),
     "one column predicted": (lambda: hamming_loss().bind(MARKS).prepare(GUESSES[:, 0]), r"\(200, 3\); got \(200,\)"),
     "a transposed matrix": (lambda: hamming_loss().bind(MARKS).prepare(GUESSES.T), "transpose it"),
     "a stranger": (lambda: hamming_loss().bind(MARKS).prepare(GUESSES + 1), "among the classes 0, 1; got 2"),

@@ -86,7 +86,8 @@ def make_gate(
     metric : str, optional
         A plain mean over rows, by default "accuracy"; of ids "score", the default, "pass@3" or "pass^3".
     bounds : (float, float), optional
-        Range of targets or scores, for "mae", "mse" and "score".
+        Range of targets or scores, for "mae", "mse" and "score". Targets outside are moved to it, and nothing says
+        so.
     classes : sequence, optional
         All labels that may occur, where everyone may know them; as for :class:`ReusableHoldout`.
     key : Path, optional

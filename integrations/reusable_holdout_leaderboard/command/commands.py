@@ -79,7 +79,7 @@ def _add_rules(group: Any) -> None:
         "--metric-parameter",
         action="append",
         metavar="NAME=NUMBER",
-        help="such as the bounds of targets, for mae",
+        help="such as the bounds of targets, for mae; targets outside are moved to them, and nothing says so",
     )
     group.add_argument("--policy", choices=("claims", "ladder", "thresholdout"), help="(default claims)")
     for name, about in WHOLE.items():

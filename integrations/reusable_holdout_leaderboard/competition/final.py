@@ -102,7 +102,7 @@ def final_of(
         predicted = expected.decoded(unpacked(contents[one.submission_id]))
         scores.append(
             [
-                _scored(metric, bound, fresh, predicted, level, by_rows=_by_rows(bound, len(entered)))
+                _scored(metric, bound, predicted, level, by_rows=_by_rows(bound, len(entered)))
                 for metric, bound in bound_metrics
             ]
         )
@@ -144,13 +144,13 @@ def _by_rows(bound: BoundMetric, submissions: int) -> bool:
 
 
 def _scored(
-    metric: Metric, bound: BoundMetric, fresh: Labels, predicted: NDArray[Any], level: float, *, by_rows: bool
+    metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, by_rows: bool
 ) -> _Scored:
     """Score of one submission; each end of its interval is missed with probability at most exp(level)."""
-    value = metric.measure(fresh.y, predicted, classes=bound.classes)
-    span = metric.upper - metric.lower
+    prepared = bound.prepare(predicted)
+    value, span = bound.statistic.value(prepared), metric.upper - metric.lower
     if by_rows:
-        sample = sample_of(bound, bound.prepare(predicted))
+        sample = sample_of(bound, prepared)
         low, high = sample.ends(EvidenceSet(-level, bound.rows))
         low, high = low - GRID_SLACK, high + GRID_SLACK
     else:

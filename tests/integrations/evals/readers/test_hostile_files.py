@@ -19,7 +19,7 @@ import pytest
 from cases import for_each
 from reusable_holdout_evals import read_inspect, read_lm_eval, read_mlflow, read_scores
 from reusable_holdout_evals.gate import read_table
-from reusable_holdout_evals.readers import archives, files
+from reusable_holdout_evals.readers import archives
 
 from reusable_holdout.errors import InputError
 
