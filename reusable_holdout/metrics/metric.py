@@ -48,8 +48,8 @@ class Metric(Definition):
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
         For each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
-        ``differences(y_true)`` may use public facts about the labels, such as class counts, and nothing else. Of real targets
-        and of several labels for each row nothing is public, so there it is given made-up ones.
+        ``differences(y_true)`` may use public facts about the labels, such as class counts, and nothing else. Of real
+        targets and of several labels for each row nothing is public, so there it is given made-up ones.
     kernel : callable, optional
         For the catalogue; leave it out.
 
