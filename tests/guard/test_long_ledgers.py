@@ -48,7 +48,7 @@ class Asked:
         """Steps of one question, once everything was read that a process reads once."""
         ask(self)
         taken = []
-        connection = self.ledger._connected().driver_connection
+        connection = self.ledger._connection.driver
         connection.set_progress_handler(lambda: taken.append(1), 1)
         ask(self)
         connection.set_progress_handler(None, 0)

@@ -1,0 +1,112 @@
+"""The SQL of a ledger: its tables, and the statements about them, as SQLite takes them."""
+# ruff: noqa: S608 - the texts are built of the names of our own columns alone
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from reusable_holdout.ledger.records import COLUMNS
+
+__all__ = ["CHUNK", "TABLES", "Statements"]
+
+CHUNK = 500
+"""Number of digests that one statement looks up at most."""
+
+_RESERVED = {"query", "view"}  # words of SQL, which are quoted
+_NAMES = {name: f'"{name}"' if name in _RESERVED else name for name in COLUMNS}
+_TYPES = {int: "BIGINT", float: "DOUBLE", bytes: "BLOB", str: "TEXT"}
+_ROW = ", ".join(_NAMES.values())
+
+
+def _table(name: str, *columns: str) -> str:
+    """Return the text that makes a table; SQLite keeps it, so each byte of it is as version 0.2 wrote it."""
+    listed = ", \n\t".join(columns)
+    return f"CREATE TABLE {name} (\n\t{listed}\n)"
+
+
+_CONFIGURATION = _table(
+    "configuration",
+    "epoch INTEGER NOT NULL CHECK (epoch >= 1)",
+    "schema_version INTEGER NOT NULL",
+    "library TEXT NOT NULL",
+    "text TEXT NOT NULL",
+    "known_rows BLOB",
+    "PRIMARY KEY (epoch)",
+)
+_ANSWERS = _table(
+    "answers",
+    "epoch INTEGER NOT NULL",
+    *(
+        f"{_NAMES[name]} {'INTEGER' if name == 'charged' else _TYPES[kind]} NOT NULL"
+        for name, kind in COLUMNS.items()
+    ),
+    "seal BLOB",
+    'PRIMARY KEY (epoch, "query")',
+    "UNIQUE (epoch, digest)",
+)
+TABLES = (
+    _CONFIGURATION,
+    f"{_ANSWERS}\n WITHOUT ROWID\n\n",  # rows lie in the order of their key, and need no second index
+    'CREATE INDEX answers_charged ON answers (epoch, charged, "query") WHERE charged = 1',
+    "CREATE INDEX answers_in_series ON answers (epoch, series, \"query\") WHERE series != ''",
+)
+
+# SQLite guesses which index to use as if a condition left out much, so for a last charge it read a whole ledger in
+# which nothing was charged. Every statement about answers therefore names its index, and fails if it cannot use it.
+_BY_KEY = "FROM answers NOT INDEXED WHERE epoch = ?"
+_CHARGED = "FROM answers INDEXED BY answers_charged WHERE epoch = ? AND charged = 1"
+_DIGESTS = "FROM answers INDEXED BY sqlite_autoindex_answers_2"
+
+# Last rows are read from the end of an index. Asked for the row of the greatest number, PostgreSQL, which knows nothing
+# of a new table, reads all rows of the epoch.
+_LAST = f'SELECT "query", charges, spent_nats, asked, kind, seal {_BY_KEY} ORDER BY "query" DESC LIMIT 1'
+_LAST_CHARGE = f'SELECT digest, asked {_CHARGED} ORDER BY "query" DESC LIMIT 1'
+_ONE = f"SELECT {_ROW} {_DIGESTS} WHERE epoch = ? AND digest = ?"
+_AFTER = f'SELECT {_ROW} {_BY_KEY} AND "query" > ?'
+
+
+class Statements(NamedTuple):
+    """Statements in the SQL of one database, by default of SQLite; their parameters begin with the epoch.
+
+    Attributes
+    ----------
+    present : str
+        Names of the tables that are there.
+    alone : str
+        Begins a transaction, and waits until no other process is in one.
+    begin : str
+        Does the same, and waits for writers of version 0.2, too, once there is a configuration.
+    look : str
+        Last epoch, end of the ledger, last charge, and the row of a digest if there is one.
+    digests : str
+        All digests.
+    found : str
+        Rows of some digests, which come before the epoch; takes as many times `digest`.
+    """
+
+    present: str = (
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    tables: tuple[str, ...] = TABLES
+    alone: str = "BEGIN IMMEDIATE"
+    begin: str = "BEGIN IMMEDIATE"
+    schemas: str = "SELECT schema_version, library FROM configuration ORDER BY epoch DESC"
+    configurations: str = "SELECT epoch, text FROM configuration ORDER BY epoch"
+    configure: str = (
+        "INSERT INTO configuration (epoch, schema_version, library, text, known_rows) VALUES (?, ?, ?, ?, ?)"
+    )
+    known_rows: str = "SELECT known_rows FROM configuration WHERE epoch = ?"
+    look: str = (
+        "SELECT * FROM (SELECT max(epoch) FROM configuration) AS latest "
+        f"LEFT JOIN ({_LAST}) AS last ON true LEFT JOIN ({_LAST_CHARGE}) AS charge ON true "
+        f"LEFT JOIN ({_ONE}) AS found ON true"
+    )
+    rows: str = f'{_AFTER} ORDER BY "query"'
+    rows_of_kind: str = f'{_AFTER} AND kind = ? ORDER BY "query"'
+    charged: str = f'SELECT "query" {_CHARGED} ORDER BY "query" LIMIT ?'
+    seals: str = f'SELECT "query", seal {_BY_KEY} AND seal IS NOT NULL ORDER BY "query"'
+    seal_at: str = f'SELECT seal {_BY_KEY} AND "query" = ?'
+    digests: str = f"SELECT digest {_DIGESTS} WHERE epoch = ?"
+    digest: str = "?"
+    found: str = f"SELECT {_ROW} {_DIGESTS} WHERE digest IN ({{}}) AND epoch = ?"
+    insert: str = f"INSERT INTO answers (epoch, {_ROW}, seal) VALUES (?{', ?' * len(COLUMNS)}, ?)"
