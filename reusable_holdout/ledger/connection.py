@@ -18,9 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import postgresql, sqlite
 from reusable_holdout.ledger.failures import failure, reason, refusal
 from reusable_holdout.ledger.location import check_file, file_identity, resolved, shown
+from reusable_holdout.ledger.schema import SCHEMA
 
 __all__ = ["Connection"]
 
@@ -127,6 +129,34 @@ class Connection:
             self._database.settle(self.driver)
             self._file = None if self.path is None else file_identity(self.path)
         return self._cursor
+
+    def prepare(self, cursor: Any) -> int:
+        """Make the tables if there are none, once also if several processes try; return the number of epochs, from 1.
+
+        A LedgerError refuses another database, and a ledger of another schema: it names the version to open it with.
+        """
+        if not self._has_tables(cursor):
+            cursor.execute(self.sql.alone)
+            for statement in () if self._has_tables(cursor) else self.sql.tables:
+                cursor.execute(statement)
+            cursor.execute("COMMIT")
+        found = cursor.execute(self.sql.schemas).fetchall()
+        for schema, library in found:
+            if schema != SCHEMA:
+                raise LedgerError(
+                    f"the ledger {self.place} must have schema {SCHEMA}; it has {schema!r}; nothing was changed; open "
+                    f"it with version {library}, which wrote it: ledgers are kept for ever from version 0.2.0 on"
+                )
+        return len(found) or 1
+
+    def _has_tables(self, cursor: Any) -> bool:
+        present = {name for (name,) in cursor.execute(self.sql.present).fetchall()}
+        ours = present & {"configuration", "answers"}
+        if len(ours) < 2 and present and (ours or self.path is not None):
+            raise LedgerError(
+                f"{self.place} must be a ledger or empty; it is another database; name another file"
+            )
+        return bool(ours)
 
     def begin_afresh(self) -> None:
         """Hold no lock and no connection: of a new ledger, and in a child after a fork."""

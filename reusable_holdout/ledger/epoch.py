@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.ledger.records import Row, Tail, genesis
-from reusable_holdout.ledger.schema import SCHEMA
-from reusable_holdout.ledger.statements import CHUNK, Statements
+from reusable_holdout.ledger.schema import CHUNK, SCHEMA, Statements
 from reusable_holdout.version import __version__
 from reusable_holdout.witness import Head
 
@@ -38,11 +37,7 @@ class Epoch(NamedTuple):
 
     def rows(self, cursor: Any, after: int, kind: str | None) -> list[Row]:
         """Return rows with query numbers above `after`, in order; of one way to ask, if it is named."""
-        if kind is None:
-            found = fetch(cursor, self.sql.rows, self.number, after)
-        else:
-            found = fetch(cursor, self.sql.rows_of_kind, self.number, after, kind)
-        return list(map(Row._make, found))
+        return list(map(Row._make, fetch(cursor, self.sql.rows, self.number, after, kind)))
 
     def find(self, cursor: Any, digests: Sequence[bytes], rows: int) -> dict[bytes, Row]:
         """Return the rows of the questions that were answered, of so many rows."""

@@ -21,15 +21,12 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
     problem = ""
     if isinstance(location, str) and re.match(r"sqlite\b.*://", location):
         scheme, _, rest = location.partition("://")
-        name, _, options = rest.partition("?")
-        location = unquote(name.removeprefix("/"))
-        if location in {"", ":memory:"}:
-            problem = "a ledger in memory is ledger=None; got a SQLite URL without a file"
-        elif options or scheme not in {"sqlite", "sqlite+pysqlite"} or not name.startswith("/"):
+        if scheme not in {"sqlite", "sqlite+pysqlite"} or "?" in rest or not rest.startswith("/"):
             problem = (
                 "a SQLite ledger's URL must be sqlite:///file and nothing more, for options could make answers less "
-                "durable; got a driver, a host or options; leave them out"
+                "durable; got a driver, a host, options or no file; leave them out; a ledger in memory is ledger=None"
             )
+        location = unquote(rest[1:])
     elif isinstance(location, str) and "://" in location:
         if _SERVER.fullmatch(location):
             return location, None
@@ -37,8 +34,8 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
             "a ledger's URL must be postgresql+psycopg://user@host/database; got another database, or a URL that "
             "cannot be read; write special characters of a password as %40"
         )
-    elif not isinstance(location, str | Path) or not str(location) or "\0" in str(location):
-        problem = f"a ledger must be a file or the URL of a server; got {type(location).__name__}"
+    if not isinstance(location, str | Path) or str(location) in {"", ":memory:"} or "\0" in str(location):
+        problem = problem or f"a ledger must be a file or the URL of a server; got {type(location).__name__}"
     if problem:
         raise LedgerError(f"{problem}; nothing was made")
     path = Path(location).absolute()
@@ -56,17 +53,14 @@ def shown(url: str) -> str:
 
 def check_file(path: Path, *, must_exist: bool) -> None:
     """Refuse a path that cannot be a ledger's file."""
-    folder = path.parent
-    problems = {
-        f"a ledger must be a file; {path} is a folder; name a file in it": path.is_dir(),
-        f"a ledger's folder must exist; {folder} does not; make it first": not folder.is_dir(),
-        f"there is no ledger at {path}; name another file, or make a guard with ReusableHoldout(X, y, ledger=...)": (
-            must_exist and not path.exists()
-        ),
-    }
-    for problem, is_so in problems.items():
-        if is_so:
-            raise LedgerError(problem)
+    if path.is_dir():
+        raise LedgerError(f"a ledger must be a file; {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
+    if must_exist and not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}; name another file, or make a guard with ReusableHoldout(X, y, ledger=...)"
+        )
 
 
 def file_identity(path: str | Path) -> tuple[int, int] | None:

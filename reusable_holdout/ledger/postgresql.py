@@ -1,5 +1,5 @@
 """Connections to a ledger on a PostgreSQL server, and its SQL where that differs from SQLite's."""
-# ruff: noqa: S608 - the texts are built of those in `statements` alone
+# ruff: noqa: S608 - the texts are built of those in `schema` alone
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from reusable_holdout.errors import of_extra
-from reusable_holdout.ledger.statements import TABLES, Statements
+from reusable_holdout.ledger.schema import TABLES, Statements
 
 __all__ = ["STATEMENTS", "connect", "settle"]
 

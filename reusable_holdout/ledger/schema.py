@@ -1,51 +1,112 @@
-"""The tables of a ledger and the number of their schema."""
+"""The schema of a ledger: its tables, and the statements about them, in the SQL of SQLite."""
+# ruff: noqa: S608 - the texts are built of the names of our own columns alone
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.connection import Connection
+from reusable_holdout.ledger.records import COLUMNS
 
-__all__ = ["SCHEMA", "prepare"]
+__all__ = ["CHUNK", "SCHEMA", "TABLES", "Statements"]
 
 SCHEMA = 5
-_LIBRARY = "0.2.0"  # the first version that wrote it
 
-_TABLES = {"configuration", "answers"}
+CHUNK = 500
+"""Number of digests that one statement looks up at most."""
+
+_RESERVED = {"query", "view"}  # words of SQL, which are quoted
+_NAMES = {name: f'"{name}"' if name in _RESERVED else name for name in COLUMNS}
+_TYPES = {int: "BIGINT", float: "DOUBLE", bytes: "BLOB", str: "TEXT"}
+_ROW = ", ".join(_NAMES.values())
 
 
-def prepare(cursor: Any, connection: Connection) -> int:
-    """Make the tables if there are none, once also if several processes try; return the number of epochs, from 1.
+def _table(name: str, *columns: str) -> str:
+    """Return the text that makes a table; SQLite keeps it, so each byte of it is as version 0.2 wrote it."""
+    listed = ", \n\t".join(columns)
+    return f"CREATE TABLE {name} (\n\t{listed}\n)"
 
-    A LedgerError refuses another database, and a ledger of another schema: it names the version to install.
+
+_CONFIGURATION = _table(
+    "configuration",
+    "epoch INTEGER NOT NULL CHECK (epoch >= 1)",
+    "schema_version INTEGER NOT NULL",
+    "library TEXT NOT NULL",
+    "text TEXT NOT NULL",
+    "known_rows BLOB",
+    "PRIMARY KEY (epoch)",
+)
+_ANSWERS = _table(
+    "answers",
+    "epoch INTEGER NOT NULL",
+    *(
+        f"{_NAMES[name]} {'INTEGER' if name == 'charged' else _TYPES[kind]} NOT NULL"
+        for name, kind in COLUMNS.items()
+    ),
+    "seal BLOB",
+    'PRIMARY KEY (epoch, "query")',
+    "UNIQUE (epoch, digest)",
+)
+TABLES = (
+    _CONFIGURATION,
+    f"{_ANSWERS}\n WITHOUT ROWID\n\n",  # rows lie in the order of their key, and need no second index
+    'CREATE INDEX answers_charged ON answers (epoch, charged, "query") WHERE charged = 1',
+    "CREATE INDEX answers_in_series ON answers (epoch, series, \"query\") WHERE series != ''",
+)
+
+# SQLite guesses which index to use as if a condition left out much, so for a last charge it read a whole ledger in
+# which nothing was charged. Every statement about answers therefore names its index, and fails if it cannot use it.
+_BY_KEY = "FROM answers NOT INDEXED WHERE epoch = ?"
+_CHARGED = "FROM answers INDEXED BY answers_charged WHERE epoch = ? AND charged = 1"
+_DIGESTS = "FROM answers INDEXED BY sqlite_autoindex_answers_2"
+
+# Last rows are read from the end of an index. Asked for the row of the greatest number, PostgreSQL, which knows nothing
+# of a new table, reads all rows of the epoch.
+_LAST = f'SELECT "query", charges, spent_nats, asked, kind, seal {_BY_KEY} ORDER BY "query" DESC LIMIT 1'
+_LAST_CHARGE = f'SELECT digest, asked {_CHARGED} ORDER BY "query" DESC LIMIT 1'
+_ONE = f"SELECT {_ROW} {_DIGESTS} WHERE epoch = ? AND digest = ?"
+
+
+class Statements(NamedTuple):
+    """Statements in the SQL of one database, by default of SQLite; their parameters begin with the epoch.
+
+    Attributes
+    ----------
+    present : str
+        Names of the tables that are there.
+    alone : str
+        Begins a transaction, and waits until no other process is in one.
+    begin : str
+        Does the same, and waits for writers of version 0.2, too, once there is a configuration.
+    look : str
+        Last epoch, end of the ledger, last charge, and the row of a digest if there is one.
+    digests : str
+        All digests.
+    found : str
+        Rows of some digests, which come before the epoch; takes as many times `digest`.
     """
-    sql = connection.sql
-    if not _has_tables(cursor, connection):
-        cursor.execute(sql.alone)
-        for statement in () if _has_tables(cursor, connection) else sql.tables:
-            cursor.execute(statement)
-        cursor.execute("COMMIT")
-    found = cursor.execute(sql.schemas).fetchall()
-    for schema, library in found:
-        if schema != SCHEMA:
-            is_newer = isinstance(schema, int) and schema > SCHEMA
-            raise LedgerError(
-                f"the ledger {connection.place} must have schema {SCHEMA}; it has {schema!r}; nothing was changed; "
-                + (
-                    f"install reusable-holdout {library} or later, which wrote it"
-                    if is_newer
-                    else f"ledgers are kept for ever from reusable-holdout {_LIBRARY} on; open this one with the "
-                    "version that wrote it"
-                )
-            )
-    return len(found) or 1
 
-
-def _has_tables(cursor: Any, connection: Connection) -> bool:
-    present = {name for (name,) in cursor.execute(connection.sql.present).fetchall()}
-    if present and not present >= _TABLES and (connection.path is not None or present & _TABLES):
-        raise LedgerError(
-            f"{connection.place} must be a ledger or empty; it is another database; name another file"
-        )
-    return present >= _TABLES
+    present: str = (
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    tables: tuple[str, ...] = TABLES
+    alone: str = "BEGIN IMMEDIATE"
+    begin: str = "BEGIN IMMEDIATE"
+    schemas: str = "SELECT schema_version, library FROM configuration ORDER BY epoch DESC"
+    configurations: str = "SELECT epoch, text FROM configuration ORDER BY epoch"
+    configure: str = (
+        "INSERT INTO configuration (epoch, schema_version, library, text, known_rows) VALUES (?, ?, ?, ?, ?)"
+    )
+    known_rows: str = "SELECT known_rows FROM configuration WHERE epoch = ?"
+    look: str = (
+        "SELECT * FROM (SELECT max(epoch) FROM configuration) AS latest "
+        f"LEFT JOIN ({_LAST}) AS last ON true LEFT JOIN ({_LAST_CHARGE}) AS charge ON true "
+        f"LEFT JOIN ({_ONE}) AS found ON true"
+    )
+    rows: str = f'SELECT {_ROW} {_BY_KEY} AND "query" > ? AND kind = coalesce(?, kind) ORDER BY "query"'
+    charged: str = f'SELECT "query" {_CHARGED} ORDER BY "query" LIMIT ?'
+    seals: str = f'SELECT "query", seal {_BY_KEY} AND seal IS NOT NULL ORDER BY "query"'
+    seal_at: str = f'SELECT seal {_BY_KEY} AND "query" = ?'
+    digests: str = f"SELECT digest {_DIGESTS} WHERE epoch = ?"
+    digest: str = "?"
+    found: str = f"SELECT {_ROW} {_DIGESTS} WHERE digest IN ({{}}) AND epoch = ?"
+    insert: str = f"INSERT INTO answers (epoch, {_ROW}, seal) VALUES (?{', ?' * len(COLUMNS)}, ?)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 
-from reusable_holdout.ledger.statements import Statements
+from reusable_holdout.ledger.schema import Statements
 
 __all__ = ["STATEMENTS", "connect", "settle"]
 

@@ -11,7 +11,6 @@ from reusable_holdout.ledger.connection import Connection
 from reusable_holdout.ledger.epoch import Epoch, fetch
 from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
-from reusable_holdout.ledger.schema import prepare
 from reusable_holdout.witness import Head, Witness
 
 __all__ = ["Ledger", "SqlLedger", "Transaction"]
@@ -53,7 +52,7 @@ class Ledger:
     def __init__(self, connection: Connection) -> None:
         self._connection, self._sql = connection, connection.sql
         self.url, self.path, self.place = connection.url, connection.path, connection.place
-        self.epoch = connection.run("opened", prepare, connection)
+        self.epoch = connection.run("opened", connection.prepare)
         self._here = Epoch(self.epoch, connection.sql)
 
     def __repr__(self) -> str:

@@ -153,7 +153,7 @@ def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_ans
     [
         "ledger.storage Transaction.create",
         "ledger.storage Transaction.__exit__",
-        "ledger.storage prepare",
+        "ledger.connection Connection.prepare",
         "guard.stores create_key_file",
         "ledger.key_file _sync_folder",
     ],

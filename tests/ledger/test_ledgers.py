@@ -292,7 +292,7 @@ def test_a_database_with_tables_of_the_same_names_is_no_ledger(tmp_path):
 
 def test_options_in_a_url_are_refused(tmp_path):
     for url in (f"sqlite:///{tmp_path}/g.db?mode=ro&uri=true", f"sqlite+aiosqlite:///{tmp_path}/g.db"):
-        with pytest.raises(LedgerError, match="driver, a host or options"):
+        with pytest.raises(LedgerError, match="a driver, a host, options"):
             SqlLedger(url)
     assert list(tmp_path.iterdir()) == []
 
@@ -350,9 +350,7 @@ def written_with(path, number, library="9.1.0"):
 
 def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
     written_with(tmp_path / "guard.db", 99)
-    with pytest.raises(
-        LedgerError, match=r"it has 99; nothing was changed; install reusable-holdout 9\.1\.0"
-    ):
+    with pytest.raises(LedgerError, match=r"it has 99; nothing was changed; open it with version 9\.1\.0"):
         SqlLedger(tmp_path / "guard.db")
 
 
@@ -360,7 +358,7 @@ def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
 def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory, number):
     path = tmp_path_factory.mktemp("old") / "guard.db"
     written_with(path, number)
-    with pytest.raises(LedgerError, match=r"kept for ever from reusable-holdout 0\.2\.0 on"):
+    with pytest.raises(LedgerError, match=r"kept for ever from version 0\.2\.0 on"):
         SqlLedger(path)
 
 

@@ -11,7 +11,7 @@ from cases import for_each
 from contracts.ledger_contract import append, make_row
 
 from reusable_holdout.ledger import SqlLedger, postgresql, sqlite
-from reusable_holdout.ledger.statements import CHUNK
+from reusable_holdout.ledger.schema import CHUNK
 
 _KEY, _DIGEST = "PRIMARY KEY", "INDEX sqlite_autoindex_answers_2"
 PLANS = {
@@ -22,7 +22,6 @@ PLANS = {
     ],
     "charged": ["COVERING INDEX answers_charged (epoch=? AND charged=?)"],
     "rows": [f"{_KEY} (epoch=? AND query>?)"],
-    "rows_of_kind": [f"{_KEY} (epoch=? AND query>?)"],
     "digests": [f"COVERING {_DIGEST} (epoch=?)"],
     "seals": [f"{_KEY} (epoch=?)"],
     "seal_at": [f"{_KEY} (epoch=? AND query=?)"],
