@@ -18,7 +18,8 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
 from reusable_holdout.guard.pools import write_to_the_end
 from reusable_holdout.ledger import Ledger
-from reusable_holdout.ledger.failures import rotated
+from reusable_holdout.ledger.failures import refusal
+from reusable_holdout.ledger.location import file_identity, without_password
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 
@@ -46,8 +47,6 @@ class Handle(NamedTuple):
 
         Raises HandleError or LedgerKeyError if holdout or key cannot be read here; LedgerError if the ledger cannot.
         """
-        from reusable_holdout.ledger.connection import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
-
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
         state = (os.getpid(), *map(file_identity, files))
         opened_with, guard = _OPEN.get(self, ((), None))
@@ -81,7 +80,7 @@ class Handle(NamedTuple):
         )
         if self.epoch is not None and self.epoch != guard.epoch:  # these rows were given another plan
             guard.close()
-            raise rotated(self.epoch, guard.epoch)
+            raise refusal("rotated", epoch=self.epoch, latest=guard.epoch)
         return guard
 
     def _opened_view(self) -> Any:
@@ -130,8 +129,6 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
     One key file serves one guard, and each of the ledger's holdouts has a file of its own. Raises HandleError if other
     processes could not find the budget or the key, or the holdout cannot be written.
     """
-    from reusable_holdout.ledger.location import without_password  # noqa: PLC0415 - it loads SQLAlchemy
-
     if ledger.url is None:
         raise HandleError(
             "a guard that goes to other processes must keep its budget where they can share it; this one keeps it in "

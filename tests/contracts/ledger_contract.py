@@ -62,7 +62,7 @@ class LedgerContract:
 
     def test_what_was_charged_first_and_what_was_asked_in_one_way_is_found(self, ledger):
         ledger.create("{}")
-        assert (ledger.charged(2), ledger.rows_of_kind("view")) == ([], [])
+        assert (ledger.charged(2), ledger.rows(kind="view")) == ([], [])
         rows, before = [], None
         for query in range(1, 7):
             kind = "view" if query in {2, 5} else "check"
@@ -70,10 +70,10 @@ class LedgerContract:
             rows.append(before)
         append(ledger, *rows)
         assert (ledger.charged(2), ledger.charged(9)) == ([1, 3], [1, 3, 5])
-        assert ledger.rows_of_kind("view") == [rows[1], rows[4]]
+        assert ledger.rows(kind="view") == [rows[1], rows[4]]
         rotate(ledger, "second")
         now = ledger.latest()
-        assert (now.charged(2), now.rows_of_kind("view")) == ([], [])
+        assert (now.charged(2), now.rows(kind="view")) == ([], [])
         now.close()
 
     def test_what_rows_are_known_by_is_kept_for_each_epoch(self, ledger):

@@ -27,10 +27,7 @@ from reusable_holdout_leaderboard.rules import Rules
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import HoldoutError, LedgerError, ModelError
-from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.ledger import memory as of_memory
-from reusable_holdout.ledger import storage as of_storage
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger import Ledger, Transaction
 from reusable_holdout.metrics import (
     Metric,
     fbeta,
@@ -77,11 +74,9 @@ def world_ends(monkeypatch):
 
     def patched():
         patch = pytest.MonkeyPatch()
-        for ledger in (MemoryLedger, SqlLedger):
-            patch.setattr(ledger, "create", end)
-        for transaction in (of_memory._MemoryTransaction, of_storage.SqlTransaction):
-            patch.setattr(transaction, "append", end)
-            patch.setattr(transaction, "rotate", end)
+        patch.setattr(Ledger, "create", end)
+        patch.setattr(Transaction, "append", end)
+        patch.setattr(Transaction, "rotate", end)
         return patch
 
     @contextlib.contextmanager

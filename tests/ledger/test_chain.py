@@ -138,22 +138,9 @@ def test_a_seal_at_no_row_of_its_own_is_a_problem(ledger, last):
     assert chain_problems("{}", rows, [seals[0], (last, seals[1][1]), seals[2]])
 
 
-def test_commits_cut_from_the_end_are_found_by_what_was_noted(ledger):
+def test_a_ledger_without_its_last_commits_is_a_sound_one_with_an_earlier_head(ledger):
     rows, seals = ledger
-    head = seals[-1][1]
-    assert chain_problems("{}", rows, seals, expected_head=head, expected_queries=5) == []
-    cut = ("{}", rows[:2], seals[:2])
-    assert chain_problems(*cut) == []  # a shorter ledger is a sound one: hence the note
-    assert "head" in chain_problems(*cut, expected_head=head)[0]
-    assert "5 rows were here, 2 are left" in chain_problems(*cut, expected_queries=5)[0]
-
-
-def test_a_ledger_may_grow_after_what_was_noted(ledger):
-    rows, seals = ledger
-    assert chain_problems("{}", rows, seals, expected_head=seals[1][1], expected_queries=2) == []
-    assert chain_problems("{}", rows, seals, expected_head=genesis("{}"), expected_queries=0) == []
-    assert chain_problems("{}", rows, seals, expected_head=seals[1][1], expected_queries=3)
-    assert chain_problems("{}", rows, seals, expected_head=genesis("other"))
+    assert chain_problems("{}", rows[:2], seals[:2]) == []
 
 
 def test_a_repeated_question_is_named():

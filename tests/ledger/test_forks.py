@@ -112,7 +112,7 @@ def test_a_child_forked_inside_a_transaction_commits_nothing_of_it(ledger, leave
         child.join(30)
         assert child.exitcode == 0
     assert ledger.rows() == [make_row(1)]
-    assert ledger._connection.driver_connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert ledger._connection.driver.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_a_child_that_ends_like_a_program_leaves_its_parents_transaction_alone(tmp_path):
@@ -133,7 +133,7 @@ with ledger.transaction() as transaction:
 for query in range(2, 50):
     with ledger.transaction() as transaction:
         transaction.append([make_row(query)])
-print(len(ledger.rows()), ledger._connection.driver_connection.execute("PRAGMA integrity_check").fetchone()[0])
+print(len(ledger.rows()), ledger._connection.driver.execute("PRAGMA integrity_check").fetchone()[0])
 """
     tests = str(Path(__file__).parent.parent)
     command = [sys.executable, "-c", script, str(tmp_path / "guard.db"), tests]

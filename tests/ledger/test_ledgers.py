@@ -21,11 +21,7 @@ from reusable_holdout.ledger import (
     MemoryLedger,
     Row,
     chain_problems,
-    schema,
-    storage,
 )
-from reusable_holdout.ledger import connection as opening
-from reusable_holdout.ledger.schema import SCHEMA
 from reusable_holdout.ledger.storage import SqlLedger
 
 
@@ -46,7 +42,7 @@ class TestSqlLedger(LedgerContract):
         return SqlLedger(ledger.path, must_exist=True)
 
     def test_commits_are_synchronous(self, ledger):
-        connection = ledger._connection.driver_connection
+        connection = ledger._connection.driver
         assert connection.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -64,7 +60,7 @@ class TestSqlLedger(LedgerContract):
         ledger.create("{}")
         append(ledger, make_row(1))
         secret = make_row(2)._replace(value=1 / 7, name=10_000 * chr(9786))
-        connection = ledger._connection.driver_connection
+        connection = ledger._connection.driver
         if failure == "repeated":
             secret = secret._replace(digest=make_row(1).digest)
         elif failure == "readonly":
@@ -85,7 +81,8 @@ class TestSqlLedger(LedgerContract):
         }
         assert words[failure] in str(caught.value)
         if failure == "tables":
-            ledger._connected().driver_connection.execute("ALTER TABLE moved RENAME TO answers")
+            with contextlib.closing(sqlite3.connect(ledger.path)) as other:
+                other.execute("ALTER TABLE moved RENAME TO answers")
         append(ledger, make_row(2))  # on a new connection
         assert ledger.rows() == [make_row(1), make_row(2)]
 
@@ -93,7 +90,7 @@ class TestSqlLedger(LedgerContract):
         ledger.create("{}")
         with pytest.raises(LedgerError, match="nothing was charged"), ledger.transaction() as transaction:
             transaction.append([make_row(1)])
-            ledger._connection.driver_connection.execute("ROLLBACK")
+            ledger._connection.driver.execute("ROLLBACK")
         assert ledger.rows() == []
         append(ledger, make_row(1))
 
@@ -112,7 +109,7 @@ class TestSqlLedger(LedgerContract):
     def test_an_unsealed_end_is_refused(self, ledger):
         ledger.create("{}")
         append(ledger, make_row(1), make_row(2, batch=1))
-        ledger._connection.driver_connection.execute('DELETE FROM answers WHERE "query" = 2')
+        ledger._connection.driver.execute('DELETE FROM answers WHERE "query" = 2')
         with pytest.raises(LedgerError, match="must be sealed"):
             append(ledger, make_row(2))
 
@@ -123,7 +120,7 @@ class TestSqlLedger(LedgerContract):
             append(ledger, make_row(query))
         values = {"query": 9, "digest": b"x" * 32, "seal": b"x" * 32, "name": "other", "value": "text"}
         change = f'UPDATE answers SET "{column}" = ? WHERE "query" = 2'
-        ledger._connection.driver_connection.execute(change, (values.get(column, 0.625),))
+        ledger._connection.driver.execute(change, (values.get(column, 0.625),))
         assert chain_problems("{}", ledger.rows(), ledger.seals())
 
     @pytest.mark.parametrize("name", ["a b.db", "a?mode=ro.db", "a%20b.db", "a#b.db", "ü:@.db"])
@@ -249,11 +246,11 @@ def test_waiting_for_another_writer_does_not_fail(tmp_path):
         ("missing/guard.db", "folder must exist"),
         (".", "folder"),
         ("sqlite://", "in memory"),
-        ("nonsense://x/y", "knows"),
-        ("mysql+nonsense://x/y", "knows"),
+        ("nonsense://x/y", "another database"),
+        ("postgresql+nonsense://x/y", "another database"),
         ("://", "cannot be read"),
-        (3, "file or a SQLAlchemy URL"),
-        ("", "file or a SQLAlchemy URL"),
+        (3, "file or the URL"),
+        ("", "file or the URL"),
     ],
 )
 def test_a_location_that_cannot_hold_a_ledger_is_refused(tmp_path, monkeypatch, location, words):
@@ -295,7 +292,7 @@ def test_a_database_with_tables_of_the_same_names_is_no_ledger(tmp_path):
 
 def test_options_in_a_url_are_refused(tmp_path):
     for url in (f"sqlite:///{tmp_path}/g.db?mode=ro&uri=true", f"sqlite+aiosqlite:///{tmp_path}/g.db"):
-        with pytest.raises(LedgerError, match="driver or options"):
+        with pytest.raises(LedgerError, match="a driver, a host, options"):
             SqlLedger(url)
     assert list(tmp_path.iterdir()) == []
 
@@ -353,9 +350,7 @@ def written_with(path, number, library="9.1.0"):
 
 def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
     written_with(tmp_path / "guard.db", 99)
-    with pytest.raises(
-        LedgerError, match=r"it has 99; nothing was changed; install reusable-holdout 9\.1\.0"
-    ):
+    with pytest.raises(LedgerError, match=r"it has 99; nothing was changed; open it with version 9\.1\.0"):
         SqlLedger(tmp_path / "guard.db")
 
 
@@ -363,55 +358,8 @@ def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
 def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory, number):
     path = tmp_path_factory.mktemp("old") / "guard.db"
     written_with(path, number)
-    with pytest.raises(LedgerError, match=r"kept for ever from reusable-holdout 0\.2\.0 on"):
+    with pytest.raises(LedgerError, match=r"kept for ever from version 0\.2\.0 on"):
         SqlLedger(path)
-
-
-@pytest.fixture
-def next_schema(monkeypatch):
-    """A version to come, whose answers have one more column."""
-    for module in (schema, opening, storage):
-        monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1, raising=False)
-    migrated = []
-
-    def add_a_column(cursor):
-        migrated.append(SCHEMA)
-        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
-
-    monkeypatch.setitem(schema.MIGRATIONS, SCHEMA, add_a_column)
-    return migrated
-
-
-def test_an_older_schema_is_brought_to_the_present_one_once(tmp_path, next_schema):
-    path = tmp_path / "guard.db"
-    written_with(path, SCHEMA, "0.2.0")
-    first, second = SqlLedger(path), SqlLedger(path)
-    assert next_schema == [SCHEMA]
-    append(first, make_row(2))
-    assert [row.query for row in second.rows()] == [1, 2]
-    assert chain_problems("{}", second.rows(), second.seals()) == []
-    first.close()
-    second.close()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT schema_version, library FROM configuration").fetchall()
-    assert found == [(SCHEMA + 1, "0.2.0")]
-
-
-def test_a_migration_that_fails_changes_nothing(tmp_path, next_schema, monkeypatch):
-    path = tmp_path / "guard.db"
-    written_with(path, SCHEMA, "0.2.0")
-
-    def fail(cursor):
-        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
-        raise RuntimeError("interrupted")
-
-    with monkeypatch.context() as broken:
-        broken.setitem(schema.MIGRATIONS, SCHEMA, fail)
-        with pytest.raises(RuntimeError, match="interrupted"):
-            SqlLedger(path)
-    ledger = SqlLedger(path)
-    assert next_schema == [SCHEMA]
-    ledger.close()
 
 
 def test_a_ledger_whose_file_is_gone_has_no_last_epoch_and_is_not_made_anew(tmp_path):
@@ -454,7 +402,7 @@ def test_a_ledger_that_nobody_closed_closes_its_connection(tmp_path):
     """Collected in a cycle, SQLite's connection would stay open, and Python 3.13 warns of it."""
     ledger = SqlLedger(tmp_path / "guard.db")
     ledger.create("{}")
-    driver, ledger.itself = ledger._connection.driver_connection, ledger
+    driver, ledger.itself = ledger._connection.driver, ledger
     del ledger
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

@@ -309,7 +309,7 @@ def test_a_witness_may_come_later(path, tmp_path):
 @for_each(
     ("place", "words"),
     [
-        ("", "must be a file, git:repository or a URL"),
+        ("", "must be a file, git:repository"),
         (7, "got int"),
         ("ftp://host/heads", "http or https"),
         ("https://user:secret@host/heads", "without a user"),
