@@ -82,7 +82,13 @@ class BoundMetric(HoldsLabels):
     """
 
     def __init__(
-        self, metric: Definition, y: object, classes: object, sample_weight: object, groups: object
+        self,
+        metric: Definition,
+        y: object,
+        *,
+        classes: object = None,
+        sample_weight: object = None,
+        groups: object = None,
     ) -> None:
         self.metric = metric
         targets, self._form = _bound(metric, y, classes)
