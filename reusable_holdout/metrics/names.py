@@ -176,7 +176,7 @@ def _advice_about(metric: object) -> str | None:
         return None
     home, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
     if home.startswith("sklearn.metrics"):
-        return _place_of(name) or f"{name} is none of ours; {_OWN}"
+        return _place_of(name) or f"{name} is not in the catalogue; {_OWN}"
     return None if home.startswith("reusable_holdout") else _OWN
 
 
