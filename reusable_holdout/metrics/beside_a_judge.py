@@ -28,21 +28,21 @@ _BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
 
 
 def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: float = 1.0) -> Metric:
-    """Mean of people's scores, made less noisy by a judge's scores of the same and of more rows.
+    """Make the mean of people's scores, less noisy by a judge's scores of the same and of more rows.
 
-    The judge must be one and the same for all rows: its score of a row depends on what is in the row, and not on
-    whether people have scored it or what they said. A judge whose prompt, examples or training hold people's scores of
-    the holdout's rows, or a column that copies them, makes intervals wrong, and in general nothing here can tell.
+    One judge must score all rows: its score of a row depends on the row's content, and not on people's score of it or
+    on their having scored it. A judge whose prompt, examples or training hold people's scores of the holdout's rows, or
+    a column that copies them, makes intervals wrong, and in general nothing here can detect it.
 
     Replacing one labelled row, with its partners, changes it by at most (1 + 2 power)(upper - lower)/labelled.
 
     Parameters
     ----------
     labelled : int
-        How many rows people have scored: the first of the guard's ids. They must be drawn like the others.
+        Number of rows that people have scored: the first of the guard's ids. They must be drawn like the others.
     power : float
-        How far the judge is followed, in [0, 1]: 0 leaves it out, and then all is as with :func:`score` of the labelled
-        rows. :func:`judge_power` chooses it by rows that are not the holdout's.
+        Weight of the judge's scores, in [0, 1]. 0 leaves the judge out, and then all is as with :func:`score` of the
+        labelled rows. :func:`judge_power` chooses it by rows that are not the holdout's.
     lower, upper : float
         Bounds of a score, of people and judge alike.
 
@@ -183,19 +183,16 @@ class HumanAndJudge(JudgedScores):
         return [found[name] for name in names]
 
     def _check_who_has_scored(self, scores: NDArray[np.float64]) -> None:
-        finite = np.isfinite(scores)
+        people, finite = scores[:, 0], np.isfinite(scores)
         labelled = np.arange(self.rows) < self._judge.labelled
-        wrong = {
-            "people must have scored the first {n} rows; got NaN or infinity for {ids}": labelled
-            & ~finite[:, 0],
-            "people must have scored the first {n} rows alone; got scores of {ids}, too; which rows are labelled is "
-            "fixed when the guard is made": ~labelled & ~np.isnan(scores[:, 0]),
-            "the judge must have scored every row; got NaN or infinity for {ids}": ~finite[:, 1],
-        }
-        for words, marks in wrong.items():
-            if marks.any():
-                problem = words.format(n=f"{self._judge.labelled:,}", ids=self._ids.at(marks))
-                raise InputError(f"{problem}; nothing was asked")
+        must = f"people must have scored the first {self._judge.labelled:,} rows"
+        self._ids.refuse(labelled & ~finite[:, 0], must + "; got NaN or infinity for {}; nothing was asked")
+        self._ids.refuse(
+            ~labelled & ~np.isnan(people),
+            must + " alone; got scores of {}, too; which rows are labelled is fixed when the guard is made",
+        )
+        must = "the judge must have scored every row"
+        self._ids.refuse(~finite[:, 1], must + "; got NaN or infinity for {}; nothing was asked")
 
     def _queries(self, predictions: object) -> Sequence[Any]:
         if table_of(predictions) is None:
@@ -216,16 +213,16 @@ _LITTLE = 1.05
 
 
 class JudgePower(NamedTuple):
-    """What a judge's scores of more rows are worth.
+    """The worth of a judge's scores of more rows.
 
     Attributes
     ----------
     power : float
-        How far to follow it, in [0, 1], for :func:`score_with_judge`; 0 if it does not help.
+        Weight of the judge's scores, in [0, 1], for :func:`score_with_judge`; 0 if the judge does not help.
     worth : float
-        As how many labels each label counts then: intervals narrow like one over its root. 1 if it does not help.
+        Number of labels that each label then counts as: intervals narrow like one over its root. 1 without help.
     correlation : float
-        Of the judge's scores with people's.
+        Correlation of the judge's scores with people's.
     spread : float
         Standard deviation of a labelled row's term then, for the guard's ``spread=``.
     """
@@ -250,7 +247,7 @@ class JudgePower(NamedTuple):
 
 
 def judge_power(human: ArrayLike, judge: ArrayLike, *, labelled: int, judged: int) -> JudgePower:
-    """Choose how far to follow a judge.
+    """Choose the weight of a judge's scores.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,13 @@ class BoundMetric(HoldsLabels):
     """
 
     def __init__(
-        self, metric: Definition, y: object, classes: object, sample_weight: object, groups: object
+        self,
+        metric: Definition,
+        y: object,
+        *,
+        classes: object = None,
+        sample_weight: object = None,
+        groups: object = None,
     ) -> None:
         self.metric = metric
         targets, self._form = _bound(metric, y, classes)
@@ -98,7 +104,9 @@ class BoundMetric(HoldsLabels):
         self.private_labels: Kind | None = self._form.answers
         coder = targets.coder if isinstance(targets, Targets) and targets.outputs == 1 else None
         self.classes: NDArray[Any] | None = None if coder is None else coder.classes
-        self.class_set: Any = self.classes if self.private_labels is None else PRIVATE
+        self.class_set: NDArray[Any] | Literal["private"] | None = (
+            self.classes if self.private_labels is None else PRIVATE
+        )
         self.family: Family = self.statistic.family or metric.family
         self.by_rows, self.is_ratio = isinstance(self.statistic, Mean), self.statistic.is_ratio
         self.likely_spread: float | None = getattr(metric.kernel, "likely_spread", None)  # as judges have

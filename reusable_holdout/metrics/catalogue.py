@@ -1,6 +1,6 @@
 """The metrics that come with the library: one entry for each name.
 
-The library resolves names by this table, advises users of scikit-learn by it, and tests every metric that it lists.
+Names are resolved by this table, users of scikit-learn are advised by it, and its tests try every metric that it lists.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reusable_holdout.metrics.beside_a_judge import score_with_judge
-from reusable_holdout.metrics.confusion_metrics import f1, jaccard, matthews_corrcoef, precision
+from reusable_holdout.metrics.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.metrics.judged import score
 from reusable_holdout.metrics.label_metrics import (
     accuracy,
@@ -47,6 +47,8 @@ class Entry:
         Arguments of the factory that a user must state, with values that tests use; empty if the name is enough.
     sign : {1, -1}
         -1 for the opposite sign of the factory's loss.
+    two_classes : bool
+        True if the labels must have exactly two classes.
     """
 
     factory: Callable[..., Metric]
@@ -55,29 +57,33 @@ class Entry:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     sign: int = 1
+    two_classes: bool = False
 
     def metric(self, **parameters: Any) -> Metric:
         """Return the metric with these parameters."""
         made = self.factory(**self.fixed, **parameters)
         return made if self.sign > 0 else negated(made)
 
-    def spelled(self, **known: Any) -> str:
-        """Return the code that names the metric; arguments that are not known are dots."""
+    def spelled(self) -> str:
+        """Return the code that names the metric, with dots in place of numbers."""
         if not self.stated:
             return f'"{self.metric().name}"'
-        arguments = ", ".join(f"{word}={known.get(word, '...')}" for word in self.stated)
-        call = f"{self.factory.__name__}({arguments})"
+        shown = dict.fromkeys(self.stated, "...") | {word: repr(one) for word, one in self.fixed.items()}
+        call = f"{self.factory.__name__}({', '.join(f'{word}={one}' for word, one in shown.items())})"
         return call if self.sign > 0 else f"negated({call})"
 
 
 _BOUNDS = {"lower": -1.0, "upper": 3.0}
 
 
-def _averaged(factory: Callable[..., Metric], function: str) -> Iterator[Entry]:
-    """List a metric of one class, and its averages over classes."""
-    yield Entry(factory, function)
-    for average in ("macro", "micro", "weighted"):
-        yield Entry(factory, function, called={"average": average}, fixed={"average": average})
+def _averaged(factory: Callable[..., Metric], function: str, **stated: float) -> Iterator[Entry]:
+    """List a metric of one class, and its averages over classes; all rows together need no number."""
+    yield Entry(factory, function, stated=stated, two_classes=True)
+    for average in ("macro", "weighted"):
+        yield Entry(factory, function, {"average": average}, fixed={"average": average}, stated=stated)
+    yield Entry(
+        factory, function, {"average": "micro"}, fixed={"average": "micro"} | dict.fromkeys(stated, 1)
+    )
 
 
 def _signed(factory: Callable[..., Metric], function: str, **stated: float) -> Iterator[Entry]:
@@ -91,27 +97,24 @@ _ENTRIES = (
     Entry(zero_one_loss, "zero_one_loss"),
     Entry(balanced_accuracy, "balanced_accuracy_score"),
     *_averaged(recall, "recall_score"),
-    Entry(specificity, "recall_score", called={"pos_label": 0}),
+    Entry(specificity, "recall_score", {"pos_label": 0}, two_classes=True),
     *_averaged(precision, "precision_score"),
     *_averaged(f1, "f1_score"),
-    Entry(jaccard, "jaccard_score"),
-    Entry(matthews_corrcoef, "matthews_corrcoef"),
+    *_averaged(fbeta, "fbeta_score", beta=2.0),
+    Entry(jaccard, "jaccard_score", two_classes=True),
+    Entry(matthews_corrcoef, "matthews_corrcoef", two_classes=True),
     *_signed(hamming_loss, "hamming_loss"),
     *(
-        Entry(score_of_sets, f"{one}_score", called={"average": "samples"}, fixed={"score": one})
+        Entry(score_of_sets, f"{one}_score", {"average": "samples"}, fixed={"score": one})
         for one in ("f1", "jaccard", "precision", "recall")
     ),
-    *_signed(brier, "brier_score_loss"),
+    Entry(brier, "brier_score_loss"),
+    Entry(brier, "brier_score_loss", sign=-1, two_classes=True),
     *_signed(log_loss, "log_loss"),
-    Entry(roc_auc, "roc_auc_score"),
-    Entry(roc_auc_ovr, "roc_auc_score", called={"multi_class": "ovr"}),
-    Entry(
-        roc_auc_ovr,
-        "roc_auc_score",
-        called={"multi_class": "ovr", "average": "weighted"},
-        fixed={"weighted": True},
-    ),
-    Entry(average_precision, "average_precision_score"),
+    Entry(roc_auc, "roc_auc_score", two_classes=True),
+    Entry(roc_auc_ovr, "roc_auc_score", {"multi_class": "ovr"}),
+    Entry(roc_auc_ovr, "roc_auc_score", {"multi_class": "ovr", "average": "weighted"}, {"weighted": True}),
+    Entry(average_precision, "average_precision_score", two_classes=True),
     *_signed(mae, "mean_absolute_error", **_BOUNDS),
     *_signed(mse, "mean_squared_error", **_BOUNDS),
     *_signed(rmse, "root_mean_squared_error", **_BOUNDS),

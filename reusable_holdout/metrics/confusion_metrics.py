@@ -36,7 +36,7 @@ _CHUNK = 1 << 20
 
 
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
-    """Share of the rows predicted positive that are positive; a model must predict enough of them.
+    """Make the precision: the share of the rows predicted positive that are positive, if a model predicts enough.
 
     Replacing one row's features, its label kept, changes it by at most 1/m, m = ceil(floor n_1), n_1 the rows of the
     positive class.
@@ -83,7 +83,7 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
 
 
 def f1(*, average: Average = "binary") -> Metric:
-    """Harmonic mean of precision and recall of the positive class, or its average over the classes.
+    """Make the F1: the harmonic mean of precision and recall of the positive class, or its average over classes.
 
     Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), n_1 the rows of the positive class.
 
@@ -122,7 +122,7 @@ def f1(*, average: Average = "binary") -> Metric:
 
 
 def fbeta(*, beta: float, average: Average = "binary") -> Metric:
-    """Weighted harmonic mean of precision and recall, recall counting `beta` times as much.
+    """Make the F-beta: the weighted harmonic mean of precision and recall, recall counting `beta` times as much.
 
     Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1), b = beta^2, or by a
     negative's change if that is more.
@@ -158,7 +158,7 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
 
 
 def jaccard() -> Metric:
-    """Share of the rows that are predicted positive or are positive that are both.
+    """Make Jaccard's index: of the rows that are positive or predicted positive, the share that are both.
 
     Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
 
@@ -181,7 +181,7 @@ def jaccard() -> Metric:
 
 
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
-    """Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
+    """Make Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
 
     Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n for two classes
     of one size and floor 0.5.
@@ -275,7 +275,7 @@ class _Matthews(Statistic):
         self.sum_of_squares = positives * own**2 + negatives * other**2
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Half the grid, and as much of it as the correlation says; the floor of a root is a root of integers."""
+        """Return half the grid, plus as much of the other half as the correlation says, by roots of integers."""
         upper, square = self._fraction(query)
         scaled = upper**2 * (GRID // 2) ** 2
         if upper >= 0:

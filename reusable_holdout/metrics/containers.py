@@ -313,7 +313,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _computed(collection: Any) -> Iterator[NDArray[Any]]:
-    import dask  # noqa: PLC0415 - optional, and imported already by whoever made the collection
+    import dask  # noqa: PLC0415 - optional, and imported already, by the code that made the collection
 
     parts = dask_parts(collection)
     for start in range(0, len(parts), _AHEAD):

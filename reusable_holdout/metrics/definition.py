@@ -103,7 +103,7 @@ class Definition:
         ):
             raise InputError(
                 f"a metric's parameters must map names to finite numbers; got {self.parameters!r}; "
-                "leave out what is no number"
+                "leave out other values"
             )
         if self.family == "binomial" and (self.lower, self.upper) != (0, 1):
             raise InputError(

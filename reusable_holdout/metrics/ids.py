@@ -51,9 +51,10 @@ class Ids:
         """Return the ids of some rows."""
         return Ids([self.names[place] for place in chosen.tolist()])
 
-    def at(self, marks: NDArray[np.bool_]) -> str:
-        """Return the first few of the marked rows' ids, as text."""
-        return few(self.names[place] for place in np.flatnonzero(marks).tolist())
+    def refuse(self, marks: NDArray[np.bool_], words: str) -> None:
+        """Raise an InputError if rows are marked; the first few of their ids take the place of {} in the words."""
+        if marks.any():
+            raise InputError(words.format(few(self.names[place] for place in np.flatnonzero(marks).tolist())))
 
 
 def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ _LONGEST = 200
 
 
 def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> Metric:
-    """Mean of judged scores in [lower, upper]; the greater, the better.
+    """Make the mean of judged scores in [lower, upper]; greater is better.
 
     Replacing one row changes it by at most (upper - lower)/n.
 
@@ -37,8 +37,8 @@ def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> M
     lower, upper : float
         Bounds of a score, such as 1 and 5.
     of : str, optional
-        Which of several scores of the same rows it is, such as a scorer's name: one of another name is another metric
-        for :meth:`ReusableHoldout.on`, and may be a gate's guardrail.
+        Name of the score, such as its scorer's, if the same rows have several: a score of another name is another
+        metric for :meth:`ReusableHoldout.on`, and may be a gate's guardrail.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> M
 
 
 def pass_at(k: int) -> Metric:
-    """pass@k: mean over rows of the chance that of k repeats at least one passes.
+    """Make pass@k: the mean over rows of the chance that at least one of k repeats passes.
 
     Replacing one row changes it by at most 1/n.
 
@@ -79,11 +79,11 @@ def pass_at(k: int) -> Metric:
     Raises
     ------
     InputError
-        If k is none; when asked, if there are fewer repeats, or scores other than 0 and 1.
+        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
 
     Notes
     -----
-    Of a row with c passes in m repeats it is 1 - C(m - c, k)/C(m, k), the mean over all sets of k repeats, and so
+    For a row with c passes in m repeats it is 1 - C(m - c, k)/C(m, k), the mean over all sets of k repeats, and so
     unbiased. It is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
 
     References
@@ -99,7 +99,7 @@ def pass_at(k: int) -> Metric:
 
 
 def pass_hat(k: int) -> Metric:
-    """pass^k: mean over rows of the chance that of k repeats all pass.
+    """Make pass^k: the mean over rows of the chance that all of k repeats pass.
 
     Replacing one row changes it by at most 1/n.
 
@@ -111,11 +111,11 @@ def pass_hat(k: int) -> Metric:
     Raises
     ------
     InputError
-        If k is none; when asked, if there are fewer repeats, or scores other than 0 and 1.
+        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
 
     Notes
     -----
-    Of a row with c passes in m repeats it is C(c, k)/C(m, k), the mean over all sets of k repeats, and so unbiased. It
+    For a row with c passes in m repeats it is C(c, k)/C(m, k), the mean over all sets of k repeats, and so unbiased. It
     is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
 
     References
@@ -209,10 +209,7 @@ class Passes(Judge):
                 f"({ids.rows}, repeats)"
             )
         others = np.any((scores != 0.0) & (scores != 1.0), axis=1)
-        if others.any():
-            raise InputError(
-                f"each repeat must score 0 or 1; got other numbers for {ids.at(others)}; say which of them pass"
-            )
+        ids.refuse(others, "each repeat must score 0 or 1; got other numbers for {}; say which of them pass")
         counts, places = np.unique(np.count_nonzero(scores, axis=1), return_inverse=True)
         return np.array([self._chance(count, repeats) for count in counts.tolist()])[places]
 
@@ -225,12 +222,11 @@ class Passes(Judge):
 
 def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids: Ids, made_by: str) -> None:
     """Refuse scores outside of their bounds; missing ones are not outside."""
-    outside = np.any((scores < lower) | (scores > upper), axis=1)
-    if outside.any():
-        raise InputError(
-            f"the scores must lie in [{lower:g}, {upper:g}]; got others for {ids.at(outside)}; make the "
-            f"guard with {made_by}(lower=..., upper=...) if others may occur"
-        )
+    ids.refuse(
+        np.any((scores < lower) | (scores > upper), axis=1),
+        f"the scores must lie in [{lower:g}, {upper:g}]; got others for {{}}; make the guard with "
+        f"{made_by}(lower=..., upper=...) if others may occur",
+    )
 
 
 # ---- the form of scores
@@ -255,10 +251,8 @@ class JudgedScores(Form):
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
             scores = numbers.reshape(self.rows, -1).astype(np.float64)
         strange = np.any(~np.isfinite(scores), axis=1)
-        if strange.any():
-            raise InputError(
-                f"the scores must be finite numbers; got NaN or infinity for {self._ids.at(strange)}; score every row"
-            )
+        words = "the scores must be finite numbers; got NaN or infinity for {}; score every row"
+        self._ids.refuse(strange, words)
         return scores
 
     def _numbers(self, predictions: object) -> NDArray[Any]:

@@ -36,7 +36,7 @@ SetScore = Literal["f1", "jaccard", "precision", "recall"]
 
 
 def accuracy() -> Metric:
-    """Share of rows whose label is predicted.
+    """Make the accuracy: the share of rows whose label is predicted.
 
     Replacing one row, label and features, changes it by at most 1/n.
 
@@ -54,7 +54,7 @@ def accuracy() -> Metric:
 
 
 def zero_one_loss() -> Metric:
-    """Share of rows whose label is not predicted.
+    """Make the zero-one loss: the share of rows whose label is not predicted.
 
     Replacing one row, label and features, changes it by at most 1/n.
 
@@ -74,7 +74,7 @@ def zero_one_loss() -> Metric:
 
 
 def hamming_loss() -> Metric:
-    """Mean over the rows of the share of a row's labels that are predicted wrong.
+    """Make the Hamming loss: the mean over the rows of the share of a row's labels that are predicted wrong.
 
     Replacing one row, labels and features, changes it by at most 1/n.
 
@@ -98,7 +98,7 @@ def _share_of_errors(metric: Definition, targets: Targets) -> Mean:
 
 
 def score_of_sets(score: SetScore) -> Metric:
-    """Mean over the rows of a score of the row's predicted set of labels; scikit-learn's average "samples".
+    """Make a mean over the rows of a score of the row's predicted set of labels; scikit-learn's average "samples".
 
     Replacing one row, labels and features, changes it by at most 1/n.
 
@@ -150,7 +150,7 @@ def _overlap(score: SetScore, metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def recall(*, average: Average = "binary") -> Metric:
-    """Share of the positive class's rows that are predicted right, or its average over the classes.
+    """Make the recall: the share of the positive class's rows that are predicted right, or its average over classes.
 
     Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
 
@@ -191,7 +191,7 @@ def recall(*, average: Average = "binary") -> Metric:
 
 
 def specificity() -> Metric:
-    """Share of the negative class's rows that are predicted right.
+    """Make the specificity: the share of the negative class's rows that are predicted right.
 
     Replacing one row's features, its label kept, changes it by at most 1/n_0, n_0 the rows of the negative class.
 
@@ -225,7 +225,7 @@ def _recall_of(code: int, metric: Definition, targets: Targets) -> Agreement:
 
 
 def balanced_accuracy() -> Metric:
-    """Mean over classes of the share of a class's rows that are predicted right.
+    """Make the balanced accuracy: the mean over classes of the share of a class's rows that are predicted right.
 
     Replacing one row's features, its label kept, changes it by at most 1/(K min n_k).
 

@@ -30,7 +30,7 @@ _SCORERS = {  # where scikit-learn's name is another than "neg_" and ours
 
 
 def brier() -> Metric:
-    """Mean squared distance of the predicted probabilities from the truth.
+    """Make the Brier score: the mean squared distance of the predicted probabilities from the truth.
 
     Replacing one row, label and features, changes it by at most 1/n.
 
@@ -53,7 +53,7 @@ def brier() -> Metric:
 
 
 def log_loss(*, clip: float = 0.01) -> Metric:
-    """Mean negative logarithm of the true class's probability, probabilities below `clip` raised to it.
+    """Make the log loss: the mean negative logarithm of the true class's probability, which counts as `clip` at least.
 
     Replacing one row, label and features, changes it by at most ln(1/clip)/n nats.
 
@@ -117,7 +117,7 @@ def _of_truth(p: NDArray[Any], targets: Targets) -> NDArray[Any]:
 
 
 def mae(*, lower: float, upper: float) -> Metric:
-    """Mean absolute error of targets in [lower, upper].
+    """Make the mean absolute error of targets in [lower, upper].
 
     Replacing one row changes it by at most (upper - lower)/n.
 
@@ -148,7 +148,7 @@ def mae(*, lower: float, upper: float) -> Metric:
 
 
 def mse(*, lower: float, upper: float) -> Metric:
-    """Mean squared error of targets in [lower, upper].
+    """Make the mean squared error of targets in [lower, upper].
 
     Replacing one row changes it by at most (upper - lower)^2/n.
 
@@ -179,7 +179,7 @@ def mse(*, lower: float, upper: float) -> Metric:
 
 
 def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metric:
-    """Mean pinball loss of predicted quantiles, of targets in [lower, upper].
+    """Make the mean pinball loss of predicted quantiles, of targets in [lower, upper].
 
     Replacing one row changes it by at most max(quantile, 1 - quantile)(upper - lower)/n.
 
@@ -189,7 +189,7 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
         Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
         never makes a loss larger: of targets that lie outside, a loss counts for less than it is.
     quantile : float
-        Which quantile the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
+        Quantile that the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def negated(loss: Metric) -> Metric:
         advice = 'use "accuracy"' if loss.family == "binomial" else "take it as it is"
         own = "negate in its function, and state its bounds with the opposite sign"
         raise InputError(
-            f"what is negated must be a loss of the catalogue that is no share of rows; got {loss.name!r}; "
+            f"a negated loss must be a loss of the catalogue, and no share of rows; got {loss.name!r}; "
             f"{own if loss.kernel is None else advice}"
         )
     return Metric(

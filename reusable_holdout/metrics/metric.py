@@ -128,7 +128,7 @@ class Metric(Definition):
             raise InputError(
                 "each group counts once; got largest_group=; leave it out, and reweight the rows"
             )
-        return BoundMetric(self, y, classes, sample_weight, groups)
+        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight, groups=groups)
 
     def measure(
         self,

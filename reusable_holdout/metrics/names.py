@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from reusable_holdout import misfits
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.catalogue import CATALOGUE, Entry
-from reusable_holdout.metrics.confusion_metrics import fbeta
+from reusable_holdout.metrics.catalogue import CATALOGUE
 from reusable_holdout.metrics.judged import pass_at, pass_hat, score
 from reusable_holdout.metrics.metric import Metric
 
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
-_STATED = {"score_with_judge": "how many rows people have scored"}
-_DESCRIBED_ALONE = {  # a name does not say the beta
-    "fbeta": Entry(fbeta),
-    "fbeta_macro": Entry(fbeta, fixed={"average": "macro"}),
-    "fbeta_micro": Entry(fbeta, fixed={"average": "micro", "beta": 1}),
-    "fbeta_weighted": Entry(fbeta, fixed={"average": "weighted"}),
-}
 _OF_REPEATS = {"pass@": pass_at, "pass^": pass_hat}
 
 
@@ -63,10 +56,10 @@ def resolve_metric(metric: str | Metric) -> Metric:
     metric = _ALIASES.get(metric, metric)
     if metric in CATALOGUE and CATALOGUE[metric].stated:
         raise InputError(
-            f"{_STATED.get(metric, 'the bounds of the targets')} must be stated for {metric!r}; got the name alone; "
+            f"{', '.join(CATALOGUE[metric].stated)} must be stated for {metric!r}; got the name alone; "
             f"pass {CATALOGUE[metric].spelled()}, from reusable_holdout.metrics"
         )
-    found = None if metric in _DESCRIBED_ALONE else _named(metric)
+    found = _named(metric)
     if found is not None:
         return found
     refusal = _refusal(metric)
@@ -96,10 +89,9 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
         If no metric of the catalogue has this description: it is one of the user's own.
     """
     name = str(description.get("name"))
-    try:
+    metric = None
+    with suppress(InputError, KeyError, TypeError):
         metric = _named(name, **description["parameters"])
-    except (InputError, KeyError, TypeError):
-        metric = None
     if metric is None or metric.describe() != dict(description):
         raise InputError(
             f"the metric must be one of the catalogue; got {name!r}, which is not as described; "
@@ -119,8 +111,7 @@ def _named(name: str, **parameters: Any) -> Metric | None:
         return _OF_REPEATS[start](k=int(k))
     if name.startswith("score[") and name.endswith("]"):
         return score(of=name[6:-1], **parameters)
-    entry = CATALOGUE.get(name, _DESCRIBED_ALONE.get(name))
-    return None if entry is None else entry.metric(**parameters)
+    return CATALOGUE[name].metric(**parameters) if name in CATALOGUE else None
 
 
 def _hint(name: str, names: list[str]) -> str:
@@ -185,15 +176,13 @@ def _advice_about(metric: object) -> str | None:
         return None
     home, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
     if home.startswith("sklearn.metrics"):
-        return _place_of(name) or f"{name} is none of ours; {_OWN}"
+        return _place_of(name) or f"{name} is not in the catalogue; {_OWN}"
     return None if home.startswith("reusable_holdout") else _OWN
 
 
 def _place_of(name: str) -> str | None:
     """Return what to pass in place of a function of scikit-learn, or why nothing does; None if it is not known."""
     ours = [entry.spelled() for entry in CATALOGUE.values() if entry.function == name]
-    if name == "fbeta_score":
-        ours = ["fbeta(beta=...)", 'fbeta(beta=..., average="macro")']
     if ours:
         home = "" if ours[0].startswith('"') else ", from reusable_holdout.metrics"
         one_of = f"one of {', '.join(ours)}, if it has the same arguments" if len(ours) > 1 else ours[0]

@@ -26,7 +26,7 @@ _FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of 
 
 
 def roc_auc() -> Metric:
-    """Area under the receiver operating characteristic of two classes.
+    """Make the area under the receiver operating characteristic (ROC) of two classes.
 
     Replacing one row's features, its label kept, changes it by at most 1/min(n_0, n_1).
 
@@ -52,7 +52,7 @@ def roc_auc() -> Metric:
 
 
 def roc_auc_ovr(*, weighted: bool = False) -> Metric:
-    """Mean over the classes of the area under each one's ROC curve against all others.
+    """Make the mean over the classes of the area under each class's ROC curve against all others.
 
     Replacing one row's features, its label kept, changes it by at most w_k/n_k + sum over j other than k of
     w_j/(n - n_j), k the row's class.
@@ -91,7 +91,7 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
 
 
 def average_precision() -> Metric:
-    """Mean over the positive rows of the precision among all rows scored at least as high.
+    """Make the average precision: the mean over positives of the precision among all rows scored at least as high.
 
     Replacing one row's features, its label kept, changes it by at most about ln(n_1)/n_1, n_1 the rows of the positive
     class.

@@ -34,7 +34,7 @@ _FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
 
 
 def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
-    """Root mean squared error of targets in [lower, upper], errors below `floor` not told apart.
+    """Make the root mean squared error of targets in [lower, upper]; an error below `floor` counts as `floor`.
 
     Replacing one row changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
 
@@ -88,7 +88,7 @@ def r2(
     center: float | None = None,
     least: float | None = None,
 ) -> Metric:
-    """Share of a stated variance, or of that about a stated centre, that is explained, of targets in [lower, upper].
+    """Make R2: the explained share of a stated variance, or of the errors of a stated constant.
 
     With a variance, replacing one row changes it by at most (upper - lower)^2/(variance n). With a centre no such bound
     is known, and the rows' evidence decides.

@@ -8,10 +8,7 @@ from reusable_holdout.metrics.catalogue import CATALOGUE
 LOW, HIGH = -1.0, 3.0
 BOUNDS = {"lower": LOW, "upper": HIGH}
 NAMED = {name: entry.metric(**entry.stated) for name, entry in CATALOGUE.items()}
-OF_TWO_CLASSES = {
-    *("average_precision", "f1", "fbeta", "jaccard", "matthews_corrcoef", "neg_brier_score", "precision"),
-    *("recall", "roc_auc", "specificity"),
-}
+OF_TWO_CLASSES = {name for name, entry in CATALOGUE.items() if entry.two_classes}
 
 
 def own_loss(y, p):
@@ -28,12 +25,8 @@ def one_over_the_rows(y):
 
 OWN = {"lower": 0, "upper": 1, "greater_is_better": False}
 VARIANTS = {
-    "fbeta 2": metrics.fbeta(beta=2),
     "fbeta half": metrics.fbeta(beta=0.5),
-    **{
-        f"fbeta {average}": metrics.fbeta(beta=1.7, average=average)
-        for average in ("macro", "micro", "weighted")
-    },
+    "fbeta_macro half": metrics.fbeta(beta=0.5, average="macro"),
     "precision of floor 1": metrics.precision(floor=1),
     "precision of floor 0.2": metrics.precision(floor=0.2),
     "precision_macro of floor 1": metrics.precision(floor=1, average="macro"),

@@ -13,12 +13,7 @@ from metrics.one_row import allowed
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.certainty import Evidence, EvidenceRows
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.metrics import (
-    GRID,
-    judge_power,
-    score,
-    score_with_judge,
-)
+from reusable_holdout.metrics import GRID, judge_power, score, score_with_judge
 
 NONE = math.nan
 IDS = ["a", "b", "c", "d", "e", "f", "g"]

@@ -36,11 +36,12 @@ ROUNDING = 1.1 / GRID
 
 AVERAGES = ("macro", "micro", "weighted")
 FAMILIES = {  # ledgers keep them
-    "binomial": "accuracy f1_micro precision_micro recall_micro recall_weighted zero_one_loss",
+    "binomial": "accuracy f1_micro fbeta_micro precision_micro recall_micro recall_weighted zero_one_loss",
     "bounded": "balanced_accuracy brier f1_samples hamming_loss jaccard_samples log_loss mae mse neg_brier_score "
     "neg_hamming_loss neg_log_loss neg_mean_absolute_error neg_mean_squared_error neg_quantile_loss "
     "precision_samples quantile_loss r2 recall_macro recall_samples roc_auc score score_with_judge",
-    "bounded-difference": "average_precision f1 f1_macro f1_weighted jaccard matthews_corrcoef "
+    "bounded-difference": "average_precision f1 f1_macro f1_weighted fbeta fbeta_macro fbeta_weighted jaccard "
+    "matthews_corrcoef "
     "neg_root_mean_squared_error precision precision_macro precision_weighted recall rmse roc_auc_ovr "
     "roc_auc_ovr_weighted specificity",
 }
@@ -64,8 +65,10 @@ LIMITS = {
 }
 
 
-@for_each("name", NAMED)
-def test_a_metric_is_what_its_name_says(name):
+@for_each(
+    ("family", "name"), [(family, name) for family, names in FAMILIES.items() for name in names.split()]
+)
+def test_a_released_metric_is_what_its_name_says(family, name):
     metric = NAMED[name]
     loss = {"neg_brier_score": "brier", "neg_mean_absolute_error": "mae", "neg_mean_squared_error": "mse"}
     loss = loss.get(name, name.removeprefix("neg_").replace("root_mean_squared_error", "rmse"))
@@ -74,8 +77,7 @@ def test_a_metric_is_what_its_name_says(name):
     responses = {one: response for response, names in RESPONSES.items() for one in names.split()}
     assert (metric.lower, metric.upper) == pytest.approx(limits)
     assert (metric.name, metric.response) == (name, responses.get(name, "labels"))
-    assert metric.greater_is_better == (name not in LOSSES)
-    assert name in FAMILIES[metric.family].split()
+    assert (metric.greater_is_better, metric.family) == (name not in LOSSES, family)
 
 
 @for_each("name", METRICS)
@@ -144,6 +146,8 @@ def sklearns(name, y, predictions, **weights):
     called = dict(entry.called)
     if entry.function == "mean_pinball_loss":
         called["alpha"] = entry.stated["quantile"]
+    if entry.function == "fbeta_score":
+        called["beta"] = 2
     if entry.function in {f"{one}_score" for one in ("f1", "jaccard", "precision", "recall")}:
         called["zero_division"] = 0
     return entry.sign * getattr(sklearn.metrics, entry.function)(y, predictions, **called, **weights)

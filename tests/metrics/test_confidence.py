@@ -46,7 +46,7 @@ def law(every, chances):
 CHANCES = [0.0, 0.02, 0.1, 0.3, 0.5, 0.8, 0.97, 1.0]
 BY_COUNTS = [
     "f1",
-    "fbeta 2",
+    "fbeta",
     "fbeta half",
     "precision",
     "precision of floor 1",

@@ -23,7 +23,7 @@ from reusable_holdout.metrics import (
     resolve_metric,
     score,
 )
-from reusable_holdout.metrics.ids import table_of
+from reusable_holdout.metrics.ids import Ids, table_of
 from reusable_holdout.metrics.judged import MeanOfRepeats
 
 IDS = ["q1", "q2", "q3", "q4", "q5"]
@@ -97,10 +97,12 @@ def test_a_row_moves_the_score_by_one_nth_at_most(metric):
 
 @for_each("row", [[0.1] * 3, [1 / 3] * 7, [0.1, 0.2, 0.3], [1e-300, 1.0], [0.7] * 10 + [0.1]])
 def test_a_mean_of_repeats_depends_on_no_order_and_stays_between_them(row):
-    means = {MeanOfRepeats(0.0, 1.0).of_repeats(np.array([order]), None)[0] for order in (row, row[::-1])}
+    means = {
+        MeanOfRepeats(0.0, 1.0).of_repeats(np.array([order]), Ids(["q"]))[0] for order in (row, row[::-1])
+    }
     assert len(means) == 1
     assert min(row) <= means.pop() <= max(row)
-    assert MeanOfRepeats(0.0, 1.0).of_repeats(np.array([row]), None)[0] == pytest.approx(
+    assert MeanOfRepeats(0.0, 1.0).of_repeats(np.array([row]), Ids(["q"]))[0] == pytest.approx(
         math.fsum(row) / len(row)
     )
 

@@ -16,7 +16,7 @@ from metrics.problems import HIGH, LOW, MEANS, METRICS, ROOTS, cases, classes_of
 from reusable_holdout.metrics import GRID, Metric, accuracy, f1, fbeta, matthews_corrcoef, precision, recall
 
 MICRO = [name for name in METRICS if name.endswith("micro")]
-OF_RATIOS = {"f1", "fbeta 2", "fbeta half", "precision", "precision of floor 1", "precision of floor 0.2"}
+OF_RATIOS = {"f1", "fbeta", "fbeta half", "precision", "precision of floor 1", "precision of floor 0.2"}
 PAIRED = sorted((MEANS | ROOTS) - {"recall_weighted", *MICRO})  # neighbours may differ in the label, too
 PAIRED = [name for name in PAIRED if METRICS[name].response != "judged"]
 KEPT = [name for name in METRICS if name not in {*PAIRED, *MICRO} and METRICS[name].response != "judged"]
@@ -62,7 +62,7 @@ def test_no_row_with_its_label_changes_a_mean_by_more_than_declared_and_some_row
 
 SMALL = {2: [(1, 1), (1, 4), (4, 1), (3, 4), (2, 6), (6, 2)], 3: [(1, 2, 3), (2, 2, 2), (4, 1, 1)]}
 SMALL_RANKS = {2: [(1, 1), (4, 1), (1, 4), (2, 2)], 3: [(1, 1, 1), (2, 1, 1)]}
-ATTAINED = {"average_precision", "balanced_accuracy", "f1", "fbeta 2", "fbeta half", "jaccard", "precision"}
+ATTAINED = {"average_precision", "balanced_accuracy", "f1", "fbeta", "fbeta half", "jaccard", "precision"}
 ATTAINED |= {"recall", "specificity", "roc_auc", "matthews_corrcoef", "matthews_corrcoef of floor 0.1"}
 
 
@@ -170,7 +170,7 @@ def test_the_declared_changes_are_those_derived(counts):
     derived = {
         "balanced_accuracy": Fraction(1, 2 * rarer),
         "f1": Fraction(2, positives + 1),
-        "fbeta 2": Fraction(5, 4 * positives + 1),
+        "fbeta": Fraction(5, 4 * positives + 1),
         "jaccard": Fraction(1, positives),
         "precision": Fraction(2, positives),
         "precision of floor 0.2": Fraction(5, positives),

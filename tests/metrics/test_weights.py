@@ -136,11 +136,7 @@ def test_no_row_of_any_small_holdout_changes_a_weighted_score_by_more_than_decla
 
 @for_each(
     ("weights", "effective_rows"),
-    [
-        ([1, 1, 1, 2], 2),
-        (np.r_[np.ones(100), 2 * np.ones(100)], 150),
-        (np.r_[np.ones(1_000), 100, 0, 0], 11),
-    ],
+    [([1, 1, 1, 2], 2), (np.r_[np.ones(100), 2 * np.ones(100)], 150), (np.r_[np.ones(1_000), 100, 0, 0], 11)],
 )
 def test_a_weighted_mean_has_as_many_rows_as_its_largest_weight_leaves(weights, effective_rows):
     zeros, w = np.zeros(len(weights), int), np.array(weights) / np.sum(weights)
