@@ -1,7 +1,7 @@
-"""Record what evaluation tools write. Run this file where inspect-ai and lm_eval are installed.
+"""Recorder of the files that evaluation tools write. Run it where inspect-ai and lm_eval are installed.
 
-No test needs these tools: they read what is in ``recorded/``, which Inspect 0.3.285 and lm_eval 0.4.13 wrote. Record
-anew when one of them changes what it writes, and keep the old files under another name.
+No test needs these tools: they read ``recorded/``, which Inspect 0.3.285 and lm_eval 0.4.13 wrote. Record anew when a
+tool changes its files, and keep the old files under another name.
 
 No model is called: answers follow from a sample's place, so that tests can name them.
 """
@@ -18,12 +18,10 @@ FOLDER = Path(__file__).parent / "recorded"
 SAMPLES = 6
 
 
-def record_inspect() -> None:  # noqa: C901 - a task's parts are functions
-    """Logs of two epochs: of one scorer, of three with a failed and an unscored sample, and of a run that broke."""
+def inspect_tasks():
+    """Tasks of two epochs: of one scorer, of three with a failed and an unscored sample, and one that breaks."""
     from inspect_ai import Epochs, Task
-    from inspect_ai import eval as run
     from inspect_ai.dataset import Sample
-    from inspect_ai.log import EvalError, write_eval_log
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import Score, match, mean, scorer, stderr
     from inspect_ai.solver import solver
@@ -55,56 +53,41 @@ def record_inspect() -> None:  # noqa: C901 - a task's parts are functions
 
         return solve
 
-    def without_places(log):
-        """Without tracebacks and events, which name the folders of whoever records."""
-        for sample in log.samples:
-            sample.events = []
-            if sample.error is not None:
-                sample.error = EvalError(message=sample.error.message, traceback="", traceback_ansi="")
-        if log.error is not None:
-            log.error = EvalError(message=log.error.message, traceback="", traceback_ansi="")
-        return log
-
-    def logged(name, solve, scorers, log_format, *, fail_on_error):
-        dataset = [
-            Sample(id=f"q{k}", input=f"what is {k}?", target=str(k), metadata={"repo": f"r{k // 2}"})
-            for k in range(SAMPLES)
-        ]
-        task = Task(dataset=dataset, solver=solve, scorer=scorers, name=name, epochs=Epochs(2))
-        with tempfile.TemporaryDirectory() as folder:
-            (log,) = run(
-                task,
-                model="mockllm/model",
-                log_dir=folder,
-                log_format=log_format,
-                display="none",
-                fail_on_error=fail_on_error,
-            )
-            write_eval_log(without_places(log), str(FOLDER / f"{name}.{log_format}"), format=log_format)
-
-    for log_format in ("eval", "json"):
-        logged("plain", answers(), match(), log_format, fail_on_error=None)
-        logged("several", answers(failing=True), [match(), style(), judge()], log_format, fail_on_error=False)
-    logged("broken", answers(failing=True), match(), "eval", fail_on_error=True)
+    dataset = [
+        Sample(id=f"q{k}", input=f"what is {k}?", target=str(k), metadata={"repo": f"r{k // 2}"})
+        for k in range(SAMPLES)
+    ]
+    several = [match(), style(), judge()]
+    for name, failing, scorers in (
+        ("plain", False, match()),
+        ("several", True, several),
+        ("broken", True, match()),
+    ):
+        yield Task(dataset=dataset, solver=answers(failing), scorer=scorers, name=name, epochs=Epochs(2))
 
 
-def record_lm_eval() -> None:
-    """Samples of two tasks: one with two metrics, one of three responses with two filters."""
+def record_inspect() -> None:
+    """Write the logs without tracebacks and events, which name the folders of the recorder."""
+    from inspect_ai import eval as run
+    from inspect_ai.log import EvalError, write_eval_log
+
+    def bare(error):
+        return error and EvalError(message=error.message, traceback="", traceback_ansi="")
+
+    for task in inspect_tasks():
+        for log_format in ("eval",) if task.name == "broken" else ("eval", "json"):
+            fails = {"plain": None, "several": False, "broken": True}[task.name]
+            with tempfile.TemporaryDirectory() as folder:
+                (log,) = run(task, model="mockllm/model", log_dir=folder, display="none", fail_on_error=fails)
+                for sample in log.samples:
+                    sample.events, sample.error = [], bare(sample.error)
+                log.error = bare(log.error)
+                write_eval_log(log, str(FOLDER / f"{task.name}.{log_format}"), format=log_format)
+
+
+def harness_tasks():
+    """Configurations of two tasks: one with two metrics, one of three responses with two filters."""
     import datasets
-    from lm_eval import simple_evaluate
-    from lm_eval.api.model import LM
-    from lm_eval.api.task import ConfigurableTask
-    from lm_eval.loggers import EvaluationTracker
-
-    class Model(LM):
-        def loglikelihood(self, requests, disable_tqdm=False):
-            return [(-float(place % 3), False) for place, _ in enumerate(requests)]
-
-        def generate_until(self, requests, disable_tqdm=False):
-            return [f"#### {2 * (k // 3)}" if k % 6 else "it is 0, or 1" for k, _ in enumerate(requests)]
-
-        def loglikelihood_rolling(self, requests, disable_tqdm=False):
-            raise NotImplementedError
 
     def rows(**_):
         listed = [
@@ -120,7 +103,7 @@ def record_lm_eval() -> None:
         return {"test": datasets.Dataset.from_list(listed)}
 
     common = {"custom_dataset": rows, "test_split": "test", "doc_to_text": "{{question}}"}
-    choice = common | {
+    yield common | {
         "task": "choice",
         "output_type": "multiple_choice",
         "doc_to_choice": "choices",
@@ -128,39 +111,55 @@ def record_lm_eval() -> None:
         "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
     }
     patterns = {"strict-match": r"#### (\-?[0-9]+)", "flexible-extract": r"(\d+)"}
-    sums = common | {
+    steps = {
+        name: [{"function": "regex", "regex_pattern": one}, {"function": "take_first"}]
+        for name, one in patterns.items()
+    }
+    yield common | {
         "task": "sums",
         "output_type": "generate_until",
         "doc_to_target": "sum",
         "repeats": 3,
         "generation_kwargs": {"until": ["\n"], "do_sample": True},
         "metric_list": [{"metric": "exact_match"}],
-        "filter_list": [
-            {
-                "name": name,
-                "filter": [{"function": "regex", "regex_pattern": pattern}, {"function": "take_first"}],
-            }
-            for name, pattern in patterns.items()
-        ],
+        "filter_list": [{"name": name, "filter": one} for name, one in steps.items()],
     }
+
+
+def record_lm_eval() -> None:
+    """Write the samples of both tasks."""
+    from lm_eval import simple_evaluate
+    from lm_eval.api.model import LM
+    from lm_eval.api.task import ConfigurableTask
+    from lm_eval.loggers import EvaluationTracker
+
+    class Model(LM):
+        def loglikelihood(self, requests, disable_tqdm=False):
+            return [(-float(place % 3), False) for place, _ in enumerate(requests)]
+
+        def generate_until(self, requests, disable_tqdm=False):
+            return [f"#### {2 * (k // 3)}" if k % 6 else "it is 0, or 1" for k, _ in enumerate(requests)]
+
+        def loglikelihood_rolling(self, requests, disable_tqdm=False):
+            raise NotImplementedError
+
     shutil.rmtree(FOLDER / "lm_eval", ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         tracker = EvaluationTracker(output_path=folder)
         tracker.general_config_tracker.model_name_sanitized = "lm_eval"
-        for config in (choice, sums):
-            found = simple_evaluate(
-                model=Model(), tasks=[ConfigurableTask(config=config)], log_samples=True, bootstrap_iters=0
-            )
+        for config in harness_tasks():
+            task = ConfigurableTask(config=config)
+            found = simple_evaluate(model=Model(), tasks=[task], log_samples=True, bootstrap_iters=0)
             tracker.save_results_aggregated(results={"results": found["results"]}, samples=found["samples"])
-            for task, samples in found["samples"].items():
-                tracker.save_results_samples(task, samples)
+            for name, samples in found["samples"].items():
+                tracker.save_results_samples(name, samples)
         shutil.copytree(
             Path(folder) / "lm_eval", FOLDER / "lm_eval", ignore=shutil.ignore_patterns("results*")
         )
 
 
 def main() -> None:
-    """Record what the installed tools write, or those that are named."""
+    """Record the files of the tools that are named, by default of both."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     FOLDER.mkdir(exist_ok=True)
     recorders = {"inspect": record_inspect, "lm_eval": record_lm_eval}
