@@ -21,25 +21,19 @@ def secrets_of(row):
 
 
 def line(row, task):
-    """A line as the harness writes it, of a task that generates or of one with a single continuation."""
+    """Return a line as the harness writes it, of a task that generates or of one with a single continuation."""
     target, rationale, hashed, _ = secrets_of(row)
+    score, question = float(SCORES[row]), f"question {row}?"
     asked = {"until": ["\n"]} if task == "sums" else f" {target}"
-    answered = f"generated {row}" if task == "sums" else [repr(float(SCORES[row])), "True"]
-    return {
-        "doc_id": row,
-        "doc": {"question": f"question {row}?", "answer": target, "rationale": rationale},
-        "target": target,
-        "arguments": {"gen_args_0": {"arg_0": f"question {row}?", "arg_1": asked}},
-        "resps": [[answered]],
-        "filtered_resps": [answered],
-        "filter": "strict",
-        "metrics": ["judged"],
-        "doc_hash": hashed,
-        "prompt_hash": hashed,
-        "target_hash": hashed,
-        "judged": float(SCORES[row]),
+    answered = f"generated {row}" if task == "sums" else [repr(score), "True"]
+    found = {"doc_id": row, "target": target, "filter": "strict", "metrics": ["judged"], "judged": score}
+    found |= {
+        "doc": {"question": question, "answer": target, "rationale": rationale},
         "a_later_field": rationale,
     }
+    found |= {"arguments": {"gen_args_0": {"arg_0": question, "arg_1": asked}}}
+    found |= dict.fromkeys(("doc_hash", "prompt_hash", "target_hash"), hashed)
+    return found | {"resps": [[answered]], "filtered_resps": [answered]}
 
 
 @pytest.fixture
@@ -74,12 +68,9 @@ def guard(tmp_path):
 def asked(full, guard, tmp_path):
     """Redact the folder: the answer."""
 
-    def redacted(out="public", prior=0.75, **more):
-        return redact(
-            full,
-            tmp_path / out,
-            **{"guard": guard, "task": "sums", "prior": prior, "filter": "strict"} | more,
-        )
+    def redacted(out="public", **more):
+        common = {"guard": guard, "task": "sums", "prior": 0.75, "filter": "strict"}
+        return redact(full, tmp_path / out, **common | more)
 
     return redacted
 
@@ -90,9 +81,7 @@ def everything_in(folder):
 
 @pytest.mark.parametrize("task", ["sums", "last_word"])
 def test_the_developers_folder_has_the_answer_and_nothing_else_of_the_scores(task, full, asked, tmp_path):
-    secrets = [secret for row in range(ROWS) for secret in secrets_of(row)] + [
-        repr(float(SCORES.mean()))[:14]
-    ]
+    secrets = [repr(float(SCORES.mean()))[:14], *(one for row in range(ROWS) for one in secrets_of(row))]
     answer = asked(task=task, show=["question"])
     assert answer.low < SCORES.mean() < answer.high
     text, before = everything_in(tmp_path / "public"), everything_in(full)
@@ -115,14 +104,8 @@ def test_ids_that_are_hashes_of_withheld_texts_stay_behind(asked, tmp_path):
 def test_the_results_are_the_guards(asked, guard, tmp_path):
     answer = asked()
     results = json.loads((tmp_path / "public" / f"results_{STAMP}.json").read_text())
-    told = {
-        "judged": answer.value,
-        "judged_low": answer.low,
-        "judged_high": answer.high,
-        "prior": 0.75,
-        "charged": 0,
-    }
-    told |= {"charges_left": guard.charges_left, "replayed": 0}
+    told = {"judged": answer.value, "judged_low": answer.low, "judged_high": answer.high, "prior": 0.75}
+    told |= {"charged": 0, "charges_left": guard.charges_left, "replayed": 0}
     assert results == {
         "results": {"sums": {"alias": "sums"} | {f"{name},strict": one for name, one in told.items()}},
         "guarded": True,

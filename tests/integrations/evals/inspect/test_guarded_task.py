@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from inspect_ai import Epochs, Task, eval_retry
-from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import Sample
 from inspect_ai.scorer import SampleScore, Score, accuracy, choice, match, mean, model_graded_qa, scorer
 from inspect_ai.solver import generate, multiple_choice, solver
@@ -170,20 +169,6 @@ def test_nothing_is_asked_before_all_samples_are_done(evaluate, guard):
 
     assert metrics_of(evaluate(task(guard=guard, solver=slow(), epochs=4), max_samples=2))["replayed"] == 0.0
     assert (len(shown), set(shown), guard.queries_asked) == (4 * ROWS, {0}, 1)
-
-
-def test_several_models_are_several_questions(guard, evaluate):
-    @scorer(metrics=[mean()])
-    def length():
-        async def score(state, target):
-            return Score(value=len(state.output.completion) / 10)
-
-        return score
-
-    models = [model(lambda _: "word"), model(lambda _: "letters")]
-    logs = inspect_eval(task(length(), guard=guard, prior=0.55), model=models, log_dir="logs", display="none")
-    assert [log.status for log in logs] == ["success", "success"]
-    assert guard.queries_asked == 2
 
 
 def test_an_incumbent_is_compared_by_its_kept_scores(evaluate, guard, tmp_path):

@@ -10,15 +10,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 from integrations.evals.inspect.everything import found_in, texts_in
-from integrations.evals.inspect.judged_tasks import (
-    IDS,
-    ROWS,
-    SCORES,
-    SETTINGS,
-    samples,
-    secrets_of,
-    talkative,
-)
+from integrations.evals.inspect.judged_tasks import IDS, SCORES, SETTINGS, samples, secrets_of, talkative
 from integrations.evals.inspect.test_guarded_task import OF_INSPECT
 from reusable_holdout_evals.inspect import guarded_task, new_guard, redact
 from reusable_holdout_evals.inspect.scorer import WITHHELD
@@ -54,7 +46,7 @@ def test_the_developers_log_has_the_answer_and_nothing_else_of_the_scores(ending
     log = read_eval_log(str(out))
     assert log.results.scores[0].metrics["answer"].value == answer.value
     assert log.results.scores[0].name == "guarded_talkative"
-    assert len(log.samples) == 2 * ROWS
+    assert len(log.samples) == 2 * len(IDS)
     scores = {one.scores["guarded_talkative"].value for one in log.samples}
     assert scores == {one.target for one in log.samples} == {WITHHELD}
     assert log.samples[3].output.completion == f"say {log.samples[3].id}"
