@@ -19,9 +19,8 @@ def recorded(reply, before):
     rows = {row["query"]: row for row in ask("history")["rows"]}
     for answer in reply.get("answers", []):
         row = rows.get(answer["query"])
-        if row is None or any(
-            row[name] != answer[name] for name in ("value", "charged", "prior", "low", "high")
-        ):
+        names = ("value", "charged", "prior", "low", "high")
+        if row is None or any(row[name] != answer[name] for name in names):
             return f"not in history: {answer}"
         if not answer["replayed"] and answer["query"] <= before[0]:
             return f"told anew: {answer}"
@@ -29,9 +28,8 @@ def recorded(reply, before):
     new = sum(not one["replayed"] for one in reply.get("answers", []))
     if after[0] < before[0] + new or after[1] > before[1] - new or after[2] > before[2]:
         return f"{before} became {after} by {new} answers"
-    raise NoError(
-        f"recorded: {before} became {after}" if new else reply.get("error", {}).get("message", "a replay")
-    )
+    said = reply.get("error", {}).get("message", "a replay")
+    raise NoError(f"recorded: {before} became {after}" if new else said)
 
 
 def unrecorded(message):
@@ -60,10 +58,8 @@ def try_budget():
         "a prior far off again": question(predictions=[[1] * CASE.rows], prior=0.99),
     }
     report("budget", {name: partial(unrecorded, frame(one)) for name, one in near.items()})
-    report(
-        "killed",
-        {f"kill -9 after {number / 5:.1f} ms": partial(killed, number / 5_000) for number in range(20)},
-    )
+    moments = {f"kill -9 after {number / 5:.1f} ms": partial(killed, number / 5_000) for number in range(20)}
+    report("killed", moments)
     endings = {"close at once": "close", "read nothing": "half", "reset": "reset"}
     report("killed", {f"ask and {name}": partial(left, ending) for name, ending in endings.items()})
     floods = {

@@ -56,14 +56,8 @@ def own(name):
 
 
 def ran(*command, **environment):
-    done = subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        capture_output=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    around, nothing = {**os.environ, **environment}, subprocess.DEVNULL
+    done = subprocess.run(command, env=around, stdin=nothing, capture_output=True, timeout=60, check=False)
     if done.returncode != 0:
         words = (done.stderr or done.stdout)[-120:].decode(errors="replace")
         raise NoError(f"{command[0]} ended with {done.returncode}: {words}")

@@ -36,7 +36,5 @@ def try_commands():
         "FAKETIME": "+10y",
     }
     history = partial(ran, *tool, "history", ledger)
-    report(
-        "commands",
-        {f"history with {name}": partial(history, **{name: one}) for name, one in environments.items()},
-    )
+    several = {f"history with {name}": partial(history, **{name: one}) for name, one in environments.items()}
+    report("commands", several)

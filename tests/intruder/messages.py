@@ -21,19 +21,8 @@ SETTINGS = json.loads(
     }"""
 )
 NAMES = [
-    *(
-        "a\nb",
-        "a\rb",
-        "\x1b[2J\x1b[H",
-        "\x1b]0;title\x07",
-        "\x9b31m",
-        "\x00",
-        "a\tb",
-        "\u202eabc",
-        "\u200b",
-        "\u2028",
-    ),
-    *("\ud800", "\ufeff", "\U000e0041", "=1+1", '=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)"),
+    *("a\nb", "a\rb", "\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x9b31m", "\x00", "a\tb", "\u202eabc", "\u200b"),
+    *("\u2028", "\ud800", "\ufeff", "\U000e0041", "=1+1", '=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)"),
     *("=cmd|' /C calc'!A0", "x" * 201, "x" * 10**5, 7, ["x"], [], {}, True, 1.5),
 ]
 
@@ -42,16 +31,8 @@ def forbidden():
     rows = [[0, 1] * (CASE.rows // 2)]
     for way, stated in {"reveal": {"prior": 0.5}, "choose": {"priors": [0.5]}, "final": {}}.items():
         yield way, frame({"ask": way, "predictions": rows, **stated})
-        likes = (
-            way.upper(),
-            f" {way}",
-            f"{way}_predictions",
-            f"{way}\u200b",
-            f"evaluate;{way}",
-            [way],
-            {"ask": way},
-        )
-        for other in likes:
+        likes = [way.upper(), f" {way}", f"{way}_predictions", f"{way}\u200b", f"evaluate;{way}"]
+        for other in (*likes, [way], {"ask": way}):
             yield f"ask {other!r}", frame({"ask": other, "predictions": rows, "prior": 0.5})
     for way in COMMANDS.split():
         yield f"ask {way!r}", frame({"ask": way})

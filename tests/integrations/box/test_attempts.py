@@ -19,6 +19,7 @@ pytestmark = [
 
 ROWS, QUERIES = 400, 3_000
 FILES = ["labels.csv", "guard.db", "guard.db.key", "guard.db.heads", "box.json"]
+GROUPS = ["messages", "budget", "commands", "socket", "process", "files"]
 NO_CONTROL = {"set the clock", "date -s"}  # only root can: a weak box does not help
 _HERE = Path(__file__).parent
 
@@ -33,11 +34,8 @@ def make(folder, uid):
     home.mkdir()
     for one in (file, home):
         os.chown(one, uid, uid)
-    plan = ["--queries", QUERIES, "--charges", 60, "--vacuous"]
-    made = run_as(
-        *(uid, "-m", "reusable_holdout", "box", "init", home / "box", "--labels", file, "--id", "id", *plan),
-        folder=folder,
-    )
+    options = ("--labels", file, "--id", "id", "--queries", QUERIES, "--charges", 60, "--vacuous")
+    made = run_as(uid, "-m", "reusable_holdout", "box", "init", home / "box", *options, folder=folder)
     assert made.returncode == 0, made.stderr
     file.unlink()
     key = read_key_file(home / "box" / "private" / "guard.db.key")
@@ -52,20 +50,10 @@ def tried(folder, box, process, needles, *, weak):
     work = folder / "work"
     work.mkdir()
     os.chown(work, AGENT, AGENT)
-    groups = ["messages", "budget", "commands", "socket", "process", "files"]
-    case = {
-        "private": str(box / "private"),
-        "socket": str(box / "socket"),
-        "pid": process.pid,
-        "work": str(work),
-        "needles": [one.hex() for one in needles],
-        "rows": ROWS,
-        "files": FILES,
-        "seed": 1,
-        "weak": weak,
-        "groups": groups,
-        "python": interpreter(),
-    }
+    case = {"private": box / "private", "socket": box / "socket", "work": work, "python": interpreter()}
+    case = {name: str(one) for name, one in case.items()}
+    case |= {"pid": process.pid, "needles": [one.hex() for one in needles], "files": FILES}
+    case |= {"rows": ROWS, "seed": 1, "weak": weak, "groups": GROUPS}
     done = run_as(AGENT, "-m", "intruder", folder=work, given=json.dumps(case))
     assert done.returncode == 0, done.stderr[-2_000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -117,12 +117,12 @@ def test_a_guard_and_what_stands_for_it_tell_no_answer(tmp_path, monkeypatch):
     said = [
         guard,
         guard.plan,
+        guard.metric,
         guard._repr_html_(),
         guard.history().to_string(),
-        guard.metric,
-        pickle.dumps(guard),
+        *errors_of(guard),
     ]
-    said += [guard.certificate().to_json(), guard.private_labels, guard.class_set, *errors_of(guard)]
+    said += [pickle.dumps(guard), guard.certificate().to_json(), guard.private_labels, guard.class_set]
     for metric in ("balanced_accuracy", "f1_macro", "recall_macro", "log_loss", "brier", "roc_auc_ovr"):
         for ask in (lambda name: ReusableHoldout(None, ANSWERS, metric=name, **WISH), guard.on):
             with pytest.raises(InputError, match=r"declared with classes=") as refused:
