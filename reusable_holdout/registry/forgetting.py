@@ -65,7 +65,7 @@ def forget(registry: Registry, ledger: str, because: str) -> int:
     reason = checked_reason(because)
     with registry.connected() as connection:
         named = "SELECT id, ?, ? FROM budgets WHERE ledger = ? AND NOT forgotten"
-        found = connection.execute(f"INSERT INTO forgotten {named}", (now(), reason, ledger))  # noqa: S608
+        found = connection.execute(f"INSERT INTO forgotten {named}", (now(), reason, ledger))
         connection.execute("UPDATE budgets SET forgotten = 1 WHERE ledger = ?", (ledger,))
     return found.rowcount
 
