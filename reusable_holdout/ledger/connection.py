@@ -63,6 +63,8 @@ class Connection:
         Why it cannot be used any more: it is "closed", or "forked"; empty while it can.
     """
 
+    url: str | None = None
+    path: Path | None = None
     driver: Any = None
     active: object | None
     lock: threading.RLock
@@ -71,13 +73,18 @@ class Connection:
     _cursor: Any = None
 
     def __init__(self, location: str | Path | None, *, must_exist: bool = False) -> None:
-        self.url, self.path = (None, None) if location is None else resolved(location)
+        if location is not None:
+            self.url, self.path = resolved(location)
         self.place = "memory" if self.url is None else str(self.path or shown(self.url))
         self._database = postgresql if self.url is not None and self.path is None else sqlite
         self.sql, self._must_exist = self._database.STATEMENTS, must_exist
         self._file: tuple[int, int] | None = None
         self.begin_afresh()
         _OPEN.add(self)
+
+    def another(self) -> Connection:
+        """Return a new connection to the same database, which must exist; this one, if that is in memory."""
+        return self if self.url is None else Connection(self.path or self.url, must_exist=True)
 
     def __del__(self) -> None:
         self._end()
@@ -119,7 +126,7 @@ class Connection:
 
     def cursor(self) -> Any:
         """Return a cursor on the file that was opened: an answer in one that has replaced it would be lost."""
-        if self._file is not None and file_identity(self.path) != self._file:
+        if self._file is not None and self.path and file_identity(self.path) != self._file:
             raise refusal("gone", place=self.place)
         if self.driver is None:
             if self.path is not None:
@@ -127,11 +134,11 @@ class Connection:
             self.driver = self._database.connect(str(self.path or self.url or ":memory:"))
             self._cursor = self.driver.cursor()
             self._database.settle(self.driver)
-            self._file = None if self.path is None else file_identity(self.path)
+            self._file = self._file or (self.path and file_identity(self.path))
         return self._cursor
 
     def prepare(self, cursor: Any) -> int:
-        """Make the tables if there are none, once also if several processes try; return the number of epochs, from 1.
+        """Make the tables if there are none, once also if several processes try; return the last epoch, from 1.
 
         A LedgerError refuses another database, and a ledger of another schema: it names the version to open it with.
         """
@@ -141,13 +148,13 @@ class Connection:
                 cursor.execute(statement)
             cursor.execute("COMMIT")
         found = cursor.execute(self.sql.schemas).fetchall()
-        for schema, library in found:
+        for _, schema, library in found:
             if schema != SCHEMA:
                 raise LedgerError(
                     f"the ledger {self.place} must have schema {SCHEMA}; it has {schema!r}; nothing was changed; open "
                     f"it with version {library}, which wrote it: ledgers are kept for ever from version 0.2.0 on"
                 )
-        return len(found) or 1
+        return int(found[-1][0]) if found else 1
 
     def _has_tables(self, cursor: Any) -> bool:
         present = {name for (name,) in cursor.execute(self.sql.present).fetchall()}

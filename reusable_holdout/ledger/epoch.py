@@ -61,9 +61,9 @@ class Epoch(NamedTuple):
 
     def append(self, cursor: Any, rows: Sequence[Row], sealed: bytes) -> Head:
         """Add the rows of one commit; return the head with them."""
-        if len(rows) > 1:
-            cursor.executemany(self.sql.insert, [(self.number, *row, None) for row in rows[:-1]])
-        cursor.execute(self.sql.insert, (self.number, *rows[-1], sealed))
+        if len(rows) > 1:  # plain tuples bind faster than named ones
+            cursor.executemany(self.sql.insert.format(self.number), map(tuple, rows[:-1]))
+        cursor.execute(self.sql.insert_sealed.format(self.number), (*rows[-1], sealed))
         return Head(self.number, rows[-1].query, sealed)
 
     def begin(self, cursor: Any, configuration: str, known_rows: bytes) -> Head:

@@ -32,9 +32,9 @@ class MemoryLedger(Ledger):
     0
     """
 
-    def __init__(self, like: MemoryLedger | None = None) -> None:
-        super().__init__(Connection(None) if like is None else like._connection)
-        self.beside: dict[Any, Any] = {} if like is None else like.beside
+    def __init__(self) -> None:
+        super().__init__(Connection(None))
+        self.beside: dict[Any, Any] = {}
 
     def close(self) -> None:
         """Refuse to be used from now on; other objects of the same ledger can be."""
@@ -43,10 +43,6 @@ class MemoryLedger(Ledger):
                 raise refusal("nested")
             self._connection = Connection(None)
             self._connection.close()
-
-    def latest(self) -> MemoryLedger:
-        """Return the same ledger, standing at its last epoch."""
-        return MemoryLedger(self)
 
     def keep_key(self, found: tuple[bytes, Path | None], *, stated: bool) -> tuple[bytes, Path | None]:
         """Keep the key that is found first; a LedgerKeyError says that another one is stated, or none any more."""

@@ -136,7 +136,7 @@ def _sealed(previous: bytes, rows: Sequence[Row]) -> bytes | None:
         if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
             return None
         numbers = [_NUMBERS.pack(*row[:-_TEXTS]) for row in rows]
-        texts = [text.encode() for row in rows for text in row[-_TEXTS:]]
+        texts = [text.encode() for row in rows for text in (row.kind, row.told, row.name, row.series)]
     except (struct.error, TypeError, AttributeError, OverflowError, UnicodeEncodeError):
         return None
     lengths = struct.pack(f">{len(texts) + 1}q", len(rows), *map(len, texts))
@@ -219,7 +219,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
         f"row {row.query!r}: its {name} must be of another type"
         for row in rows
         for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
-        if type(value) is not kind or (kind is bytes and len(value) != _DIGEST_BYTES)
+        if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES)
     ]
     if mistyped:  # a database may hold anything in any column, and then nothing can be recomputed
         yield from mistyped

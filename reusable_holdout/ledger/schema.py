@@ -59,11 +59,19 @@ _BY_KEY = "FROM answers NOT INDEXED WHERE epoch = ?"
 _CHARGED = "FROM answers INDEXED BY answers_charged WHERE epoch = ? AND charged = 1"
 _DIGESTS = "FROM answers INDEXED BY sqlite_autoindex_answers_2"
 
-# Last rows are read from the end of an index. Asked for the row of the greatest number, PostgreSQL, which knows nothing
-# of a new table, reads all rows of the epoch.
-_LAST = f'SELECT "query", charges, spent_nats, asked, kind, seal {_BY_KEY} ORDER BY "query" DESC LIMIT 1'
-_LAST_CHARGE = f'SELECT digest, asked {_CHARGED} ORDER BY "query" DESC LIMIT 1'
-_ONE = f"SELECT {_ROW} {_DIGESTS} WHERE epoch = ? AND digest = ?"
+# The last row is found from the end of its index. Asked for the greatest number, PostgreSQL, which knows nothing of a
+# new table, reads all rows of the epoch.
+_LOOK = f"""
+SELECT (SELECT max(epoch) FROM configuration),
+    last."query", last.charges, last.spent_nats, last.asked, last.kind, last.seal, charge.digest, charge.asked,
+    {", ".join(f"found.{name}" for name in _NAMES.values())}
+FROM (SELECT 1) AS one
+LEFT JOIN answers AS last NOT INDEXED ON last.epoch = ?
+    AND last."query" = (SELECT "query" {_BY_KEY} ORDER BY "query" DESC LIMIT 1)
+LEFT JOIN answers AS charge NOT INDEXED ON charge.epoch = last.epoch
+    AND charge."query" = (SELECT "query" {_CHARGED} ORDER BY "query" DESC LIMIT 1)
+LEFT JOIN answers AS found INDEXED BY sqlite_autoindex_answers_2 ON found.epoch = last.epoch AND found.digest = ?
+"""
 
 
 class Statements(NamedTuple):
@@ -83,6 +91,8 @@ class Statements(NamedTuple):
         All digests.
     found : str
         Rows of some digests, which come before the epoch; takes as many times `digest`.
+    insert, insert_sealed : str
+        Take the number of the epoch in their text: a batch has a parameter less to bind.
     """
 
     present: str = (
@@ -91,17 +101,13 @@ class Statements(NamedTuple):
     tables: tuple[str, ...] = TABLES
     alone: str = "BEGIN IMMEDIATE"
     begin: str = "BEGIN IMMEDIATE"
-    schemas: str = "SELECT schema_version, library FROM configuration ORDER BY epoch DESC"
+    schemas: str = "SELECT epoch, schema_version, library FROM configuration ORDER BY epoch"
     configurations: str = "SELECT epoch, text FROM configuration ORDER BY epoch"
     configure: str = (
         "INSERT INTO configuration (epoch, schema_version, library, text, known_rows) VALUES (?, ?, ?, ?, ?)"
     )
     known_rows: str = "SELECT known_rows FROM configuration WHERE epoch = ?"
-    look: str = (
-        "SELECT * FROM (SELECT max(epoch) FROM configuration) AS latest "
-        f"LEFT JOIN ({_LAST}) AS last ON true LEFT JOIN ({_LAST_CHARGE}) AS charge ON true "
-        f"LEFT JOIN ({_ONE}) AS found ON true"
-    )
+    look: str = _LOOK
     rows: str = f'SELECT {_ROW} {_BY_KEY} AND "query" > ? AND kind = coalesce(?, kind) ORDER BY "query"'
     charged: str = f'SELECT "query" {_CHARGED} ORDER BY "query" LIMIT ?'
     seals: str = f'SELECT "query", seal {_BY_KEY} AND seal IS NOT NULL ORDER BY "query"'
@@ -109,4 +115,5 @@ class Statements(NamedTuple):
     digests: str = f"SELECT digest {_DIGESTS} WHERE epoch = ?"
     digest: str = "?"
     found: str = f"SELECT {_ROW} {_DIGESTS} WHERE digest IN ({{}}) AND epoch = ?"
-    insert: str = f"INSERT INTO answers (epoch, {_ROW}, seal) VALUES (?{', ?' * len(COLUMNS)}, ?)"
+    insert: str = f"INSERT INTO answers (epoch, {_ROW}) VALUES ({{}}{', ?' * len(COLUMNS)})"
+    insert_sealed: str = f"INSERT INTO answers (epoch, {_ROW}, seal) VALUES ({{}}{', ?' * len(COLUMNS)}, ?)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -62,6 +63,12 @@ class Ledger:
     def closed(self) -> bool:
         """True once it was closed."""
         return self._connection.refused == "closed"
+
+    def latest(self) -> Self:
+        """Return the same ledger, standing at its last epoch, with the same witness."""
+        ledger = copy.copy(self)
+        Ledger.__init__(ledger, self._connection.another())
+        return ledger
 
     def close(self) -> None:
         """Release files and connections; later use raises LedgerError."""
@@ -200,16 +207,8 @@ class SqlLedger(Ledger):
         If it cannot be opened, is no ledger, or was written by a newer version.
     """
 
-    url: str
-
     def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
         super().__init__(Connection(location, must_exist=must_exist))
-
-    def latest(self) -> SqlLedger:
-        """Return the same ledger, standing at its last epoch, with the same witness."""
-        ledger = SqlLedger(self.path or self.url, must_exist=True)
-        ledger.witness = self.witness
-        return ledger
 
 
 class Transaction:
@@ -234,7 +233,8 @@ class Transaction:
         self._question, self._witness = question, ledger.witness
         self._failed: BaseException | None = None
         self._is_done = False
-        self._head, self._seen = _NOTHING, None
+        self._head: Head = _NOTHING
+        self._seen: Head | None = None
 
     def __enter__(self) -> Self:
         connection = self._connection

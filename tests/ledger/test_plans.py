@@ -16,8 +16,10 @@ from reusable_holdout.ledger.schema import CHUNK
 _KEY, _DIGEST = "PRIMARY KEY", "INDEX sqlite_autoindex_answers_2"
 PLANS = {
     "look": [
+        f"{_KEY} (epoch=? AND query=?) LEFT-JOIN",
         f"{_KEY} (epoch=?)",
-        "INDEX answers_charged (epoch=? AND charged=?)",
+        f"{_KEY} (epoch=? AND query=?) LEFT-JOIN",
+        "COVERING INDEX answers_charged (epoch=? AND charged=?)",
         f"{_DIGEST} (epoch=? AND digest=?) LEFT-JOIN",
     ],
     "charged": ["COVERING INDEX answers_charged (epoch=? AND charged=?)"],
@@ -57,8 +59,8 @@ def plans_of(path):
         for name, text in statements(sqlite.STATEMENTS).items():
             steps = connection.execute(f"EXPLAIN QUERY PLAN {text}", [b""] * text.count("?")).fetchall()
             assert not [step for *_, step in steps if "TEMP B-TREE" in step], name
-            looks = [step for *_, step in steps if " answers" in step]
-            found[name] = [re.sub(r"^SEARCH (TABLE )?answers USING ", "", look) for look in looks]
+            looks = [step for *_, step in steps if re.search(r" (answers|last|charge|found)\b", step)]
+            found[name] = [re.sub(r"^SEARCH \w+ USING ", "", look) for look in looks]
     return found
 
 
