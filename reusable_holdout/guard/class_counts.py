@@ -168,4 +168,4 @@ def _rests_on_sizes(bound: BoundMetric) -> bool:
 def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:
     """Bind the same metric to other labels with these class counts."""
     classes: NDArray[Any] = np.asarray(bound.classes)
-    return type(bound)(bound.metric, np.repeat(classes, counts), classes, None, None)
+    return type(bound)(bound.metric, np.repeat(classes, counts), classes=classes)

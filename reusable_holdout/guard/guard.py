@@ -91,11 +91,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     groups : array-like of shape (rows,), optional
         Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
         and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
-    largest_group : int, optional
-        With `groups`: each row counts, of a group that is larger as many as this, a fixed choice. The population's mean
-        over rows, of larger groups so many each, is what answers are about then. Name it before you look at the sizes:
-        the plan's rows are as many groups of this size as the rows would fill, a number that is told, rounded, and
-        priced.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
@@ -212,7 +207,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         prevalence: Any = None,
         training: Any = None,
         ids: ArrayLike | None = None,
@@ -229,7 +223,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=largest_group,
             declared=lambda: declared_classes(ledger),
         )
         rule: dict[str, Any] = {
@@ -314,6 +307,11 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
                 f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
             )
         configuration = Configuration.parse(stored)
+        if "largest_group" in configuration.metric:
+            raise LedgerError(
+                "a ledger that was made with largest_group= can be verified and printed, but no longer asked; got one; "
+                "ask it with reusable-holdout 0.2.1"
+            )
         data = PrivateData(
             X,
             y,
@@ -321,7 +319,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             classes=configuration.classes if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=None if groups is None else configuration.metric.get("largest_group"),
         )
         plan, told = Plan.kept(configuration.plan), configuration.counts
         class_counts.rest_on(data.bound, told)

@@ -56,7 +56,6 @@ class PrivateData:
         classes: ArrayLike | str | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         declared: Callable[[], list[Any] | str | None] = lambda: None,
         opened: bool = False,
     ) -> None:
@@ -69,10 +68,7 @@ class PrivateData:
             )
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
-        self.largest_group = largest_group
-        bind = partial(
-            _bound, metric, y, sample_weight=sample_weight, groups=groups, largest_group=largest_group
-        )
+        bind = partial(_bound, metric, y, sample_weight=sample_weight, groups=groups)
         self.bound = bind(classes=classes)
         found = self.bound.classes if classes is None else None
         if found is not None and not _are_public(found, self.bound.rows):

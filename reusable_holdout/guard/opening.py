@@ -70,7 +70,6 @@ class Opening(NamedTuple):
             classes=None if self.metric.response == "values" else rows.bound.class_set,
             sample_weight=self.sample_weight,
             groups=rows.groups,
-            largest_group=rows.largest_group,
             opened=True,
         )
         described = data.bound.describe()

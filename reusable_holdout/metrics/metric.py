@@ -84,7 +84,6 @@ class Metric(Definition):
         classes: object | None = None,
         sample_weight: object | None = None,
         groups: object | None = None,
-        largest_group: object | None = None,
     ) -> BoundMetric:
         """Bind to private labels.
 
@@ -124,10 +123,6 @@ class Metric(Definition):
         >>> bound, bound.prepare(["yes", "yes", "no"])
         (<BoundMetric: accuracy, 3 rows>, array([1, 1, 0], dtype=uint8))
         """
-        if largest_group is not None:
-            raise InputError(
-                "each group counts once; got largest_group=; leave it out, and reweight the rows"
-            )
         return BoundMetric(self, y, classes=classes, sample_weight=sample_weight, groups=groups)
 
     def measure(

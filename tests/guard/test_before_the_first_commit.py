@@ -287,10 +287,10 @@ def test_sizes_of_groups_are_not_told_either(world_ends, metric):
     with world_ends():
         for wish in WISHES[:4]:
             same(
-                lambda users, w=wish: constructed(labels, metric=metric, groups=users, largest_group=5, **w),
+                lambda users, w=wish: constructed(labels, metric=metric, groups=users, **w),
                 sizes,
             )
-            same(lambda y, w=wish: constructed(y, metric=metric, groups=USERS, largest_group=5, **w))
+            same(lambda y, w=wish: constructed(y, metric=metric, groups=USERS, **w))
 
 
 # ---- guards that exist

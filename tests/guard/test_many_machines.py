@@ -17,7 +17,7 @@ from servers import PASSWORD
 
 from reusable_holdout import Answer, ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HandleError, LedgerError, LedgerKeyError
-from reusable_holdout.guard import Whereabouts
+from reusable_holdout.guard import frozen_guard
 
 pytestmark = pytest.mark.long(*GUARD)
 
@@ -274,7 +274,7 @@ def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring
     certificate = guard.certificate()
     assert certificate.machine == urlsplit(server_url).hostname
     assert verify(server_url, certificate=certificate).problems == []
-    content = pickle.dumps(Whereabouts(guard))
+    content = pickle.dumps(frozen_guard(guard, certificate))
     for private in (PASSWORD, urlsplit(server_url).path, str(key.parent), key.read_text().strip()):
         assert private.encode() not in content
 

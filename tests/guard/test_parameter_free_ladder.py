@@ -490,8 +490,6 @@ def test_weights_are_refused_and_so_are_slices(weights):
     [
         {"threshold": 0.1},
         {"noise_scale": 0.01},
-        {"mechanism": "target-charging"},
-        {"mechanism": "tightest"},
         {"family": "bounded-difference"},
         {"family": "paired"},
     ],
