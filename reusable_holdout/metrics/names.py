@@ -55,9 +55,10 @@ def resolve_metric(metric: str | Metric) -> Metric:
         )
     metric = _ALIASES.get(metric, metric)
     if metric in CATALOGUE and CATALOGUE[metric].stated:
+        stated = CATALOGUE[metric].stated
         raise InputError(
-            f"{', '.join(CATALOGUE[metric].stated)} must be stated for {metric!r}; got the name alone; "
-            f"pass {CATALOGUE[metric].spelled()}, from reusable_holdout.metrics"
+            f"{'the bounds of the targets' if 'lower' in stated else ' and '.join(stated)} must be stated for "
+            f"{metric!r}; got the name alone; pass {CATALOGUE[metric].spelled()}, from reusable_holdout.metrics"
         )
     found = _named(metric)
     if found is not None:

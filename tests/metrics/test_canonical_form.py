@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import dask.array
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import mae, resolve_metric
+from reusable_holdout.metrics import mae, resolve_metric, score
+from reusable_holdout.metrics.containers import compact
 
 ROWS = 6
 CODES = np.array([0, 1, 1, 0, 0, 1])
@@ -238,3 +240,56 @@ def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dt
     bound = resolve_metric("accuracy").bind(np.array([wrapped, 1]))
     with pytest.raises(InputError, match="must be among the classes"):
         bound.prepare(np.array([label, 1], dtype))
+
+
+# ---- piece by piece
+
+
+class Pieces:
+    """A column that comes piece by piece, two rows each."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def row_pieces(self):
+        return (one[start : start + 2] for one in self.values for start in range(0, len(one), 2))
+
+
+@for_each(
+    "y",
+    [CODES, CODES == 1, TEXT, CODES + 2**40, CODES.astype("u8"), np.array(["b", "c", "a", "a", "d", "b"])],
+)
+def test_labels_and_predictions_may_come_piece_by_piece(y):
+    for kept in (Pieces(y), dask.array.from_array(y, chunks=4), Pieces(y[:4], y[:0], y[4:])):
+        bound = resolve_metric("accuracy").bind(kept)
+        assert bound.classes.tolist() == sorted(set(y.tolist()))
+        assert identity(bound.prepare(kept)) == identity(bound.prepare(y))
+        assert bound.score(bound.prepare(y)[None]).tolist() == [1 << 32]
+    with pytest.raises(InputError, match="predictions must have 6 rows; got 4;"):
+        bound.prepare(Pieces(y[:4]))
+    assert list(score().bind(Pieces(np.arange(6)))._form._ids.names) == [*range(6)]
+
+
+@for_each(
+    ("values", "dtype"),
+    [
+        ([0, 255], "u1"),
+        ([0, 256], "u2"),
+        ([-1, 127], "i1"),
+        ([-1, 128], "i2"),
+        ([-129, 0], "i2"),
+        ([0.5, 1], "f8"),
+    ],
+)
+def test_numbers_in_pieces_are_kept_in_as_few_bytes_as_they_need(values, dtype):
+    kept = compact(Pieces(np.array(values), np.array(values[::-1])), what="labels")
+    assert (kept.tolist(), kept.dtype) == ([*values, *values[::-1]], dtype)
+
+
+def test_pieces_that_do_not_fit_together_are_refused():
+    for pieces, words in (
+        ((CODES, TEXT), "one kind in every chunk; got 2"),
+        ((np.ones((2, 2)),), "one column; got 1 axes"),
+    ):
+        with pytest.raises(InputError, match=words):
+            resolve_metric("accuracy").bind(Pieces(*pieces))

@@ -323,6 +323,43 @@ def test_a_batch_scores_as_its_queries_do_one_by_one_and_changes_nothing_that_is
     assert bound.score(prepared[:0]).tolist() == []
 
 
+RATIOS = [case for case in cases() if METRICS[case[0]].bind(problem(METRICS[case[0]], case[1])[0]).is_ratio]
+
+
+def value_of(sample):
+    """Normalised value of the rows that a confidence set is made of."""
+    if isinstance(sample, metrics.Counted):
+        return min(
+            one.factor * (one.counts * one.weights) @ one.values / (one.counts @ one.weights)
+            for one in sample.ratios
+        )
+    if isinstance(sample, metrics.Explained):
+        return 1 - sample.errors.mean() / (sample.unit * sample.totals.mean())
+    hits = np.arange(len(sample.above)) + 1.0  # without ties
+    return (hits / (hits + sample.above)).mean()
+
+
+@for_each(("name", "classes"), RATIOS)
+def test_the_rows_of_a_ratio_make_its_score_also_on_a_slice(name, classes):
+    metric, chosen = METRICS[name], np.arange(60) % 3 > 0
+    y, (given, *_) = problem(metric, classes)
+    given = given + 1e-4 * np.arange(60) if metric.response == "scores" else given
+    bound, sliced, alone = metric.bind(y), metric.bind(y, sample_weight=chosen), metric.bind(y[chosen])
+    sample = bound.sample(bound.prepare(given))
+    assert [sample.score] == bound.score(bound.prepare(given)[None]).tolist()
+    assert value_of(sample) == pytest.approx(sample.score / GRID, abs=1e-8)
+    ours, theirs = sliced.sample(sliced.prepare(given)), alone.sample(alone.prepare(given[chosen]))
+    assert ours.score == theirs.score
+    assert value_of(ours) == value_of(theirs)
+
+
+def test_those_are_the_ratios():
+    names = {name for name, _ in RATIOS}
+    assert names >= {"average_precision", "balanced_accuracy", "f1", "fbeta", "jaccard", "precision"}
+    assert "r2 about a center" in names
+    assert names.isdisjoint({"f1_macro", "matthews_corrcoef", "recall", "roc_auc", "r2"})
+
+
 def test_one_prepared_query_needs_a_leading_axis():
     bound = resolve_metric("accuracy").bind([0, 1, 1])
     with pytest.raises(InputError, match=r"\(queries, 3, ...\); got \(3,\)"):
