@@ -1,4 +1,4 @@
-"""Prefit, shuffled, nested and stopped loops are near the truth that the holdout says, or refused and not charged."""
+"""Prefit, shuffled, nested and stopped loops give answers near the holdout's truth, or are refused and not charged."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ _DEFAULT_PLAN = {"tolerance": 0.1, "queries": 100, "estimate": 0.85}
 
 
 def _reach(history):
-    """How far an answer may be from the truth: one that is charged is told as widely as its interval says."""
+    """Return how far an answer may be from the truth: a charged one as far as its interval says."""
     charged = history[history["charged"]]
     return max([TOLERANCE, *((charged["high"] - charged["low"]) / 2)])
 

@@ -10,6 +10,7 @@ import time
 import urllib.request
 
 import matplotlib as mpl
+import mlflow
 import numpy as np
 import pytest
 from mlflow import MlflowClient
@@ -33,6 +34,12 @@ os.environ |= {
 }
 uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(port))
 """
+
+
+def right_in(labels, share, variant=0):
+    """Predictions that are right on this share of the rows; variants are right on other rows."""
+    wrong = np.roll(np.arange(len(labels)) >= share * len(labels), variant)
+    return np.where(wrong, 1 - labels, labels)
 
 
 class TrackingServer:
@@ -133,6 +140,15 @@ def _wait_for(url, process, log):
 
 
 @pytest.fixture
+def current(database):
+    """A client of the database, which is MLflow's current one; runs are made in the experiment "churn"."""
+    mlflow.set_tracking_uri(database)
+    mlflow.set_experiment("churn")
+    yield MlflowClient(database)
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
 def labels():
     return np.random.default_rng(0).integers(0, 2, 4_000)
 
@@ -149,9 +165,5 @@ def make_guard(labels, tmp_path):
 @pytest.fixture
 def questions(labels):
     """Predictions of known accuracies, with honest priors but for every fourth, which is charged."""
-    rng = np.random.default_rng(1)
-    asked = []
-    for number in range(8):
-        predictions = np.where(rng.random(len(labels)) < 0.1, 1 - labels, labels)
-        asked.append((predictions, 0.99 if number % 4 == 3 else 0.9 + number / 1_000))
-    return asked
+    priors = [0.99 if number % 4 == 3 else 0.9 + number / 1_000 for number in range(8)]
+    return [(right_in(labels, 0.9, number), prior) for number, prior in enumerate(priors)]
