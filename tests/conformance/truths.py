@@ -179,19 +179,23 @@ def _files_of_the_environment(rows: Rows, scoring: Any) -> Any:
     return found
 
 
-SCORED: dict[str, Callable[[Rows, Any], Any]] = {
-    "cross_validate(return_train_score=True)": _train_scores,
-    "cross_validate(return_train_score=True) of sorted labels": _train_scores_of_sorted_labels,
-    "learning_curve": _learning,
-    "validation_curve": _validation,
-    "GridSearchCV(return_train_score=True)": _grid,
-    "score of a fitted GridSearchCV": _score_of_a_search,
-    "cross_val_score of a GridSearchCV": _nested_scores,
-    "cross_val_score of a prefit model": _prefit,
-    "GridSearchCV of a calibrated prefit model": _prefit_in_a_search,
-    "HalvingGridSearchCV": _halving,
-    "GridSearchCV.fit(sample_weight=) of weighted rows": _weighted_search,
-    "a model that reads a file of the environment": _files_of_the_environment,
+# how many questions each asks: one for each fitted model
+SCORED: dict[str, tuple[Callable[[Rows, Any], Any], int]] = {
+    "cross_validate(return_train_score=True)": (_train_scores, 4),
+    "cross_validate(return_train_score=True) of sorted labels": (_train_scores_of_sorted_labels, 2),
+    "learning_curve": (_learning, 2 * 3),
+    "validation_curve": (_validation, 2 * 3),
+    "GridSearchCV(return_train_score=True)": (_grid, 2 * 3),
+    "score of a fitted GridSearchCV": (_score_of_a_search, 3 + 1),
+    "cross_val_score of a GridSearchCV": (
+        _nested_scores,
+        2 * 3 + 3,
+    ),  # inner folds of two outer ones are the same
+    "cross_val_score of a prefit model": (_prefit, 1),
+    "GridSearchCV of a calibrated prefit model": (_prefit_in_a_search, 4),
+    "HalvingGridSearchCV": (_halving, (3 + 1) * 2),
+    "GridSearchCV.fit(sample_weight=) of weighted rows": (_weighted_search, 2 * 3),
+    "a model that reads a file of the environment": (_files_of_the_environment, 2),
 }
 
 

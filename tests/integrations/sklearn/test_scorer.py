@@ -24,20 +24,15 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticR
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
-    RandomizedSearchCV,
     TunedThresholdClassifierCV,
     cross_val_score,
     cross_validate,
-    learning_curve,
-    validation_curve,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.errors import Halted, HandleError, InputError, LedgerError, ModelError, Refused
+from reusable_holdout.errors import Halted, HandleError, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
 MODEL, GRID = LogisticRegression(), {"C": [1e-4, 1.0]}
@@ -84,54 +79,6 @@ def test_cross_validation_asks_once_for_each_fold_alone_and_among_others(guard, 
     assert sorted(scores[f"test_{name}"]) == sorted(guard.history()["value"])
     np.testing.assert_array_equal(scores[f"train_{name}"], scores[f"test_{name}"])  # a model has one answer
     assert verify(guard.ledger).sound
-
-
-def _fit(search):
-    return lambda X, y, **more: clone(search).set_params(**more).fit(X, y)
-
-
-LOOPS = {
-    "score": (lambda X, y, **more: cross_val_score(MODEL, X, y, cv=3, **more), 3),
-    "grid": (_fit(GridSearchCV(MODEL, GRID, cv=3, return_train_score=True)), 6),
-    "randomized": (_fit(RandomizedSearchCV(MODEL, GRID, n_iter=2, cv=3)), 6),
-    "halving": (
-        _fit(
-            HalvingGridSearchCV(
-                DecisionTreeClassifier(random_state=0),
-                {"max_depth": [1, 2, 3, 4]},
-                factor=2,
-                cv=3,
-                random_state=0,
-            )
-        ),
-        3 * (4 + 2 + 1),
-    ),
-    "learning": (
-        lambda X, y, **more: learning_curve(MODEL, X, y, train_sizes=[0.5, 1.0], cv=3, **more),
-        6,
-    ),
-    "incremental": (
-        lambda X, y, **more: learning_curve(
-            SLOW, X, y, train_sizes=[0.5, 1.0], cv=3, exploit_incremental_learning=True, **more
-        ),
-        6,
-    ),
-    "validation": (
-        lambda X, y, **more: validation_curve(
-            MODEL, X, y, param_name="C", param_range=GRID["C"], cv=3, **more
-        ),
-        6,
-    ),
-}
-
-
-@JOBS
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_loop_asks_for_each_fold_and_never_for_training_rows(guard, train, loop, n_jobs):
-    run, asked = LOOPS[loop]
-    run(*train, scoring=guarded_scorer(guard), n_jobs=n_jobs)
-    assert guard.queries_asked == asked
-    assert guard.history()["charged"].sum() == 0
 
 
 @pytest.mark.parametrize(
@@ -344,16 +291,6 @@ def test_guards_that_do_not_score_a_model_are_refused(make_guard):
     for policy in ("ladder", "gate"):
         with pytest.raises(InputError, match=rf"policy, '{policy}', .*GuardedSearchCV.*guard\.compare"):
             guarded_scorer(make_guard(policy=policy, tolerance=0.1))
-
-
-def test_a_ledger_that_is_gone_ends_the_loop(make_guard, train, tmp_path):
-    guard = make_guard(ledger=tmp_path / "gone.db")
-    guard.close()
-    for file in tmp_path.glob("gone.db*"):
-        file.unlink()
-    with pytest.raises(Refused) as caught:
-        GridSearchCV(MODEL, GRID, scoring=guarded_scorer(guard)).fit(*train)
-    assert type(caught.value.error) is LedgerError
 
 
 def test_a_refusal_travels():

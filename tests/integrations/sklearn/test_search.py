@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, get_scorer, get_sc
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,7 +29,6 @@ from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.batches import about
 from reusable_holdout.metrics import Metric, mae, negated, resolve_metric
 
-long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 DEPTHS, CS = {"max_depth": [1, 2, 3, 5, 8, 12]}, {"C": [0.001, 1.0]}
 # every prior is wrong by more than the threshold: every question is charged
 UPSIDE_DOWN = {"tolerance": None, "charges": 6, "threshold": 0.1, "noise_scale": 0.002}
@@ -90,31 +89,6 @@ def test_a_prior_that_the_holdout_contradicts_costs_the_candidate_its_place(make
     assert search.guard_results_["charged"].all()
     assert (search.guard_results_["cv_mean"] > 0.6).all()
     assert (search.guard_results_["answer"] < 0.4).all()
-
-
-@pytest.mark.parametrize(
-    ("model", "upside_down"),
-    [
-        (LogisticRegression(), False),
-        (RandomForestClassifier(5, random_state=0), True),
-        pytest.param(SVC(), True, marks=long),
-        pytest.param(RandomForestClassifier(5, random_state=0), False, marks=long),
-    ],
-)
-def test_jobs_and_backends_change_neither_answers_nor_charges(make_guard, train, model, upside_down):
-    X, y = train
-    grid = {"C": [0.01, 0.1, 1.0]} if hasattr(model, "C") else {"max_depth": [2, 4, 6]}
-    found = []
-    for backend, jobs in [("loky", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]:
-        guard = make_guard(**UPSIDE_DOWN if upside_down else {})
-        with joblib.parallel_config(backend):
-            search = one_by_one(GridSearchCV(model, grid, cv=2, n_jobs=jobs), guard)
-            search.fit(X[:400], 1 - y[:400] if upside_down else y[:400])
-        found.append((guard.history().drop(columns="asked_at"), [row.digest for row in guard._ledger.rows()]))
-    assert found[0][0]["charged"].any() == upside_down
-    for transcript, asked in found[1:]:
-        pd.testing.assert_frame_equal(transcript, found[0][0])
-        assert asked == found[0][1]
 
 
 def test_a_second_search_with_the_same_data_is_all_replays(make_guard, train):
