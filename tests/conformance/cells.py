@@ -28,7 +28,7 @@ from conformance.loops import LOOPS, REFUSED, Loop, Stage
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, Refused
 
-__all__ = ["SITUATIONS", "Cell", "cells"]
+__all__ = ["SITUATIONS", "Cell", "cells", "used"]
 
 SITUATIONS = ["fine", "wrong input", "halt", "ledger gone"]
 _ROWS, _COLUMNS, _HALT_AFTER = 400, 4, 3
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 def cells(backend: str) -> Iterator[Cell]:
     """Run all cells of a backend in order, each when it is taken."""
-    with _used(backend) as jobs:
+    with used(backend) as jobs:
         for name, loop in LOOPS[backend].items():
             for situation in SITUATIONS:
                 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -66,7 +66,7 @@ def cells(backend: str) -> Iterator[Cell]:
 
 
 @contextlib.contextmanager
-def _used(backend: str) -> Iterator[int]:
+def used(backend: str) -> Iterator[int]:
     """Use a backend of joblib, and yield the number of jobs."""
     with contextlib.ExitStack() as stack:
         if backend == "dask":

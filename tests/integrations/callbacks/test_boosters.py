@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import xgboost
 from integrations.callbacks.boosters import BOOSTERS, NAMES
+from integrations.callbacks.conftest import Rows
 from reusable_holdout_callbacks import XGBoostCallback
 from sklearn import metrics
 
@@ -163,8 +164,8 @@ def test_a_booster_that_was_cut_to_its_best_round_is_asked_about_as_that_round(m
     assert [one.round for one in asked.answers] == [booster.num_boosted_rounds()]
 
 
-def test_frames_and_arrays_are_taken(train, Callback, make_guard, make_rows):
-    rows = make_rows(lambda X: pd.DataFrame(X, columns=list("abcd")))
+def test_frames_and_arrays_are_taken(train, Callback, make_guard):
+    rows = Rows(lambda X: pd.DataFrame(X, columns=list("abcd")))
     asked = Callback(make_guard(X=rows.X_held))
     train(asked, on=rows)
     assert len(asked.answers) == 6

@@ -173,7 +173,7 @@ def begun(name):
         time.sleep(0.01)
 
 
-def ended(worker):  # its exit code, which the pool's own thread may be about to note, for it waits, too
+def ended(worker):  # the pool's own thread may be about to note its exit code, for it waits, too
     last = time.monotonic() + 60
     while worker.exitcode is None and time.monotonic() < last:
         time.sleep(0.01)

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import mlflow
 import numpy as np
 import pytest
 from mlflow import MlflowClient
-from servers import run_folder, shared
+from servers import free_port, run_folder, shared
 
 from reusable_holdout import ReusableHoldout
 
@@ -46,10 +45,8 @@ class TrackingServer:
     """A tracking server whose data lie in a folder; it can be killed and started again at the same address."""
 
     def __init__(self, folder):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.folder, self.uri = folder, f"http://127.0.0.1:{self.port}"
+        self.folder, self.port = folder, free_port()
+        self.uri = f"http://127.0.0.1:{self.port}"
 
     def start(self):
         """Start it and wait until it answers."""
@@ -63,17 +60,9 @@ class TrackingServer:
         _wait_for(f"{self.uri}/health", self.process, self.folder / "server.log")
 
     def kill(self):
-        """Kill it, as a crash of its machine would."""
+        """Kill it, as a crash of its machine does."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-    def stop(self):
-        """Let it end."""
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +74,7 @@ def tracking_server(tmp_path_factory, empty_database):
         server.start()
         yield server
     finally:
-        server.stop()
+        server.kill()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pandas as pd
 import pytest
 from integrations.mlflow.answers_in import check_complete
@@ -169,10 +168,3 @@ def test_another_ledger_for_the_same_rows_has_its_files_on_the_same_page(
     (folder,) = [file.path for file in client.list_artifacts(page.info.run_id) if file.is_dir]
     assert len(table(client, page, "history.csv")) == 1
     assert len(table(client, page, f"{folder}/history.csv")) == 2
-
-
-def test_comparisons_alone_can_be_drawn(client, tracked, make_guard, labels):
-    guard = make_guard()
-    with tracked(guard):
-        guard.compare_predictions(labels, np.roll(labels, 1), prior=0.5)
-    assert page_of(client, guard).data.metrics["holdout_queries_asked"] == 1

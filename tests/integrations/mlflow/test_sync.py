@@ -86,23 +86,6 @@ def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, la
     assert "&query=7)" in client.get_experiment_by_name("churn").tags["mlflow.note.content"]
 
 
-def test_the_answers_of_a_killed_worker_are_in_the_run_once(database, tmp_path, make_guard, labels):
-    np.save(tmp_path / "labels.npy", labels)
-    script = (
-        "import os, signal, numpy as np; from reusable_holdout import ReusableHoldout; "
-        "y = np.load('labels.npy'); guard = ReusableHoldout.open('guard.db', None, y); "
-        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(4)]; "
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    guard = make_guard(seed=None)
-    with track(guard, experiment="churn", tracking_uri=database) as tracked:
-        assert Child(script, folder=tmp_path).wait() == -signal.SIGKILL
-        guard.evaluate_predictions(labels, prior=0.99)
-    assert len(guard.history()) == 5
-    check_complete(MlflowClient(database), tracked.run_id, guard.history())
-    assert sync(guard, experiment="churn", tracking_uri=database) == ((), 0)
-
-
 def test_answers_that_no_run_holds_get_a_run(database, make_guard, ask):
     guard, client = make_guard(), MlflowClient(database)
     ask(guard, range(2))
