@@ -77,6 +77,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     """
 
     library = XGBOOST
+    _log: Any
 
     def before_training(self, model: Any) -> Any:
         """Begin, if the training can be asked about."""

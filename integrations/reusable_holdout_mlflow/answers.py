@@ -7,6 +7,7 @@ it and however often, and a server that has it already drops it.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlflow.entities import Metric, RunTag
@@ -20,12 +21,11 @@ from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is
 __all__ = ["log_answers", "log_halt", "log_missing", "log_tags", "milliseconds", "numbers_of"]
 
 _METRICS_OF_A_CALL = 1_000  # MLflow's limit
-_KINDS = ("holdout", "difference")  # of scores, and of comparisons of two models
 
 
 def numbers_of(row: Any, queries: int) -> dict[str, float]:
     """Return the metrics of one row of a history; `queries` are planned in all."""
-    kind = _KINDS[row.paired]
+    kind = "difference" if row.paired else "holdout"  # a comparison of two models, or a score
     values = {
         f"{kind}_answer": row.value,
         f"{kind}_prior": row.prior,
@@ -42,9 +42,10 @@ def numbers_of(row: Any, queries: int) -> dict[str, float]:
 
 def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, queries: int) -> None:
     """Log rows of a history in as few calls as MLflow allows; `queries` are planned in all."""
+    each_row: Iterable[Any] = rows.itertuples(index=False)
     metrics = [
         Metric(name, value, milliseconds(row.asked_at), int(row.query))
-        for row in rows.itertuples(index=False)
+        for row in each_row
         for name, value in numbers_of(row, queries).items()
     ]
     each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % 9  # no answer is torn apart
@@ -58,18 +59,17 @@ def log_missing(
     """Log the answers of some queries that a run lacks, and return their rows."""
     rows = released(guard, first=first, last=last)
     if len(rows):
-        there = [one for kind in _KINDS for one in client.get_metric_history(run_id, f"{kind}_answer")]
-        rows = rows[~rows["query"].isin({metric.step for metric in there})]
+        answers = ("holdout_answer", "difference_answer")
+        there = {one.step for name in answers for one in client.get_metric_history(run_id, name)}
+        rows = rows[~rows["query"].isin(there)]
     log_answers(client, run_id, rows, queries=guard.plan.queries)
     return rows
 
 
-def log_tags(
-    client: MlflowClient, run_id: str, tags: dict[str, str], *, metrics: list[Metric] | None = None
-) -> None:
+def log_tags(client: MlflowClient, run_id: str, tags: dict[str, str], metrics: Sequence[Metric] = ()) -> None:
     """Log tags, and metrics that belong to them, in one call."""
     entities = [RunTag(name, value) for name, value in tags.items()]
-    client.log_batch(run_id, metrics=metrics or [], tags=entities, synchronous=True)
+    client.log_batch(run_id, metrics=list(metrics), tags=entities, synchronous=True)
 
 
 def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
@@ -81,7 +81,7 @@ def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
     if not is_halted(before):  # else another process has logged it, or a call that seemed to fail
         tags = noted(before, halt_note(guard, reason)) | {BUDGET: budget_in_words(guard)}
         halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), guard.answered)
-        log_tags(client, run_id, tags, metrics=[halt])
+        log_tags(client, run_id, tags, [halt])
 
 
 def milliseconds(when: pd.Timestamp) -> int:

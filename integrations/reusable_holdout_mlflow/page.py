@@ -9,12 +9,12 @@ from mlflow.entities import Metric, Param
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout_mlflow.answers import log_missing, log_tags, milliseconds
+from reusable_holdout_mlflow.answers import log_halt, log_missing, log_tags, milliseconds
 from reusable_holdout_mlflow.identity import ledger_identity, log_dataset, params_of, tag, tags_of, user
 from reusable_holdout_mlflow.note import write_note
 from reusable_holdout_mlflow.pictures import Files, write_files
 from reusable_holdout_mlflow.search import pages_of, runs_of
-from reusable_holdout_mlflow.words import BUDGET, NOTE, budget_in_words, halt_note, is_halted, noted
+from reusable_holdout_mlflow.words import BUDGET, NOTE, budget_in_words
 
 __all__ = ["HoldoutPage"]
 
@@ -70,8 +70,7 @@ class HoldoutPage:
         """
         guard, client, page = self._guard, self._client, self.find(experiment_id)
         asked, identity = guard.answered, ledger_identity(guard)
-        tags = client.get_run(page).data.tags
-        first = tags.get(tag("ledger")) == identity
+        first = client.get_run(page).data.tags.get(tag("ledger")) == identity
         folder = None if first else f"ledger-{identity}"  # another budget for the same rows
         for path in (files.table, *files.pictures):
             client.log_artifact(page, str(path), folder)
@@ -79,46 +78,32 @@ class HoldoutPage:
         if first:
             log_missing(client, page, guard, first=self._next, last=asked)
             self._next = asked + 1
-        self._log_numbers(page, tags, len(runs), first=first)
+        self._log_numbers(page, len(runs), first=first)
         write_note(client, experiment_id, guard, runs, page)
         self._drawn = asked
 
-    def _log_numbers(self, page: str, tags: dict[str, str], runs: int, *, first: bool) -> None:
+    def _log_numbers(self, page: str, runs: int, *, first: bool) -> None:
         """Log how many runs asked, and, of the page's own ledger, what is left."""
-        guard, numbers, new = self._guard, {"holdout_runs": runs}, {}
-        history = guard.history()
+        guard, numbers, history = self._guard, {"holdout_runs": runs}, self._guard.history()
         last = None if history.empty else history.iloc[-1]
         if first:
-            plan, asked = guard.plan, 0 if last is None else int(history["asked"].max())
+            asked = 0 if last is None else int(history["asked"].max())
             numbers |= {
                 "holdout_queries_asked": asked,
-                "holdout_queries_left": plan.queries - asked,
+                "holdout_queries_left": guard.plan.queries - asked,
                 "holdout_charges_spent": int(history["charged"].sum()),
-                "holdout_charges_left": plan.charges if last is None else int(last["charges_left"]),
-                "holdout_halted": int(guard.halted),
+                "holdout_charges_left": guard.plan.charges if last is None else int(last["charges_left"]),
             }
-            new = {BUDGET: budget_in_words(guard)}
-        reason = guard.halt_reason
-        if first and reason is not None and not is_halted(tags):
-            new |= noted(tags, halt_note(guard, reason), first=True)
+            log_halt(self._client, page, guard)
         when = int(time.time() * 1_000) if last is None else milliseconds(last["asked_at"])
         step = 0 if last is None else int(last["query"])
-        log_tags(
-            self._client,
-            page,
-            new,
-            metrics=[Metric(name, float(value), when, step) for name, value in numbers.items()],
-        )
+        metrics = [Metric(name, float(value), when, step) for name, value in numbers.items()]
+        log_tags(self._client, page, {BUDGET: budget_in_words(guard)} if first else {}, metrics)
 
     def _make(self, experiment_id: str) -> str:
         """Make the page's run, and return its id."""
         guard = self._guard
-        tags = tags_of(guard) | {
-            tag("page"): guard.digest,
-            BUDGET: budget_in_words(guard),
-            NOTE: _NOTE,
-            "mlflow.user": user(),
-        }
+        tags = tags_of(guard) | {tag("page"): guard.digest, NOTE: _NOTE, "mlflow.user": user()}
         name = f"holdout {guard.digest[:8]} ({guard.metric.name})"
         page = str(self._client.create_run(experiment_id, run_name=name, tags=tags).info.run_id)
         params = [Param(key, value) for key, value in params_of(guard).items()]

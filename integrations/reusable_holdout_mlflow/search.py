@@ -17,18 +17,9 @@ _EXPERIMENTS_OF_A_SEARCH = 200  # their ids go in one request
 _RUNS_OF_A_PAGE = 1_000
 
 
-def runs_of(client: MlflowClient, digest: str, *, ledger: str | None = None) -> list[Run]:
-    """Return the runs that asked a holdout, without its page, the oldest first.
-
-    Parameters
-    ----------
-    digest : str
-        Of the holdout.
-    ledger : str, optional
-        Identity of a ledger: its runs alone.
-    """
-    runs = [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
-    return [run for run in runs if ledger is None or run.data.tags.get(tag("ledger")) == ledger]
+def runs_of(client: MlflowClient, digest: str) -> list[Run]:
+    """Return the runs that asked the holdout with this digest, without its page, the oldest first."""
+    return [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
 
 
 def pages_of(client: MlflowClient, digest: str) -> list[Run]:

@@ -57,11 +57,9 @@ def halt_note(guard: ReusableHoldout, reason: str) -> str:
     return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."
 
 
-def noted(tags: Mapping[str, str], note: str, *, first: bool = False) -> dict[str, str]:
+def noted(tags: Mapping[str, str], note: str) -> dict[str, str]:
     """Return the note of a run with one more paragraph; what its owner wrote stays."""
-    own = tags.get(NOTE)
-    paragraphs = [note, own] if first else [own, note]
-    return {NOTE: "\n\n".join(one for one in paragraphs if one)}
+    return {NOTE: "\n\n".join(one for one in (tags.get(NOTE), note) if one)}
 
 
 def _left(guard: ReusableHoldout, charges: int) -> str:

@@ -91,9 +91,6 @@ class GuardCallback:
         if halted is not None:
             self._stop(study, halted)
 
-    def __repr__(self) -> str:
-        return f"<GuardCallback: {self.guard!r}>"
-
     def _stop(self, study: Study, halted: Halted) -> None:
         study.set_user_attr("guard_halted", halted.reason)
         try:

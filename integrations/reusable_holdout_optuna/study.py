@@ -129,14 +129,12 @@ class GuardedStudy:
         ModelError
             If a model fails on the holdout: the trial has failed, and it took a charge.
         """
-        self._halted = None
-        halted = halt_of(self.guard)
-        if halted is not None:
-            self._note(halted)
-        else:
+        self._halted = halt_of(self.guard)
+        if self._halted is None:
             self.study.optimize(self._objective(func), n_trials=n_trials, **settings)
             self._confirm_best()
         if self._halted is not None:
+            self._note(self._halted)
             raise self._halted.with_traceback(None)
 
     @property
@@ -186,7 +184,6 @@ class GuardedStudy:
                 self._confirmation.confirm_best(self.study)
         except Halted as halted:
             self._note(halted)
-        self._confirmation.note_best(self.study)
 
     def _stop(self, trial: Trial, halted: Halted) -> None:
         trial.set_user_attr("guard_halted", halted.reason)

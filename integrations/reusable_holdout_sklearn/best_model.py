@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["BestModel", "if_best_has"]
 
+_Method = TypeVar("_Method")
 
-def if_best_has(name: str) -> Any:
+
+def if_best_has(name: str) -> Callable[[_Method], _Method]:
     """Make a method available if the best model has `name`; before fit, if the estimator that is searched has it."""
 
     def check(search: BestModel) -> bool:
@@ -25,7 +28,7 @@ def if_best_has(name: str) -> Any:
             getattr(getattr(search.search, "estimator", search.search), name)
         return True
 
-    return available_if(check)
+    return cast("Callable[[_Method], _Method]", available_if(check))
 
 
 def _of_best(name: str, words: str) -> Any:

@@ -18,10 +18,8 @@ from reusable_holdout.errors import (
     Refused,
 )
 from reusable_holdout.guard import (
-    Answer,
     Asked,
     Choice,
-    FrozenCertificate,
     MeasuredModel,
     check_is_guard,
 )
@@ -34,7 +32,6 @@ __all__ = [
     "ask_best",
     "ask_each",
     "can_leave_the_process",
-    "certificate_of",
     "check_guard",
     "check_room",
     "halt_of",
@@ -152,11 +149,6 @@ def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float
     """Ask about a fitted model, or repeat its recorded answer, whatever its prior was."""
     asked = MeasuredModel(model, content)
     return guard.ask_once(asked, prior=prior, name=printable_name(model)).value
-
-
-def certificate_of(guard: ReusableHoldout, answer: Answer) -> FrozenCertificate:
-    """Freeze an answer, for a model that is deployed."""
-    return guard.certificate(answer)
 
 
 def printable_name(model: Any) -> str:

@@ -31,7 +31,6 @@ from reusable_holdout_sklearn.guard_calls import (
     ask_best,
     ask_each,
     can_leave_the_process,
-    certificate_of,
     check_guard,
     check_room,
     halt_of,
@@ -297,7 +296,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self._best_rank = score, -candidate.rank
         self.best_index_, self.best_params_ = candidate.place, candidate.parameters
         self.best_answer_, self.best_score_ = answer, score
-        self.certificate_ = certificate_of(self.guard, answer)
+        self.certificate_ = self.guard.certificate(answer)
         if self.refit:
             self.best_estimator_ = model.model
 

@@ -1,5 +1,7 @@
 """Data and guards for the loops of scikit-learn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from reusable_holdout_sklearn import GuardedSearchCV, prior_scorer
@@ -18,25 +20,16 @@ def data():
 
 
 @pytest.fixture
-def make_guard(data, tmp_path):
+def make_guard(data, tmp_path, closed_at_the_end):
     X, y = data
-    made = []
+    numbers = itertools.count()
 
     def make(**settings):
-        defaults = {
-            "tolerance": 0.15,
-            "queries": 60,
-            "ledger": tmp_path / f"guard{len(made)}.db",
-            "seed": 0,
-            "vacuous": True,
-        }
-        guard = ReusableHoldout(X[2_000:], y[2_000:], **{**defaults, **settings})
-        made.append(guard)
-        return guard
+        wish = {"tolerance": 0.15, "queries": 60, "seed": 0, "vacuous": True}
+        wish["ledger"] = tmp_path / f"guard{next(numbers)}.db"
+        return closed_at_the_end(ReusableHoldout(X[2_000:], y[2_000:], **{**wish, **settings}))
 
-    yield make
-    for guard in made:
-        guard.close()
+    return make
 
 
 @pytest.fixture

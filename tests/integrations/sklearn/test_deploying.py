@@ -46,7 +46,6 @@ def joblib_dumps(model):
 
 DUMPS = {
     "pickle": pickle.dumps,
-    "pickle 0": lambda model: pickle.dumps(model, protocol=0),
     "joblib": joblib_dumps,
     "cloudpickle": cloudpickle.dumps,
     "skops": skops_io.dumps,
@@ -275,33 +274,29 @@ def test_a_forged_certificate_is_refused(guard, told, make_guard, tmp_path, caps
 
 
 def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, told, tmp_path):
-    path, answer = tmp_path / "certificate.json", told["answers"][0]
+    one, path = fitted.certificate_.answers[0], tmp_path / "certificate.json"
+    wrong = [{"answers": 3}, {"answers": (one._replace(value=np.nan),)}, {"head": [1]}, {"epoch": "1"}]
+    wrong = [*(replace(fitted.certificate_, **changes) for changes in wrong), tmp_path / "nowhere.json", 3]
     changed = [
-        {"answers": [answer] * 2},
+        {"answers": told["answers"] * 2},
         {"library": None},
         {"machine": ["one"]},
         {"machine": "\ud800"},
-        {"head": None},
-        {"epoch": "1"},
     ]
-    for text in (
-        *(json.dumps(told | changes) for changes in changed),
-        *("", "[]", "{}", "[" * 100_000),
+    texts = [json.dumps(told | changes) for changes in (*changed, {"head": None}, {"epoch": "1"})]
+    texts += [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
         '{"answers": [], "classes": null}',
         '{"answers": [{"query": 1}]}',
-    ):
-        path.write_text(text)
+    ]
+    for given in (*wrong, *texts):
+        if isinstance(given, str):
+            path.write_text(given)
         with pytest.raises(InputError, match="certificate must be"):
-            verify(guard.ledger, certificate=path)
-    one = fitted.certificate_.answers[0]
-    wrong = [{"answers": 3}, {"answers": (one._replace(value=np.nan),)}, {"head": [1]}, {"epoch": "1"}]
-    for given in (
-        *(replace(fitted.certificate_, **changes) for changes in wrong),
-        tmp_path / "nowhere.json",
-        3,
-    ):
-        with pytest.raises(InputError, match="certificate must be"):
-            verify(guard.ledger, certificate=given)
+            verify(guard.ledger, certificate=path if isinstance(given, str) else given)
     with pytest.raises(InputError, match="query 7 is none"):
         guard.certificate(guard.evaluate_predictions(np.zeros(4_000), prior=0.5)._replace(query=7))
 

@@ -3,7 +3,6 @@
 import copy
 import pickle
 import warnings
-from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pandas as pd
@@ -20,24 +19,14 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import work
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    RandomizedSearchCV,
-    TunedThresholdClassifierCV,
-    cross_val_score,
-    cross_validate,
-    learning_curve,
-    validation_curve,
-)
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.errors import Halted, HandleError, InputError, LedgerError, ModelError, Refused
+from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
 MODEL, GRID = LogisticRegression(), {"C": [1e-4, 1.0]}
@@ -86,69 +75,12 @@ def test_cross_validation_asks_once_for_each_fold_alone_and_among_others(guard, 
     assert verify(guard.ledger).sound
 
 
-def _fit(search):
-    return lambda X, y, **more: clone(search).set_params(**more).fit(X, y)
-
-
-LOOPS = {
-    "score": (lambda X, y, **more: cross_val_score(MODEL, X, y, cv=3, **more), 3),
-    "grid": (_fit(GridSearchCV(MODEL, GRID, cv=3, return_train_score=True)), 6),
-    "randomized": (_fit(RandomizedSearchCV(MODEL, GRID, n_iter=2, cv=3)), 6),
-    "halving": (
-        _fit(
-            HalvingGridSearchCV(
-                DecisionTreeClassifier(random_state=0),
-                {"max_depth": [1, 2, 3, 4]},
-                factor=2,
-                cv=3,
-                random_state=0,
-            )
-        ),
-        3 * (4 + 2 + 1),
-    ),
-    "learning": (
-        lambda X, y, **more: learning_curve(MODEL, X, y, train_sizes=[0.5, 1.0], cv=3, **more),
-        6,
-    ),
-    "incremental": (
-        lambda X, y, **more: learning_curve(
-            SLOW, X, y, train_sizes=[0.5, 1.0], cv=3, exploit_incremental_learning=True, **more
-        ),
-        6,
-    ),
-    "validation": (
-        lambda X, y, **more: validation_curve(
-            MODEL, X, y, param_name="C", param_range=GRID["C"], cv=3, **more
-        ),
-        6,
-    ),
-}
-
-
-@JOBS
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_loop_asks_for_each_fold_and_never_for_training_rows(guard, train, loop, n_jobs):
-    run, asked = LOOPS[loop]
-    run(*train, scoring=guarded_scorer(guard), n_jobs=n_jobs)
-    assert guard.queries_asked == asked
-    assert guard.history()["charged"].sum() == 0
-
-
 @pytest.mark.parametrize(
     "search",
     [
         lambda scorer: GridSearchCV(MODEL, GRID, scoring=scorer, cv=2),
         lambda scorer: GridSearchCV(
             MODEL, GRID, scoring={"guarded": scorer, "plain": "accuracy"}, refit="guarded", cv=2
-        ),
-        pytest.param(
-            lambda scorer: LogisticRegressionCV(
-                scoring=scorer, cv=2, Cs=2, l1_ratios=(0.0,), use_legacy_attributes=False
-            ),
-            marks=pytest.mark.skipif(
-                "use_legacy_attributes" not in LogisticRegressionCV().get_params(),
-                reason="an earlier version gave scorers labels of -1 and 1",
-            ),
         ),
     ],
 )
@@ -346,23 +278,6 @@ def test_guards_that_do_not_score_a_model_are_refused(make_guard):
             guarded_scorer(make_guard(policy=policy, tolerance=0.1))
 
 
-def test_a_ledger_that_is_gone_ends_the_loop(make_guard, train, tmp_path):
-    guard = make_guard(ledger=tmp_path / "gone.db")
-    guard.close()
-    for file in tmp_path.glob("gone.db*"):
-        file.unlink()
-    with pytest.raises(Refused) as caught:
-        GridSearchCV(MODEL, GRID, scoring=guarded_scorer(guard)).fit(*train)
-    assert type(caught.value.error) is LedgerError
-
-
-def test_a_refusal_travels():
-    refused = pickle.loads(pickle.dumps(Refused(InputError("words"))))
-    assert str(refused) == "InputError: words"
-    assert type(refused.error) is InputError
-    assert not isinstance(refused, Exception)
-
-
 class FailsOnTheHoldout(DummyClassifier):
     def predict(self, X):
         if len(X) == 4_000:
@@ -438,11 +353,6 @@ def test_a_pickled_scorer_carries_no_rows_and_shares_the_budget(make_guard, mode
     assert rows[0][0].tobytes() not in pickled
     pickle.loads(pickled)(LogisticRegression(C=0.1).fit(*rows), *rows)
     assert guard.queries_asked == 2
-
-
-def test_a_guard_in_memory_says_what_to_do_when_it_must_travel(make_guard):
-    with pytest.raises(HandleError, match="ledger="):
-        ForkingPickler.dumps(guarded_scorer(make_guard(ledger=None)))
 
 
 # ---- metadata

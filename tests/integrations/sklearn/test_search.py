@@ -13,14 +13,13 @@ from cases import for_each
 from long_tests import GUARD
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, brier_score_loss, get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,7 +28,6 @@ from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.batches import about
 from reusable_holdout.metrics import Metric, mae, negated, resolve_metric
 
-long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 DEPTHS, CS = {"max_depth": [1, 2, 3, 5, 8, 12]}, {"C": [0.001, 1.0]}
 # every prior is wrong by more than the threshold: every question is charged
 UPSIDE_DOWN = {"tolerance": None, "charges": 6, "threshold": 0.1, "noise_scale": 0.002}
@@ -80,43 +78,6 @@ def test_of_equal_answers_the_first_of_the_best_rank_is_taken(make_guard, train)
     assert search.best_index_ == search.guard_results_["answer"].idxmax() == 1
 
 
-def test_a_prior_that_the_holdout_contradicts_costs_the_candidate_its_place(make_guard, train):
-    X, y = train
-    grid = {"max_depth": [1, 2]}
-    search = one_by_one(
-        GridSearchCV(DecisionTreeClassifier(random_state=0), grid, cv=3), make_guard(**UPSIDE_DOWN)
-    )
-    search.fit(X, 1 - y)
-    assert search.guard_results_["charged"].all()
-    assert (search.guard_results_["cv_mean"] > 0.6).all()
-    assert (search.guard_results_["answer"] < 0.4).all()
-
-
-@pytest.mark.parametrize(
-    ("model", "upside_down"),
-    [
-        (LogisticRegression(), False),
-        (RandomForestClassifier(5, random_state=0), True),
-        pytest.param(SVC(), True, marks=long),
-        pytest.param(RandomForestClassifier(5, random_state=0), False, marks=long),
-    ],
-)
-def test_jobs_and_backends_change_neither_answers_nor_charges(make_guard, train, model, upside_down):
-    X, y = train
-    grid = {"C": [0.01, 0.1, 1.0]} if hasattr(model, "C") else {"max_depth": [2, 4, 6]}
-    found = []
-    for backend, jobs in [("loky", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]:
-        guard = make_guard(**UPSIDE_DOWN if upside_down else {})
-        with joblib.parallel_config(backend):
-            search = one_by_one(GridSearchCV(model, grid, cv=2, n_jobs=jobs), guard)
-            search.fit(X[:400], 1 - y[:400] if upside_down else y[:400])
-        found.append((guard.history().drop(columns="asked_at"), [row.digest for row in guard._ledger.rows()]))
-    assert found[0][0]["charged"].any() == upside_down
-    for transcript, asked in found[1:]:
-        pd.testing.assert_frame_equal(transcript, found[0][0])
-        assert asked == found[0][1]
-
-
 def test_a_second_search_with_the_same_data_is_all_replays(make_guard, train):
     guard = make_guard(queries=6)  # the last answer takes the last query, and does not raise
     first, again = (one_by_one(trees(n_jobs=jobs), guard).fit(*train) for jobs in (1, 2))
@@ -126,14 +87,6 @@ def test_a_second_search_with_the_same_data_is_all_replays(make_guard, train):
     columns = ["candidate", "answer", "low", "high", "query"]
     pd.testing.assert_frame_equal(again.guard_results_[columns], first.guard_results_[columns])
     assert again.best_index_ == first.best_index_
-
-
-def test_a_random_fit_is_a_question_of_its_own(make_guard, train):
-    guard = make_guard()
-    search = GridSearchCV(RandomForestClassifier(3, max_depth=2), {"max_features": [2, 3]}, cv=2)
-    for _ in range(2):
-        one_by_one(search, guard).fit(*train)
-    assert guard.queries_asked == 4
 
 
 def test_a_guard_in_memory_serves_workers_too(make_guard, train):
@@ -273,19 +226,6 @@ def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sig
         assert guarded.best_params_ == {"alpha": 1.0}
         assert guarded.best_score_ == (-sign * guarded.guard_results_["answer"]).max()
         assert sign * guarded.best_answer_.value > 0
-
-
-@pytest.mark.parametrize("scoring", ["neg_log_loss", get_scorer("neg_log_loss")])
-@pytest.mark.parametrize("ask", ["choose", "evaluate"])
-def test_a_guard_of_scikit_learns_name_has_its_sign_too(make_guard, train, scoring, ask):
-    guard = make_guard(metric="neg_log_loss", tolerance=0.9)
-    model, grid = LogisticRegression(), {"C": [1e-5, 1.0]}
-    search = GuardedSearchCV(GridSearchCV(model, grid, scoring=scoring), guard, ask=ask).fit(*train)
-    means = [cross_val_score(model.set_params(C=C), *train, scoring="neg_log_loss").mean() for C in grid["C"]]
-    np.testing.assert_allclose(search.guard_results_["cv_mean"], means)
-    assert search.best_params_ == {"C": 1.0}
-    assert search.best_score_ == search.best_answer_.value < 0
-    assert guard.metric.lower <= search.best_answer_.low < search.best_answer_.high <= 0
 
 
 @pytest.mark.skipif(

@@ -9,7 +9,7 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from reusable_holdout.errors import LedgerError, Refused
+from reusable_holdout.errors import LedgerError
 
 MODEL, INNER = LogisticRegression(), GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2)
 LONG = pytest.mark.long("reusable_holdout/guard", "integrations/reusable_holdout_sklearn")
@@ -54,50 +54,6 @@ def test_searches_that_come_back_from_workers_have_their_guard(guard, train, gua
     for one in found["estimator"]:
         its = one.guard if guarded else one.scorer_.guard
         assert its.queries_asked == guard.queries_asked > 0
-
-
-# ---- a ledger that is gone
-
-
-def _take_away(tmp_path, guard):
-    pickle.dumps(guard)  # writes the holdout, which workers read
-    for path in (tmp_path / "a_secret_folder").glob("the_ledger.db*"):
-        path.unlink()
-
-
-def _words(ask, *given):
-    """Words of what it raises: a pool that ends while another worker writes an error may wait for ever."""
-    try:
-        return ask(*given)
-    except LedgerError as error:
-        return str(error)
-    except Refused as refused:
-        return str(refused.error)
-
-
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
-def test_a_worker_without_the_ledger_says_that_it_is_gone(guard, train, tmp_path, backend):
-    scorer, X, y = guarded_scorer(guard), *train
-    _take_away(tmp_path, guard)
-    tasks = [
-        delayed(_words)(guard.evaluate_predictions, y),  # a bound method is looked up when it arrives
-        delayed(_words)(scorer, LogisticRegression().fit(X, y), X, y),
-        delayed(_words)(getattr, guard, "queries_asked"),
-    ]
-    for words in Parallel(n_jobs=2, backend=backend)(tasks):
-        assert "must lie in" in words
-        assert "the_ledger.db" in words
-
-
-def test_what_a_worker_raises_reaches_the_search(guard, train, tmp_path):
-    scorer = guarded_scorer(guard)
-    _take_away(tmp_path, guard)
-    with pytest.raises(Refused, match=r"must lie in .*the_ledger\.db") as refused:
-        cross_val_score(MODEL, *train, cv=2, n_jobs=2, scoring=scorer)
-    assert isinstance(refused.value.error, LedgerError)
-    with pytest.raises(LedgerError):
-        GuardedSearchCV(INNER, guard, n_jobs=2).fit(*train)
-    assert Parallel(n_jobs=2)(delayed(abs)(-1) for _ in range(2)) == [1, 1]  # the pool is whole
 
 
 def test_a_handle_that_cannot_be_opened_is_loaded_and_opens_where_it_can_be(guard, tmp_path):

@@ -68,12 +68,6 @@ def test_models_of_several_labels_are_asked_about(make_guard, model):
     assert GuardedSearchCV(search, amiss).fit(X_TRAIN, y).best_score_ < 0
 
 
-def test_two_models_of_several_labels_are_compared_row_by_row(make_guard):
-    guard = make_guard(MARKS, metric="f1_samples", tolerance=0.25, policy="gate")
-    models = [DecisionTreeClassifier(max_depth=depth).fit(X_TRAIN, MARKS[:1_000]) for depth in (4, 1)]
-    assert guard.compare(*models, prior=0.0).charged
-
-
 def test_a_guard_of_several_targets_is_opened_again_and_gets_new_rows(make_guard):
     frame = pd.DataFrame(REAL, columns=list("abc"))
     guard = make_guard(frame, metric=mae(lower=-5, upper=5), tolerance=2.0)

@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout.errors import Halted, HoldoutError, Refused
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.metrics import Metric
 
 MODEL = LogisticRegression()
 
@@ -85,11 +84,3 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(make_guard, train, read
     with pytest.raises((HoldoutError, Refused), match="closed"):
         WAYS[way](guard, train)
     assert (dumped(guard), read) == (before, [])
-
-
-def test_a_folds_question_binds_the_metric_once(make_guard, train, monkeypatch):
-    guard, bound = make_guard(), []
-    bind = Metric.bind
-    monkeypatch.setattr(Metric, "bind", lambda *given, **named: bound.append(1) or bind(*given, **named))
-    cross_val_score(MODEL, *train, scoring=guarded_scorer(guard), cv=4)
-    assert len(bound) == guard.queries_asked == 4
