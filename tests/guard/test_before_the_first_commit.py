@@ -19,7 +19,7 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from reusable_holdout_box.folder import make_box
-from reusable_holdout_evals.gate.gate import make_gate, make_gate_of_scores
+from reusable_holdout_evals.gate.gate import make_gate
 from reusable_holdout_evals.inspect import new_guard
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
@@ -403,9 +403,7 @@ def test_rows_that_are_judged_elsewhere_have_no_labels_to_tell(world_ends):
 def test_scores_have_none_either(world_ends, tmp_path):
     with world_ends():
         found = said(
-            lambda: make_gate_of_scores(
-                tmp_path / "g.db", list(map(str, range(600))), queries=20, tolerance=0.2
-            )
+            lambda: make_gate(tmp_path / "g.db", ids=list(map(str, range(600))), queries=20, tolerance=0.2)
         )
     assert "FirstCommitError" in found.raised
 
