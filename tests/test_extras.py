@@ -148,7 +148,7 @@ def test_a_gates_parquet_files_name_the_extra(tmp_path):
     program = (
         "open('labels.parquet', 'w').close()\n"
         "from pathlib import Path\n"
-        "from reusable_holdout_evals.gate.files import read_labels\n"
+        "from reusable_holdout_evals.gate.tables import read_labels\n"
         "read_labels(Path('labels.parquet'), id_column=None)"
     )
     done = _without(["pyarrow", "fastparquet"], program, tmp_path)

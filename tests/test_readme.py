@@ -21,12 +21,16 @@ from reusable_holdout.registry import registry_of_its_own
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
-_NEEDED = {"inspect.md": ["inspect_ai"], "start-board.md": ["fastapi", "httpx"], "optuna.md": ["optuna"]}
+_NEEDED = {
+    "inspect-and-lm-eval.md": ["inspect_ai"],
+    "start-board.md": ["fastapi", "httpx"],
+    "optuna.md": ["optuna"],
+}
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
 _BOARD = "http://127.0.0.1:8000"
 _LONG = {  # pages of which most of the time is a library's, and what of ours they are about
-    "docs/inspect.md": "integrations/reusable_holdout_evals/inspect",
+    "docs/inspect-and-lm-eval.md": "integrations/reusable_holdout_evals/inspect",
     "docs/mlflow.md": "integrations/reusable_holdout_mlflow",
     "docs/optuna.md": "integrations/reusable_holdout_optuna",
 }
@@ -103,7 +107,9 @@ def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_pat
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in pages() if page != "docs/inspect.md"],  # a solver is a function within another
+    [
+        page for page in pages() if page != "docs/inspect-and-lm-eval.md"
+    ],  # a solver is a function within another
 )
 def test_the_code_of_every_page_can_be_pasted_into_python(page):
     """Its console ends a block of indented lines at an empty line, and nowhere else."""

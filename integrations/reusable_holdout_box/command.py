@@ -55,8 +55,7 @@ _OF_MCP: dict[str, tuple[str, dict[str, Any]]] = {
 def add_box(commands: Any) -> None:
     """Add ``box`` and its actions."""
     about = "Keep labels, key, ledger and witness in a folder of another user, and answer at a socket"
-    start = "Start with 'reusable-holdout box init --help'; ask with RemoteHoldout('unix:///srv/box/socket')."
-    parser = commands.add_parser("box", help=about, description=f"{about}.", epilog=start)
+    parser = commands.add_parser("box", help=about, description=f"{about}.")
     actions = parser.add_subparsers(required=True, metavar="action")
     init = add(
         actions,

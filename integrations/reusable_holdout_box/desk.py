@@ -75,9 +75,7 @@ class Desk:
             return refusal("model", str(error), answers=answers)
         except LedgerError as error:  # its words name paths: they are for the owner
             self._tell_owner(f"the ledger cannot be used: {error}")
-            return refusal(
-                "unavailable", "the box cannot use its ledger; nothing was answered; its owner is told"
-            )
+            return refusal("unavailable", "the box cannot use its ledger; nothing was answered")
         except HoldoutError as error:
             code = "bad_input" if isinstance(error, InputError) else "failed"
             return refusal("budget" if isinstance(error, BudgetError) else code, str(error))
@@ -111,7 +109,10 @@ class Desk:
     # ---- questions
 
     def _asked(self, way: str, head: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> Mapping[str, Any]:
-        self._check_allowed("evaluate" if way == "many" else way)
+        kind = "evaluate" if way == "many" else way
+        if kind not in self._settings.allow:
+            allowed = ", ".join(self._settings.allow)
+            raise InputError(f"the owner does not allow {kind}; nothing was asked; the box answers {allowed}")
         codes = head.pop("codes", False)
         predictions = [*(self._labels(one) if codes else one for one in arrays), *head.pop("predictions", ())]
         stated = {name: one for name, one in head.items() if one is not None}
@@ -119,11 +120,6 @@ class Desk:
         if isinstance(found, Choice):
             return {"index": found.index, "others": found.others, "answers": [_shown(found.answer)]}
         return {"answers": [_shown(one) for one in found]}
-
-    def _check_allowed(self, way: str) -> None:
-        if way not in self._settings.allow:
-            allowed = ", ".join(self._settings.allow)
-            raise InputError(f"the owner does not allow {way}; nothing was asked; the box answers {allowed}")
 
     def _labels(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Return the labels of codes: places of classes, or hashes where the set of labels is private."""

@@ -93,10 +93,10 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
     def budget() -> dict[str, Any]:
         return _checked(server, lambda: _budget_of(remote))
 
-    name = remote.metric.name
+    mine = f"the {remote.metric.name} of your predictions"
     tools = {
-        evaluate: f"the {name} of your predictions",
-        compare: f"the {name} of your predictions less the incumbent's (far sharper than two evaluations, because rows "
+        evaluate: mine,
+        compare: f"{mine} less the incumbent's (far sharper than two evaluations, because rows "
         "on which both agree do not count: ask it to learn whether a change is an improvement)",
     }
     for tool, what in tools.items():

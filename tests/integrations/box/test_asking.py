@@ -72,7 +72,7 @@ def test_predictions_travel_without_loss(remote, metric):
         )
     else:
         far, near = (make(metric=metric, prevalence=0.5) for make in (remote, local))
-        scores = (scores > 0.5).astype(int) if metric == "f1" else scores
+        scores = (scores > 0.5).astype(int) if metric in {"f1", "accuracy"} else scores
     first, again = (guard.evaluate_predictions(scores, prior=0.4) for guard in (far, near))
     assert first == again
 
@@ -170,7 +170,7 @@ def test_a_halt_is_a_halt(remote):
 
 
 def test_wrong_input_is_refused_and_costs_nothing(remote):
-    far, good = remote(queries=2), predictions(0.9)
+    far, good = remote(queries=2, charges=2), predictions(0.9)
     with pytest.raises(BudgetError, match="3 new questions asked, 2 left"):
         far.evaluate_many([predictions(0.9, shift) for shift in range(3)], [0.9] * 3)
     for wrong in ([1], good + 5, np.where(good == 1, np.nan, 0.0), good.astype(str), object()):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -34,12 +35,8 @@ def predicted(accuracy, variant=0):
 def files(write):
     write("labels.csv", label=LABELS)
     write("labelled.csv", id=IDS, label=LABELS)
-    for name, predictions in {
-        "old": predicted(0.7),
-        "new": predicted(0.8),
-        "same": predicted(0.7, 5),
-    }.items():
-        write(f"{name}.csv", prediction=predictions)
+    for name, *of in (("old", 0.7), ("new", 0.8), ("same", 0.7, 5)):
+        write(f"{name}.csv", prediction=predicted(*of))
 
 
 @pytest.fixture
@@ -359,11 +356,7 @@ def test_a_failure_of_any_kind_is_no_verdict(make, ask, monkeypatch):
     """Python's status for a crash is that of "rejected"."""
     make(*OF_LABELS)
     for error in (ZeroDivisionError("a label"), MemoryError("a label"), SystemExit(1)):
-
-        def fails(*_, error=error, **__):
-            raise error
-
-        monkeypatch.setattr("reusable_holdout_evals.command.ask_gate", fails)
+        monkeypatch.setattr("reusable_holdout_evals.command.ask_gate", Mock(side_effect=error))
         done = ask()
         assert (done.status, "label" in done.err) == (BAD_INPUT, False)
         assert "there is no verdict" in done.err
@@ -372,12 +365,12 @@ def test_a_failure_of_any_kind_is_no_verdict(make, ask, monkeypatch):
 def test_nothing_but_the_verdict_depends_on_the_labels(gate, make, ask, write, monkeypatch):
     """Holdouts that the same two models score differently, with the same verdict: the same output."""
     outputs = []
-    for folder, right in (("a", 0.8), ("b", 0.87), ("c", 1.0)):
+    for folder, right in (("a", 0.8), ("b", 0.87), ("c", 0.95)):
         Path(folder).mkdir()
         monkeypatch.chdir(folder)
         write("labels.csv", label=np.where(np.arange(ROWS) < right * ROWS, 1, 0))
-        write("new.csv", p=np.ones(ROWS, dtype=int))
-        write("old.csv", p=np.zeros(ROWS, dtype=int))
+        for name, predictions in (("new", [1] * ROWS), ("old", [0] * ROWS)):
+            write(f"{name}.csv", p=predictions)
         outputs.append([make(*OF_LABELS), vars(ask()), history().drop(columns="asked_at").to_dict("records")])
         monkeypatch.chdir("..")
     assert outputs[0] == outputs[1] == outputs[2]
@@ -397,18 +390,13 @@ def test_a_gate_of_private_answers_tells_none_of_them(gate, ask, write):
     assert not [one for one in answers if one.casefold() in text]
 
 
-# ---- as a program
-
-
-QUESTION = ["--ledger", "gate.db", "--incumbent", "old.csv", "--improvement", "0.05", "--predictions"]
-
-
 def test_the_status_is_the_verdict_even_if_nobody_reads_it(gate, make):
     make(*OF_LABELS)
     assert "0 accepted, 1 rejected, 2 halted" in " ".join(gate("ask", "--help").out.split())
     reading, writing = os.pipe()
     os.close(reading)
     for stream in (os.open("/dev/full", os.O_WRONLY), writing):
-        program = [sys.executable, "-m", "reusable_holdout", "gate", "ask", *QUESTION, "same.csv"]
+        program = [sys.executable, "-m", "reusable_holdout", "gate", "ask", "--predictions", "same.csv"]
+        program += ["--ledger", "gate.db", "--incumbent", "old.csv", "--improvement", "0.05"]
         assert subprocess.run(program, stdout=stream, check=False).returncode == REJECTED
         os.close(stream)
