@@ -1,8 +1,8 @@
-"""Every theorem of the five documents that gives a number: the document's formula beside what the library computes.
+"""The numbers in the theorems of the five source documents, beside the numbers that the library computes.
 
-Where each comes from, and which tests check it, is in docs/mechanisms-and-seeds.md. Where the two differ the library's
-is exact: the best adversary in place of Chernoff's bound, the best composition in place of the advanced one, the
-discrete noise itself. Two formulas are wrong as printed, and are marked.
+docs/mechanisms.md lists the documents. Where two numbers differ, the library's is exact: the best adversary in place of
+Chernoff's bound, the best composition in place of the advanced one, the discrete noise itself. Two formulas are wrong
+as printed, and are marked.
 
     python examples/every_theorem.py                       # a few seconds
 
