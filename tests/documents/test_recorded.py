@@ -50,7 +50,6 @@ _OF_OTHERS = {
     "one-budget.md",
     "optuna.md",
     "overlaps.md",
-    "sparse-vector.md",
 }  # code's, or timed
 
 
