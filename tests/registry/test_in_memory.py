@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -242,12 +241,3 @@ def test_a_budget_that_was_forgotten_on_disk_is_recalled_when_its_rows_have_one_
         guard = make(seed=None)
     assert [one.filename.endswith("guards.py") for one in told] == [True]
     assert answered(guard).another_budget
-
-
-def test_ladders_go_on_from_their_best():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        guards = [make(policy="parameter-free-ladder", queries=40, vacuous=True) for _ in range(2)]
-    worse = [np.where(np.arange(ROWS) < ROWS // 4 + more, 1 - Y, Y) for more in (0, 1)]
-    assert guards[0].evaluate_predictions(worse[0]).charged
-    assert not guards[1].evaluate_predictions(worse[1]).charged
