@@ -56,7 +56,7 @@ def without_password(url: str) -> str:
     """Return the URL without the password it may hold, as a part of its own or among its options."""
     parts = sa.make_url(url)
     options = {name: value for name, value in parts.query.items() if name != "password"}
-    return parts.set(password=None, query=options).render_as_string(hide_password=False)
+    return parts._replace(password=None).set(query=options).render_as_string(hide_password=False)
 
 
 def check_file(path: Path, *, must_exist: bool) -> None:
