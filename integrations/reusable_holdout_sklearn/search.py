@@ -214,6 +214,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def _check(self) -> PriorColumn:
         """Refuse settings that cannot work, before anything is fitted."""
+        check_guard(self.guard, self.ask)
         most = self.candidates
         if most is not None and (
             isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 1
@@ -233,7 +234,6 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 f"the search must have an estimator that it searches; got {type(self.search).__name__}; nothing was "
                 "fitted"
             )
-        check_guard(self.guard, self.ask)
         scorers = scorers_of(getattr(self.search, "scoring", None))
         if any(isinstance(scorer, GuardedScorer) for scorer in scorers.values()):
             raise InputError(
