@@ -100,7 +100,7 @@ def test_what_was_told_is_told_again_for_nothing():
     assert [*another_process(0.3)][1] == told(first)
 
 
-def test_the_registry_holds_no_label_and_no_count(tmp_path):
+def test_the_registry_holds_no_label_and_no_count(registry):
     make(prevalence=0.3)
     with contextlib.closing(sqlite3.connect(registry / "registry.db")) as connection:
         ((what, nats),) = connection.execute("SELECT what, nats FROM told").fetchall()
