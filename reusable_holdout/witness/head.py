@@ -68,7 +68,7 @@ class Witness(Protocol):
 
     @property
     def place(self) -> str:
-        """Its address, as :func:`witness_at` takes it."""
+        """Address of the witness, as :func:`witness_at` takes it."""
 
     def read(self) -> Head | None:
         """Return the highest head that it has seen; None if it has seen none.
