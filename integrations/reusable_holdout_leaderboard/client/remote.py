@@ -1,11 +1,11 @@
-"""A guard on a server: the loop runs where the labels are not."""
+"""A guard on a server: a team's loop runs on a machine without the labels."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,38 +14,36 @@ from numpy.typing import ArrayLike, NDArray
 from reusable_holdout_box.remote import RemoteHoldout, history_frame
 
 from reusable_holdout.deferred import pandas as pd
-from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
+from reusable_holdout.errors import Halted, HoldoutError, InputError
 from reusable_holdout.guard import Answer, Choice
 from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
-from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
-from reusable_holdout_leaderboard.client.connection import Connection, raised_by
-from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.client.connection import Connection
+from reusable_holdout_leaderboard.files.forms import Expected, table_of_csv
 from reusable_holdout_leaderboard.rules import Rules
 
 __all__ = ["BoardHoldout"]
 
 _PAGE = 10_000
-_MOST_TOGETHER = 200
-_MOST_NUMBERS = 400_000  # of one request: some megabytes of JSON
+_KIND = "claim"  # kind of all questions, as in the history
 
 
 class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
     """A team's view of a leaderboard, with the interface of the local guard.
 
-    A loop that asks a :class:`reusable_holdout.ReusableHoldout` asks this as well. Predictions that were sent before
-    get the recorded answer, free; so a question is asked again when the connection breaks, and is charged once at most.
+    Predictions that were sent before get the recorded answer, free. So a question is repeated when the connection
+    breaks, and it is charged at most once.
 
     Parameters
     ----------
     url : str
-        Of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
+        Address of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
     token : str
-        Of the team.
+        Token of the team.
     patience_seconds : float
-        How long to try again while the server cannot be reached, is busy or asks to wait.
+        Time to try again while the server cannot be reached, is busy or asks to wait.
 
     Attributes
     ----------
@@ -53,7 +51,7 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
     metric : Metric
     policy : str
     plan : Plan
-        Of the guard, which all teams share.
+        Plan of the guard, which all teams share.
     expected : Expected
         Form of predictions; without ids, which are :attr:`ids`.
     team : str
@@ -61,14 +59,16 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
     Raises
     ------
     HoldoutError
-        If the token is nobody's, or the server cannot be reached.
+        If no team has the token, or the server cannot be reached.
 
     Notes
     -----
-    Unlike the local guard, a board knows a question by its predictions alone: with another prior they get the answer
-    they got. The budget is that of all teams. What a charged answer cost, and its cell, is in :meth:`history` alone:
-    its `nats` here is NaN. After a rotation make a new one: there are other rows.
+    Unlike the local guard, a board knows a question by its predictions alone: with another prior they get the recorded
+    answer. Queries are shared by all teams; charges are the team's own. The cost of an answer is only in
+    :meth:`history`, so its `nats` here is NaN. After a rotation there are other rows: make a new object.
     """
+
+    policy = "claims"
 
     @checked_call
     def __init__(self, url: str, token: str, *, patience_seconds: float = 60.0) -> None:
@@ -79,11 +79,9 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
         except BaseException:
             self._connection.close()
             raise
-        self.team, self._team_id = str(me["name"]), int(me["id"])
+        self.team = str(me["name"])
         self.rules = Rules.from_dict(about["rules"])
         self.metric: Metric = self.rules.made_metric()
-        self.policy = str(self.rules.policy)
-        self._kind = POLICIES[self.rules.policy].name
         self.plan = Plan.kept(about["plan"])
         form = about["submission"]
         self.expected = Expected(
@@ -107,73 +105,56 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
         Parameters
         ----------
         predictions : array-like of shape (rows,) or (rows, classes)
-        prior : float, optional
-            The team's own validation score. A board of claims needs it; a ladder takes none, here as where the labels
-            lie, and refuses one; otherwise it is by default the team's best so far.
+        prior : float
+            The score that the team claims, from rows of its own. Every board needs it.
         name : str
-            What the board calls it.
+            Name of the submission on the board.
         anew : bool
-            On a board of claims: ask though these predictions were answered before, perhaps to another team that
-            claimed something else of them, at this team's own expense.
+            True to ask even if these predictions were answered before, perhaps to another team with another claim. The
+            team pays for it.
 
         Raises
         ------
         Halted
-            If a budget has run out and the question is new.
+            If all queries are asked and this one is new.
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         LimitError, ClosedError
             If the team has nothing left, or the competition takes nothing new.
         HoldoutError
-            If the competition is blind: the predictions count, and no score is told.
+            If the competition is blind: the submission is scored, and its score is hidden.
         """
-        stated = self._stated(prior)
-        body = {"predictions": self._form(predictions).tolist(), "prior": stated, "name": name}
-        if anew:
-            self._check_anew()
-            body["anew"] = True  # left out otherwise, for older servers do not know it
-        try:
-            reply = self._connection.post("evaluate", repeatable=True, json=body)
-        except Halted as halt:
-            problem = self._halt(str(halt), halt.reason, [])
-        else:
-            return self._answers(reply)[0]
-        raise problem
+        return self._ask(self.expected.canonical(predictions), self._stated(prior), name, anew=anew)
 
     @checked_call
     def evaluate_many(
         self, predictions: Any, priors: ArrayLike | None = None, *, names: Sequence[str] | None = None
     ) -> list[Answer]:
-        """Ask questions that depend on no answer of one another: faster than one by one.
+        """Ask several questions, one after another.
 
         Raises
         ------
         Halted
-            If a budget runs out on the way; the answers before that are in its `answers`.
-        BudgetError
-            If more is asked than queries are left; nothing was answered and nothing was charged.
+            If the queries run out on the way; the answers before that are in its `answers`.
         InputError, LimitError, ClosedError, HoldoutError
-            As for one question. Of a batch that does not fit nothing was asked; of one that a limit ends, the answers
-            before that are the team's, and free when they are asked again.
+            As for one question. If one of them does not fit, nothing was asked. If a limit ends them, the answers
+            before that are recorded, and free when they are asked again.
         """
-        forms = list(map(self.expected.decoded, self.expected.canonical_many(predictions)))
-        stated = self._stated_many(priors, len(forms))
-        called = checked_names(names, len(forms))
-        self._check_left(forms)
+        forms = self.expected.canonical_many(predictions)
+        metric, count = self.metric, len(forms)
+        stated: Any = [None] * count
+        if priors is not None:
+            stated = checked_priors(priors, count, metric.lower, metric.upper, metric.name).tolist()
+        called = checked_names(names, count)
         answers: list[Answer] = []
-        for part in _parts(len(forms), self.expected.rows * max(1, len(self.expected.columns))):
-            body: dict[str, Any] = {"batch": [one.tolist() for one in forms[part]], "names": called[part]}
-            if priors is not None:
-                body["priors"] = stated[part]
-            reply = self._connection.post("evaluate", repeatable=True, json=body)
-            answers += self._answers(reply)
-            self._raise_stopped(reply["stopped"], answers)
+        for form, prior, name in zip(forms, stated, called, strict=True):
+            answers.append(self._ask(form, prior, name, before=answers))
         return answers
 
-    # ---- what a board does not answer
+    # ---- questions that a board does not answer
 
     def reveal_predictions(self, *_: Any, **__: Any) -> Answer:
-        """Refuse: a board does not tell values that are asked for.
+        """Refuse: a board tells no value on request.
 
         Raises
         ------
@@ -183,24 +164,24 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
         raise _not_of_a_board("reveals a value")
 
     def compare_predictions(self, *_: Any, **__: Any) -> Answer:
-        """Refuse: a board compares no two submissions, also not two of one team; as :meth:`reveal_predictions`.
+        """Refuse: a board compares no submissions on request, as :meth:`reveal_predictions`.
 
         Two scores are certified to differ where their intervals do not overlap.
         """
         raise _not_of_a_board("compares two models")
 
     def choose_predictions(self, *_: Any, **__: Any) -> Choice:
-        """Refuse: a board does not choose; as :meth:`reveal_predictions`."""
+        """Refuse: a board chooses nothing, as :meth:`reveal_predictions`."""
         raise _not_of_a_board("chooses among candidates")
 
     def final_predictions(self, *_: Any, **__: Any) -> Any:
-        """Refuse: final standings are its organisers' affair; as :meth:`reveal_predictions`."""
+        """Refuse: only organisers make final standings, as :meth:`reveal_predictions`."""
         raise _not_of_a_board("gives a final")
 
-    # ---- what is known
+    # ---- read
 
     def history(self) -> pd.DataFrame:
-        """Everything that was released, to all teams, in order; empty while the competition is blind.
+        """Return everything that was released to all teams, in order; empty while the competition is blind.
 
         Returns
         -------
@@ -213,6 +194,12 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
             rows += page
             if len(page) < _PAGE:
                 return history_frame(rows)
+
+    @property
+    def charges_left(self) -> int | None:
+        """Charges that the team has left; None while the competition is blind."""
+        left = self._connection.get("me")["charges_left"]
+        return None if left is None else int(left)
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -252,74 +239,45 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
     def _where(self) -> str:
         return self._connection.url
 
-    def _form(self, predictions: Any) -> NDArray[Any]:
-        """Predictions as they travel, checked as the server will."""
-        return self.expected.decoded(self.expected.canonical(predictions))
-
     def _stated(self, prior: float | None) -> float | None:
-        if prior is None:
-            return None
-        if self.policy == "ladder":
-            raise InputError("a ladder compares with the team's best so far by itself; leave prior out")
-        return checked_prior(prior, self.metric.lower, self.metric.upper, self.metric.name)
-
-    def _check_anew(self) -> None:
-        if self.policy != "claims":
-            raise InputError(
-                f"asking anew is for boards of claims; this one's policy is {self.policy}; nothing was asked; leave "
-                "anew out"
-            )
-
-    def _stated_many(self, priors: ArrayLike | None, count: int) -> list[float | None]:
-        if priors is None:
-            return [None] * count
         metric = self.metric
-        checked = checked_priors(priors, count, metric.lower, metric.upper, metric.name)
-        return [self._stated(one) for one in checked.tolist()]
+        return None if prior is None else checked_prior(prior, metric.lower, metric.upper, metric.name)
 
-    def _answers(self, reply: Mapping[str, Any]) -> list[Answer]:
-        found = reply["submissions"]
-        if any(one["value"] is None for one in found):
-            raise HoldoutError("the competition is blind: the predictions count, and no score is told yet")
-        return [
-            Answer(
-                value=one["value"],
-                charged=one["charged"],
-                low=one["low"],
-                high=one["high"],
-                prior=one["prior"],
-                query=one["query"],
-                charges_left=reply["charges_left"],
-                replayed=one["replayed"],
-                threshold=one["threshold"],
-                name=one["name"],
-                kind=self._kind,
-                nats=math.nan if one["charged"] or self.policy == "claims" else 0.0,
-                told=one["told"],
-            )
-            for one in found
-        ]
+    def _ask(
+        self,
+        form: NDArray[Any],
+        prior: float | None,
+        name: str,
+        *,
+        anew: bool = False,
+        before: Sequence[Answer] = (),
+    ) -> Answer:
+        """Send a file in the order of the rows; `before` are the answers that a halt shall carry."""
+        values = self.expected.decoded(form)
+        if values.ndim < len(self.expected.columns) == 2:  # of two probabilities only the second is canonical
+            values = np.stack([1.0 - values, values], axis=1)
+        rows = values.reshape(
+            len(values), -1
+        ).tolist()  # floats are written so that they are read without loss
+        content = table_of_csv([self.expected.columns, *rows])
+        data = {"in_order": "yes", "name": name} | ({"anew": "yes"} if anew else {})
+        if prior is not None:
+            data["claimed"] = repr(prior)
+        files = {"file": ("predictions.csv", content)}
+        try:
+            found = self._connection.post("submissions", repeatable=True, files=files, data=data)
+        except Halted as halt:
+            problem = self._halt(str(halt), halt.reason, before)
+        else:
+            return self._answer(found)
+        raise problem
 
-    def _raise_stopped(self, stopped: Mapping[str, Any] | None, answers: list[Answer]) -> None:
-        if stopped is None:
-            return
-        if stopped["code"] == "halted":
-            raise self._halt(stopped["message"], stopped["details"].get("reason", ""), answers)
-        raise raised_by(stopped)
-
-    def _check_left(self, forms: Sequence[NDArray[Any]]) -> None:
-        """Refuse a batch of which some cannot be answered, whichever of it were answered before."""
-        asked = len({self.expected.digest(one) for one in forms})
-        status = self._status()
-        left = int(status["queries_left"])
-        if status["halted"] or asked <= left:
-            return
-        rows = self._connection.get("board", team=self._team_id)  # of which older servers send all
-        own = next((row for row in rows if row["team_id"] == self._team_id), None)
-        if asked - (0 if own is None else int(own["submissions"])) > left:
-            raise BudgetError(
-                f"{asked} queries asked, {left} left; nothing was asked and nothing was charged"
-            )
+    def _answer(self, found: Mapping[str, Any]) -> Answer:
+        if found["value"] is None:
+            raise HoldoutError("the competition is blind: the submission is scored, and its score is hidden")
+        same = ("value", "charged", "low", "high", "prior", "query", "charges_left", "replayed", "threshold")
+        told = {one: found[one] for one in (*same, "name", "told")}
+        return Answer(**told, kind=_KIND, nats=math.nan)
 
     def _status(self) -> dict[str, Any]:
         status: dict[str, Any] = self._connection.get("status")
@@ -327,15 +285,7 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
 
 
 def _not_of_a_board(what: str) -> InputError:
-    """Error of what a board does not answer."""
     return InputError(
-        f"a guard that lies with the labels {what}, a board does not: what one team is told would widen the intervals "
-        "of all; nothing was asked; ask with evaluate_predictions or evaluate_many"
+        f"a guard beside the labels {what}, a board does not, because each additional answer to one team would widen "
+        "the intervals of all; nothing was asked; ask with evaluate_predictions or evaluate_many"
     )
-
-
-def _parts(count: int, numbers: int) -> Iterator[slice]:
-    """Slices of a batch of so many, each with so many numbers; each slice is one request."""
-    together = max(1, min(_MOST_TOGETHER, _MOST_NUMBERS // numbers))
-    for start in range(0, count, together):
-        yield slice(start, start + together)

@@ -1,14 +1,15 @@
-"""An example competition, on real data: whether somebody earns more than 50,000 dollars."""
+"""An example competition on real data: incomes of more than 50,000 dollars."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
 
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.registry import registry_of_its_own
 from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.private import write_private
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.settings import write_private
 
 __all__ = ["CLAIMED", "EXAMPLE", "Example", "make_example"]
 
@@ -29,14 +30,14 @@ EXAMPLE = Rules(
 
 
 class Example(NamedTuple):
-    """What was made.
+    """Files of the example.
 
     Attributes
     ----------
     train, test : Path
-        What teams get.
+        Data for teams.
     first : Path
-        A submission: it predicts by the years of education alone.
+        Submission that predicts from the years of education.
     token : Path
         File with the token of the team "First".
     """
@@ -48,17 +49,15 @@ class Example(NamedTuple):
 
 
 def make_example(folder: Path, *, database: str | None = None) -> Example:
-    """Make the example competition with one team, and a first submission that is not sent yet.
+    """Make the example competition with one team, and a file that it could send.
 
     Parameters
     ----------
     folder : Path
-        Of the competitions; the files for teams go into its folder "example".
+        Folder of the competitions; the files for teams are in its folder "example".
     database : str, optional
         As for :meth:`Competition.create`.
     """
-    from reusable_holdout.demo.datasets import load_adult  # noqa: PLC0415 - reads a file
-
     X, y = load_adult()
     order = X.sample(frac=1, random_state=0).index
     train, test = order[:_TRAIN], order[_TRAIN : _TRAIN + _TEST]
@@ -86,6 +85,6 @@ def make_example(folder: Path, *, database: str | None = None) -> Example:
 
 
 def example_files(folder: Path) -> Example:
-    """Where :func:`make_example` puts things."""
+    """Return the files that :func:`make_example` makes."""
     place = folder / "example"
     return Example(place / "train.csv", place / "test.csv", place / "first.csv", place / "team.token")

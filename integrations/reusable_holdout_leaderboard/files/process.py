@@ -1,4 +1,7 @@
-"""The process that reads strangers' files: little memory, little time, no secrets. Ended by the end of its input."""
+"""The process that reads strangers' files: little memory, little time, no secrets. It ends with its input.
+
+Each message is a line of JSON, followed by bytes whose sizes the line states.
+"""
 
 from __future__ import annotations
 
@@ -14,41 +17,81 @@ import numpy as np
 import pyarrow as pa
 
 from reusable_holdout_leaderboard.files.forms import Form, SubmissionError
-from reusable_holdout_leaderboard.files.messages import received, sent
 from reusable_holdout_leaderboard.files.predictions import decoded
-from reusable_holdout_leaderboard.files.questions import Question, read_question
 
-__all__ = ["main"]
+__all__ = ["main", "receive", "send"]
+
+_LONGEST_LINE = 1 << 20
+
+
+def send(pipe: IO[bytes], head: dict[str, Any], *bodies: Any) -> None:
+    """Send a message.
+
+    Raises
+    ------
+    OSError
+        If nobody reads.
+    """
+    sizes = [memoryview(body).nbytes for body in bodies]
+    pipe.write(json.dumps(head | {"sizes": sizes}).encode() + b"\n")
+    for body in bodies:
+        pipe.write(body)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes], *, most_bytes: int | None = None) -> tuple[dict[str, Any], list[bytes]]:
+    """Receive the next message.
+
+    Parameters
+    ----------
+    pipe : file
+    most_bytes : int, optional
+        Limit of the bytes after the line.
+
+    Raises
+    ------
+    EOFError
+        If there is none, or it does not have this form.
+    """
+    line = pipe.readline(_LONGEST_LINE)
+    try:
+        head = json.loads(line)
+        sizes = [int(size) for size in head.pop("sizes")]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise EOFError from None
+    if most_bytes is not None and (min(sizes, default=0) < 0 or sum(sizes) > most_bytes):
+        raise EOFError
+    bodies = [pipe.read(size) for size in sizes]
+    if [len(body) for body in bodies] != sizes:
+        raise EOFError
+    return head, bodies
 
 
 def main(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests until there are no more: a form to read files by, then files.
+    """Answer requests until there are no more: first the form of the files, then files.
 
-    The address space is limited to what it was before the first file, and some room; processor time for each file. Who
-    goes beyond them ends the process, and with it nothing else.
+    The address space is limited to its size before the first file and some room, and processor time is limited for each
+    file. A file that exceeds them ends this process and nothing else.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's to end
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold a team's file
-    pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space beforehand
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would hold a team's file
+    pa.set_memory_pool(pa.system_memory_pool())  # other pools reserve address space in advance
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    head, bodies = received(requests)
+    head, bodies = receive(requests)
     form = _form(head["form"], bodies)
     room, seconds = int(head["room"]), float(head["seconds"])
     most = _address_space() + room
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    sent(answers, {})  # ready
+    send(answers, {})  # ready
     while True:
-        head, (content,) = received(requests)
+        head, (content,) = receive(requests)
         _limit_time(seconds)
         try:
-            if "filename" in head:
-                values = np.ascontiguousarray(decoded(content, head["filename"], form))
-                sent(answers, {"dtype": values.dtype.str}, values.data)
-            else:
-                sent(answers, *_told(read_question(content, form)))
+            values = np.ascontiguousarray(decoded(content, head["filename"], form))
+            send(answers, {"dtype": values.dtype.str}, values.data)
         except SubmissionError as error:
-            sent(answers, {"problems": error.problems})
+            send(answers, {"problems": error.problems})
 
 
 def _form(fields: dict[str, Any], bodies: list[bytes]) -> Form:
@@ -60,14 +103,6 @@ def _form(fields: dict[str, Any], bodies: list[bytes]) -> Form:
     return Form(**{**fields, **lists, "ids": ids})
 
 
-def _told(asked: Question) -> tuple[Any, ...]:
-    values = asked.values
-    head = {"dtype": values.dtype.str, "coded": asked.coded, "several": asked.several, "anew": asked.anew}
-    width = values.shape[2] if values.ndim == 3 else None
-    rest = json.dumps({"priors": asked.priors, "names": asked.names}).encode()
-    return head | {"width": width}, values.data, rest
-
-
 def _limit_time(seconds: float) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = int(used.ru_utime + used.ru_stime + seconds) + 1
@@ -75,7 +110,7 @@ def _limit_time(seconds: float) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space in use; where the system does not say, what the libraries need at most."""
+    """Return the bytes of address space in use, or an upper bound if the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -85,5 +120,5 @@ def _address_space() -> int:
 if __name__ == "__main__":
     try:
         main(sys.stdin.buffer, sys.stdout.buffer)
-    except (EOFError, OSError, MemoryError):  # who asked sees that it has ended
+    except (EOFError, OSError, MemoryError):  # the server notices that the process has ended
         os._exit(1)

@@ -1,4 +1,4 @@
-"""A public file must not hold the labels, whatever its form, the order of its rows and the names of its columns."""
+"""A public file must not hold the labels, in any format, order of rows or naming of columns."""
 
 import bz2
 import gzip
@@ -116,7 +116,7 @@ def test_gold_answers_are_found_though_each_is_a_class_of_its_own():
     assert not found(table(IDS, [f"prompt {row}" for row in range(ROWS)]), labels)
 
 
-def test_a_file_that_is_no_table_is_none_and_no_failure():
+def test_a_file_that_is_no_table_holds_no_labels():
     for content in (
         b"\x89PNG\r\n\x1a\n\0\0\rIHDR\n" * 40,
         b"%PDF-1.7\r1 0 obj\r\0\r",
@@ -169,7 +169,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_a_file_without_them_is_not(name):
+def test_a_file_without_the_labels_is_not(name):
     assert not found(HARMLESS[name])
 
 
@@ -186,13 +186,13 @@ def test_an_organiser_cannot_attach_the_labels_by_mistake(both, labels_file, fre
     assert both.changes() == []
 
 
-def test_the_server_refuses_them_in_words_that_quote_no_label(organised, labels_file):
+def test_the_server_refuses_them_without_quoting_a_label(organised, labels_file):
     competition, admin, _ = organised()
-    told = admin.post("admin/files", files={"file": ("train.csv", labels_file.read_bytes())})
+    told = admin.post("admin/attach", files={"file": ("train.csv", labels_file.read_bytes())})
     assert told.status_code == 422
     assert told.json()["error"]["message"] == (
         "a public file must not hold private labels; its column 2 has the labels of 600 rows, beside their ids; "
-        "nothing was changed; leave that column out, or these rows"
+        "nothing was changed; leave that column or these rows out"
     )
     assert competition.public_files() == []
 

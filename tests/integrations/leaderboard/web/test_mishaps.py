@@ -1,4 +1,4 @@
-"""What befalls a server while teams send, over HTTP: no answer is lost, and nothing is charged twice."""
+"""Servers that are killed, or lose disk or database, while teams send: no answer is lost or charged twice."""
 
 import contextlib
 import os
@@ -31,10 +31,10 @@ NUMBER = 24
 
 @pytest.fixture
 def season(make_competition, sheet):
-    """A competition, a team's token and its files with their claims; every other claim is far off, and charged."""
+    """A competition, a team's token, and files with claims, of which every other one is wrong and charged."""
 
     def made(database=None):
-        competition = make_competition(database=database, queries=300, tolerance=0.9)
+        competition = make_competition(database=database, queries=300, submissions_per_team=300, charges=300)
         token = competition.add_team("Blue")
         competition.close()
         return token, [(sheet(0.9, n), 0.9 if n % 2 else 0.0) for n in range(NUMBER)]
@@ -77,22 +77,22 @@ def sent(url, token, files, told, *, until=None):
 
 
 def begun(told, *sending):
-    """Wait until a quarter has its answers; who sends gives up at some time."""
+    """Wait until a quarter is answered."""
     while len(told) < NUMBER // 4:
         assert any(thread.is_alive() for thread in sending)
         time.sleep(0.002)
 
 
 def again(url, token, files):
-    """All files once more: what each was answered, with nothing asked."""
+    """Send all files once more; return their answers."""
     told = {}
     sent(url, token, files, told)
     return told
 
 
 def check(competition, told, first):
-    """Each file has one answer, in what its team was told at first and later, in ledger and on the board."""
-    assert 0 < len(first) < NUMBER  # it befell the server in the middle
+    """Check that each file has one answer, to its team before and after, in the ledger and on the board."""
+    assert 0 < len(first) < NUMBER  # it happened in the middle
     competition.settle(older_seconds=-1e9)
     history = competition.history()
     charged = int(history["charged"].sum())
@@ -155,7 +155,7 @@ def test_a_full_disk(season, settings, folder, tmp_path, reopen):
 
 
 @pytest.mark.skipif(bool(why_no_postgresql()), reason=why_no_postgresql() or "it is there")
-def test_a_database_that_stops_as_its_machine_would_and_starts_again(season, settings, tmp_path, reopen):
+def test_a_database_that_stops_at_once_and_starts_again(season, settings, tmp_path, reopen):
     server = start_postgresql(durable=True)
     try:
         database = new_database(server["url"])
@@ -191,7 +191,7 @@ def test_an_older_ledger_answers_nothing_and_the_newest_goes_on(season, settings
     with served(settings()) as server:
         answer = post(server.url, token, *files[6])
         assert answer.status_code == 503
-        assert "ledger" not in answer.text  # whose words are in the log alone
+        assert "ledger" not in answer.text  # its message is only in the log
         with pytest.raises(RolledBackError, match="older copy was restored"):
             Competition.open(folder)
         ledger.write_bytes(kept.read_bytes())
