@@ -121,7 +121,7 @@ def test_the_code_of_every_page_can_be_pasted_into_python(page):
 def _board(folder):
     """The example competition in a folder, served as ``./board`` does."""
     from board_servers import served
-    from reusable_holdout_leaderboard.command.example import make_example
+    from reusable_holdout_leaderboard.command.serving import make_example
     from reusable_holdout_leaderboard.settings import Settings
 
     data = folder / "leaderboard-data"

@@ -120,11 +120,6 @@ def _disqualify(competition: Competition, team: str, *, off: bool) -> list[Team]
     return competition.teams()
 
 
-def _merge(competition: Competition, team: str, other: str) -> list[Team]:
-    competition.merge_teams(_team_of(competition, team), _team_of(competition, other))
-    return competition.teams()
-
-
 def _invite(competition: Competition) -> Invitation:
     return Invitation(competition.invite())
 
@@ -201,18 +196,6 @@ _ALL = (
         _disqualify,
         (_TEAM, Field("off", bool, "put it back", False)),
         several=True,
-    ),
-    Action(
-        "merge",
-        "Give a team everything that another has sent and paid for",
-        Team,
-        _merge,
-        (
-            Field("team", str, "name of the team that stays"),
-            Field("other", str, "name of the team that joins it"),
-        ),
-        several=True,
-        final="The token of the team that joins is void, and nobody can separate them again.",
     ),
     Action("invite", "Make an invitation code; the earlier one is void", Invitation, _invite),
     Action(

@@ -40,7 +40,6 @@ TEAM = "REUSABLE_HOLDOUT_TEAM"
 DATABASE_FILE = "REUSABLE_HOLDOUT_DATABASE_FILE"
 HALTED_STATUS = 3  # of the process; 1 is a refused submission, 2 a wrong command
 _ABOUT, _RULES = "about.json", "rules.json"
-_TABLES = {".csv", ".parquet", ".pq"}
 _MOST_ABOUT_BYTES = 65_536
 _UNKNOWN = "it is unknown if this was answered; sent again, it is charged at most once"
 
@@ -86,7 +85,7 @@ def create(reference: Path, *, ledger: Path, database: str | None = None) -> Com
         ) from None
     labels = _only_table(reference)
     if labels is None:
-        raise InputError(f"there must be labels in {reference}, as one CSV or Parquet file; there are none")
+        raise InputError(f"there must be labels in {reference}, as one CSV file; there are none")
     return Competition.create(ledger, rules, labels, database=database)
 
 
@@ -106,7 +105,7 @@ def score(
     Parameters
     ----------
     submission : Path
-        CSV or Parquet.
+        CSV.
     ledger : Path
         Folder of :func:`create`.
     team : str
@@ -183,7 +182,7 @@ def _scored_bundle(options: argparse.Namespace, ledger: Path, team: str, databas
     bundle = options.input / "res"
     about, submission = _about(bundle), _only_table(bundle)
     if submission is None:
-        raise SubmissionError(["a submission must hold one CSV or Parquet file; there is none"])
+        raise SubmissionError(["a submission must hold one CSV file; there is none"])
     return score(
         submission,
         ledger=ledger,
@@ -206,7 +205,7 @@ def _only_table(folder: Path) -> Path | None:
     found = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in _TABLES
+        if path.suffix.lower() == ".csv"
         and "__MACOSX" not in path.parts
         and not path.name.startswith(".")
         and path.is_file()
@@ -214,7 +213,7 @@ def _only_table(folder: Path) -> Path | None:
     ]
     if len(found) > 1:
         names = ", ".join(repr(path.name) for path in found[:5])
-        raise SubmissionError([f"one CSV or Parquet file is expected; {len(found):,} came: {names}"])
+        raise SubmissionError([f"one CSV file is expected; {len(found):,} came: {names}"])
     return found[0] if found else None
 
 

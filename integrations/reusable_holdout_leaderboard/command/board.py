@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -48,13 +47,6 @@ def add_board(commands: Any) -> None:
         ("restore", _restore, "Put a backup into an empty or missing folder"),
     ):
         _add(actions, name, run, about).add_argument("backup", type=Path, help="folder of the backup")
-    submit = _add(actions, "submit", _submit, "Send a file with a team's token, and print the answer")
-    _add_server_address(submit)
-    submit.add_argument("file", type=Path, help="CSV or Parquet")
-    submit.add_argument("--claimed", type=float, help="score that the team claims, from rows of its own")
-    submit.add_argument(
-        "--anew", action="store_true", help="ask even if these predictions were answered before"
-    )
 
 
 def _add(actions: Any, name: str, run: Any, about: str, **more: Any) -> Any:
@@ -62,11 +54,6 @@ def _add(actions: Any, name: str, run: Any, about: str, **more: Any) -> Any:
     parser.set_defaults(command=run, refuse=parser.error)
     add_place(parser)
     return parser
-
-
-def _add_server_address(parser: Any) -> None:
-    parser.add_argument("--url", help="address of the server, in place of the folder")
-    parser.add_argument("--token-file", type=Path, help="file of mode 600 with the token")
 
 
 # ---- serve
@@ -107,8 +94,6 @@ def _add_serve(actions: Any) -> None:
     server.add_argument(
         "--root-path", default="", help="path under which a proxy shows the server, as /board"
     )
-    server.add_argument("--tls-certificate", type=Path, help="PEM file, to serve HTTPS without a proxy")
-    server.add_argument("--tls-key", type=Path, help="PEM file of its private key")
     for one in fields(Settings):
         if "help" in one.metadata:
             kind = type(one.default)
@@ -126,8 +111,6 @@ def _serve(options: argparse.Namespace) -> int:
         port=options.port,
         workers=options.workers,
         root_path=options.root_path,
-        tls_certificate=options.tls_certificate,
-        tls_key=options.tls_key,
     )
     return 0
 
@@ -138,7 +121,8 @@ def _serve(options: argparse.Namespace) -> int:
 def _add_action(actions: Any, action: Action) -> None:
     parser = _add(actions, action.name, _act, action.about)
     parser.set_defaults(action=action)
-    _add_server_address(parser)
+    parser.add_argument("--url", help="address of the server, in place of the folder")
+    parser.add_argument("--token-file", type=Path, help="file of mode 600 with the administrator's token")
     for one in action.fields:
         kind: Any = Path if one.kind is File else one.kind
         if one.kind is dict:
@@ -154,7 +138,9 @@ def _act(options: argparse.Namespace) -> int:
     action: Action = options.action
     given = {one.name: _value(one, options) for one in action.fields}
     if options.url is not None:
-        with _connection(options) as connection:
+        token = read_token(options.token_file or options.folder / "admin.token")
+        url = options.url if options.slug is None else f"{options.url.rstrip('/')}/c/{options.slug}"
+        with Connection(url, token) as connection:
             return _print(connection.post(f"admin/{action.name}", **_content(action, given)))
     opened = Competition.open(
         options.folder, options.slug, database=database_of(options), key_file=options.key
@@ -167,7 +153,12 @@ def _value(field: Field, options: argparse.Namespace) -> Any:
     if field.kind is dict:
         return stated_rules(options)
     value = getattr(options, field.name)
-    return File(value.name, _content_of(value)) if field.kind is File else value
+    if field.kind is not File:
+        return value
+    try:
+        return File(value.name, value.read_bytes())
+    except OSError as error:
+        raise InputError(f"{value} must be a file that can be read; {error.strerror}") from None
 
 
 def _content(action: Action, given: dict[str, Any]) -> dict[str, Any]:
@@ -180,13 +171,7 @@ def _content(action: Action, given: dict[str, Any]) -> dict[str, Any]:
     return {"files": {name: tuple(file)}, "data": {one: str(value) for one, value in texts.items()}}
 
 
-def _connection(options: argparse.Namespace) -> contextlib.AbstractContextManager[Connection]:
-    token = read_token(options.token_file or options.folder / "admin.token")
-    url = options.url if options.slug is None else f"{options.url.rstrip('/')}/c/{options.slug}"
-    return Connection(url, token)
-
-
-# ---- backups and submissions
+# ---- backups
 
 
 def _back_up(options: argparse.Namespace) -> int:
@@ -205,24 +190,6 @@ def _check_files(options: argparse.Namespace) -> None:
             "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore'; one "
             f"dump contains board and ledgers at one moment; copy {options.folder} with it, which has labels and keys"
         )
-
-
-def _submit(options: argparse.Namespace) -> int:
-    if options.url is None:
-        raise InputError("a submission goes to a server; name it with --url, and the team's --token-file")
-    data = {"anew": "yes"} if options.anew else {}
-    if options.claimed is not None:
-        data["claimed"] = repr(options.claimed)
-    files = {"file": (options.file.name, _content_of(options.file))}
-    with _connection(options) as connection:
-        return _print(connection.post("submissions", repeatable=True, files=files, data=data))
-
-
-def _content_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} must be a file that can be read; {error.strerror}") from None
 
 
 def _print(found: Any) -> int:

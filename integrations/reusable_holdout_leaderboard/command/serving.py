@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.command.example import CLAIMED, EXAMPLE, example_files, make_example
+from reusable_holdout.registry import registry_of_its_own
 from reusable_holdout_leaderboard.command.options import stated_rules, text_of
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
@@ -21,7 +22,7 @@ from reusable_holdout_leaderboard.private import check_private, write_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, read_token
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["CLAIMED", "EXAMPLE", "Prepared", "make_example", "prepare"]
 
 _UNWATCHED = "none: nobody would notice an older copy of the folder; name one with --witness"
 
@@ -87,11 +88,6 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
 
 
 def _check_server(options: argparse.Namespace) -> None:
-    if (options.tls_certificate is None) != (options.tls_key is None):
-        raise InputError("--tls-certificate and --tls-key go together; one of them is missing")
-    for path in (options.tls_certificate, options.tls_key):
-        if path is not None and not path.is_file():
-            raise InputError(f"there must be a file {path}; there is none")
     if options.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", options.root_path):
         raise InputError(f"--root-path must be a path such as /board; got {options.root_path!r}")
 
@@ -146,8 +142,7 @@ def _check_same(stated: dict[str, Any], rules: Rules) -> None:
 def _told(options: argparse.Namespace, competition: Competition) -> str:
     status, rules = competition.status(), competition.rules
     host = f"[{options.host}]" if ":" in options.host else options.host
-    scheme = "http" if options.tls_certificate is None else "https"
-    url = f"{scheme}://{host}:{options.port}{options.root_path.rstrip('/')}"
+    url = f"http://{host}:{options.port}{options.root_path.rstrip('/')}"
     lines = [
         f"competition  {rules.title}: {rules.metric}, {status.rows:,} rows",
         f"budget       {status.queries_left:,} of {rules.queries:,} queries, {status.charges} charges for each team",
@@ -155,12 +150,11 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
         f"witness      {competition.witness or _UNWATCHED}",
     ]
     if options.example:
-        made = example_files(options.folder)
+        made, bearer = options.folder / "example", "Authorization: Bearer $(cat {}/team.token)"
         lines += [
-            f"for teams    {made.train}, {made.test}; the token of the team First is in {made.token}",
-            "submit       "
-            f"curl -F file=@{made.first} -F claimed={CLAIMED} "
-            f'-H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
+            f"for teams    train.csv and test.csv in {made}; the token of the team First is in team.token there",
+            f"submit       curl -F file=@{made}/first.csv -F claimed={CLAIMED} "
+            f'-H "{bearer.format(made)}" {url}/api/v1/submissions',
         ]
     return "\n".join(lines)
 
@@ -176,3 +170,56 @@ def _columns(labels: Path) -> list[str]:
         raise InputError(f"there must be a file with the labels at {labels}; there is none") from None
     except (OSError, ValueError):
         raise InputError(f"{labels} must be a CSV or Parquet file that can be read; it is not") from None
+
+
+# ---- an example on real data: incomes of more than 50,000 dollars
+
+_TRAIN, _TEST = 12_000, 20_000
+CLAIMED = 0.75
+"""Accuracy of the first submission's rule on the training rows."""
+
+EXAMPLE = Rules(
+    slug="income",
+    title="Who earns more than 50,000 dollars?",
+    description=(
+        "UCI Adult, the census of 1994. Learn from train.csv, predict the rows of test.csv: 1 if the income exceeds "
+        "50,000 dollars a year, else 0. A submission is a CSV file with the columns id and prediction."
+    ),
+    queries=2_000,
+    estimate=0.85,
+)
+
+
+def make_example(folder: Path, *, database: str | None = None) -> Path:
+    """Make the example competition with a team and a file that it could send; return the folder of files for teams.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the competitions.
+    database : str, optional
+        As for :meth:`Competition.create`.
+    """
+    X, y = load_adult()
+    order = X.sample(frac=1, random_state=0).index
+    train, test = order[:_TRAIN], order[_TRAIN : _TRAIN + _TEST]
+    made = folder / "example"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made.mkdir(mode=0o700, exist_ok=True)
+    X.loc[train].assign(income=y[train].astype(int)).to_csv(made / "train.csv", index=False)
+    rows = X.loc[test].reset_index(drop=True).rename_axis("id")
+    rows.to_csv(made / "test.csv")
+    guess = (rows["education_num"] >= 13).astype(int).rename("prediction")
+    guess.to_csv(made / "first.csv")
+    labels = made / "labels.csv"
+    answers = y[test].astype(int).reset_index(drop=True).rename("label").rename_axis("id")
+    write_private(labels, answers.to_csv())
+    try:
+        with (
+            registry_of_its_own(),
+            Competition.create(folder, EXAMPLE, labels, database=database) as competition,
+        ):
+            write_private(made / "team.token", competition.add_team("First"))
+    finally:
+        labels.unlink()
+    return made

@@ -133,10 +133,9 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
             with board.writing() as connection:  # last: before this, there is no competition
-                rows.create_competition(connection, rules, at=clock())
+                rows.create_competition(connection, rules, guard.head(), at=clock())
                 state = rows.find(connection, rules.slug)
                 assert state is not None  # noqa: S101 - it was written above
-                rows.keep_head(connection, state, guard.head())
             undone.pop_all()
         return cls(place, board, state, epoch, clock)
 

@@ -70,7 +70,7 @@ class RankHistory:
             if _is_lead(one):
                 self._leads[one.team_id] = max(self._value(one), self._leads.get(one.team_id, -math.inf))
             known = self._bests.get(one.team_id)
-            if known is None or self._least(one) > self._least(known):  # merged teams have two rows of bests
+            if known is None or self._least(one) > self._least(known):
                 self._bests[one.team_id] = one
             if self._count % self._stride == 0 or self._count == total:
                 self._last = self._step(one)

@@ -46,7 +46,6 @@ class Submitting(Base):
         claimed: float | None = None,
         anew: bool = False,
         in_order: bool = False,
-        elsewhere: Callable[..., NDArray[Any]] | None = None,
     ) -> Submission:
         """Score a file.
 
@@ -57,7 +56,7 @@ class Submitting(Base):
         ----------
         team_id : int
         content : bytes
-            CSV or Parquet; see :func:`parse_submission`.
+            CSV; see :func:`parse_submission`.
         filename : str
         name : str
             Name on the board; by default the file's.
@@ -66,7 +65,7 @@ class Submitting(Base):
         anew : bool
             True to ask even if these predictions were answered before, perhaps to another team with another claim. The
             team pays for it.
-        in_order, elsewhere
+        in_order : bool
             As for :func:`parse_submission`.
 
         Returns
@@ -88,9 +87,7 @@ class Submitting(Base):
             If a database fails. It is unknown then if the submission was answered; sent again, it is charged once.
         """
         epoch = self._current()
-        predictions = parse_submission(
-            content, filename, epoch.expected, in_order=in_order, elsewhere=elsewhere
-        )
+        predictions = parse_submission(content, epoch.expected, in_order=in_order)
         return self._submit(epoch, team_id, predictions, claimed, name or filename, anew=anew)
 
     def submit_predictions(

@@ -17,7 +17,7 @@ from reusable_holdout_leaderboard.competition.base import Base
 from reusable_holdout_leaderboard.store.names import checked_team, key_of
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, Team
 from reusable_holdout_leaderboard.store.rows import State, as_moment, update
-from reusable_holdout_leaderboard.store.tables import SESSIONS, STANDINGS, TEAMS
+from reusable_holdout_leaderboard.store.tables import SESSIONS, TEAMS
 
 __all__ = ["Teams", "digest_of", "is_token", "new_token"]
 
@@ -25,7 +25,6 @@ _BYTES = 32
 _CODE_BYTES = 16  # short, because people read it out and type it
 _PREFIX = "rh_"  # scanners for leaked secrets can recognise it
 _MOST_SESSIONS = 20  # of one token: the oldest ends when another begins
-_BEST = ("submission_id", "value", "low", "high", "best_at", "query", "certified")
 _SESSION = SESSIONS.c
 _LASTING = (_SESSION.digest == sa.bindparam("session")) & (_SESSION.ends_at > sa.bindparam("at"))
 _TEAM_OF_SESSION = (
@@ -43,8 +42,8 @@ class Teams(Base):
     """The part of a competition that knows its teams. Of tokens and sessions it stores digests alone."""
 
     def teams(self) -> list[Team]:
-        """Return all teams that are not merged into others, the oldest first."""
-        here = (TEAMS.c.competition_id == self._number) & TEAMS.c.merged_into.is_(None)
+        """Return all teams, the oldest first."""
+        here = TEAMS.c.competition_id == self._number
         with self._database.reading() as connection:
             return [
                 _team(row) for row in connection.execute(sa.select(TEAMS).where(here).order_by(TEAMS.c.id))
@@ -130,34 +129,6 @@ class Teams(Base):
                 kind = "disqualify" if on else "reinstate"
                 self._tell(connection, kind, team_id=team_id, detail={"team": team.name})
 
-    def merge_teams(self, team_id: int, other_id: int) -> None:
-        """Give a team the submissions and charges of another, whose token is void. They count to its limits.
-
-        In the ledger it goes on under the name that has more charges, so a merger gives no charge back.
-
-        Raises
-        ------
-        InputError
-            If they are not two teams that take part.
-        ClosedError
-            If the final standings are made.
-        """
-        with self._changing() as (connection, state):
-            team, other = self._one(connection, team_id), self._one(connection, other_id)
-            _check_not_final(state)
-            if team_id == other_id or team.disqualified or other.disqualified:
-                raise InputError("two different teams can merge, neither disqualified; nothing was changed")
-            mine, others = (_standings(connection, self._number, one) for one in (team_id, other_id))
-            for epoch, theirs in others.items():
-                ours = mine.get(epoch)
-                if epoch == state.epoch and (ours is None or theirs.charges > ours.charges):
-                    _change(connection, team_id, series=other.series)
-                _add_up(connection, ours, theirs, team_id, better=self._better)
-            gone = (TEAMS.c.id == other_id) | (TEAMS.c.merged_into == other_id)
-            connection.execute(sa.update(TEAMS).where(gone).values(merged_into=team_id))
-            _change(connection, other_id, token_digest=secrets.token_bytes(32))
-            self._tell(connection, "merge", team_id=team_id, detail={"from": other.name, "to": team.name})
-
     def charges_left_of(self, team_id: int) -> int | None:
         """Return the charges that a team has left; None while blind."""
         if self._state().blind:
@@ -234,7 +205,7 @@ class Teams(Base):
 
     def _one(self, connection: sa.Connection, team_id: int) -> Any:
         here = (TEAMS.c.competition_id == self._number) & (TEAMS.c.id == team_id)
-        row = connection.execute(sa.select(TEAMS).where(here, TEAMS.c.merged_into.is_(None))).first()
+        row = connection.execute(sa.select(TEAMS).where(here)).first()
         if row is None:
             raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
         return row
@@ -258,7 +229,7 @@ class Teams(Base):
             raise InvitationError(
                 "an invitation code must be the organisers' newest; this one is not; no team was made; ask them for it"
             )
-        here = (TEAMS.c.competition_id == self._number) & TEAMS.c.merged_into.is_(None)
+        here = TEAMS.c.competition_id == self._number
         counted = connection.execute(sa.select(sa.func.count()).select_from(TEAMS).where(here)).scalar_one()
         if rules.most_teams is not None and counted >= rules.most_teams:
             raise LimitError(
@@ -277,32 +248,6 @@ def _change(connection: sa.Connection, team_id: int, **values: Any) -> None:
 def _check_not_final(state: State) -> None:
     if state.final is not None:
         raise ClosedError("the final standings are made, so teams cannot change; nothing was changed")
-
-
-def _standings(connection: sa.Connection, number: int, team_id: int) -> dict[int, Any]:
-    """Return the standings of a team by label set."""
-    here = (STANDINGS.c.competition_id == number) & (STANDINGS.c.team_id == team_id)
-    return {row.epoch: row for row in connection.execute(sa.select(STANDINGS).where(here))}
-
-
-def _add_up(connection: sa.Connection, ours: Any, theirs: Any, team_id: int, *, better: int) -> None:
-    """Make one standing of two of the same label set."""
-
-    def at(row: Any) -> sa.ColumnElement[bool]:
-        key = ("competition_id", "epoch", "team_id")
-        return sa.and_(*(STANDINGS.c[name] == getattr(row, name) for name in key))
-
-    if ours is None:
-        connection.execute(sa.update(STANDINGS).where(at(theirs)).values(team_id=team_id))
-        return
-    values = {name: getattr(ours, name) + getattr(theirs, name) for name in ("submissions", "charges")}
-    if theirs.certified and (not ours.certified or better * (theirs.value - ours.value) > 0):
-        values |= {name: getattr(theirs, name) for name in _BEST}
-    led = [row.measured for row in (ours, theirs) if row.measured is not None]
-    if led:
-        values["measured"] = max(led, key=lambda value: better * value)
-    connection.execute(sa.update(STANDINGS).where(at(ours)).values(values))
-    connection.execute(sa.delete(STANDINGS).where(at(theirs)))
 
 
 # ---- tokens

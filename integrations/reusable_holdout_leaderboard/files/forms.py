@@ -8,9 +8,9 @@ import io
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +24,10 @@ from reusable_holdout_leaderboard.rules import Class
 __all__ = [
     "MAX_BYTES",
     "Expected",
-    "Form",
     "SubmissionError",
     "differing_rows",
-    "is_parquet",
     "packed_codes",
     "packed_fresh",
-    "separator_of",
     "shown",
     "table_of_csv",
     "unpacked_fresh",
@@ -39,7 +36,6 @@ __all__ = [
 MAX_BYTES = 16 << 20
 _SAMPLE_BYTES = 100_000
 _LONGEST_SHOWN = 40
-_SPARE_ROWS = 1_000
 _FAST = 1
 
 
@@ -77,7 +73,7 @@ class Expected:
     classes : tuple of int or str, or None
         Sorted; None for real values.
     max_bytes : int
-        Largest file, and largest stated size of an unpacked Parquet file.
+        Largest file.
     """
 
     ids: tuple[str, ...] | None
@@ -89,23 +85,14 @@ class Expected:
     max_bytes: int = MAX_BYTES
 
     @cached_property
-    def form(self) -> Form:
-        """Form of a file with ids, if the rows have ids."""
-        return Form(
-            ids=None if self.ids is None else pa.array(self.ids, pa.string()),
-            rows=self.rows,
-            id_column=self.id_column,
-            columns=self.columns,
-            labels=self.response == "labels",
-            probabilities=self.response == "probabilities",
-            classes=self.classes or (),
-            max_bytes=self.max_bytes,
-        )
+    def ordered(self) -> Self:
+        """The same form without ids, for files whose rows have the order of :attr:`ids`."""
+        return replace(self, ids=None, id_column=None)
 
     @cached_property
-    def ordered_form(self) -> Form:
-        """Form of a file without ids, whose rows have the order of :attr:`ids`."""
-        return self.form._replace(ids=None, id_column=None)
+    def id_texts(self) -> pa.StringArray:
+        """Ids as a column."""
+        return pa.array(self.ids or (), pa.string())
 
     def canonical(self, predictions: Any) -> NDArray[Any]:
         """Return predictions as the guard compares them: codes of classes, or float64; equal ones have equal bytes.
@@ -147,7 +134,7 @@ class Expected:
 
     def header(self) -> list[str]:
         """Return the columns of a file."""
-        return _header(self.id_column, self.columns)
+        return [*([] if self.id_column is None else [self.id_column]), *self.columns]
 
     def sample(self, *, after: int = 0) -> bytes:
         """Return one page of a CSV file that fits; it predicts the same for all rows.
@@ -185,67 +172,6 @@ class Expected:
         return Predictions(self.response, rows=self.rows, coder=coder)
 
 
-class Form(NamedTuple):
-    """The facts that a file is read by: those of :class:`Expected`, small enough for a process of its own.
-
-    Attributes
-    ----------
-    ids : pyarrow.StringArray or None
-    rows : int
-    id_column : str or None
-    columns : tuple of str
-    labels : bool
-        True if predictions are classes; otherwise they are numbers.
-    probabilities : bool
-    classes : tuple of int or str
-        Empty if there are none.
-    max_bytes : int
-    """
-
-    ids: pa.StringArray | None
-    rows: int
-    id_column: str | None
-    columns: tuple[str, ...]
-    labels: bool
-    probabilities: bool
-    classes: tuple[int | str, ...]
-    max_bytes: int
-
-    @property
-    def most_rows(self) -> int:
-        """Number of rows after which reading stops."""
-        return 2 * self.rows + _SPARE_ROWS
-
-    def too_many(self) -> SubmissionError:
-        """Return the error for a file with more rows."""
-        return SubmissionError([f"{self.rows:,} rows are expected; there are more than {self.most_rows:,}"])
-
-    def places(self, header: Sequence[str]) -> list[int]:
-        """Return the places of the expected columns in a file's header.
-
-        Raises
-        ------
-        SubmissionError
-            If columns are missing, unknown or repeated.
-        """
-        wanted, problems = _header(self.id_column, self.columns), []
-        missing = [name for name in wanted if name not in header]
-        twice = sorted({name for name in header if header.count(name) > 1}) if len(header) < 1_000 else []
-        unknown = [name for name in header if name not in wanted]
-        for names, what in ((missing, "missing"), (unknown, "unknown"), (twice, "more than once")):
-            if names:
-                more = ", ..." if len(names) > 5 else ""
-                problems.append(f"columns {what}: {', '.join(map(shown, names[:5]))}{more}")
-        if problems:
-            listed = f"{', '.join(map(shown, wanted[:20]))}{', ...' * (len(wanted) > 20)}"
-            raise SubmissionError([*problems, f"the columns must be {listed}"])
-        return [header.index(name) for name in wanted]
-
-
-def _header(id_column: str | None, columns: Sequence[str]) -> list[str]:
-    return [*([] if id_column is None else [id_column]), *columns]
-
-
 def table_of_csv(rows: Iterable[Iterable[Any]]) -> bytes:
     """Return rows as CSV in UTF-8."""
     text = io.StringIO(newline="")
@@ -253,20 +179,10 @@ def table_of_csv(rows: Iterable[Iterable[Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def separator_of(line: str) -> str:
-    """Return the separator of a CSV file, given its header."""
-    return ";" if line.count(";") > line.count(",") else ","
-
-
 def shown(value: object) -> str:
     """Return a value of a file for a message: short, and on one line."""
     text = repr(value if not isinstance(value, (str, bytes)) else value[: _LONGEST_SHOWN + 1])
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
-
-
-def is_parquet(content: bytes, filename: str) -> bool:
-    """Return True if a file is read as Parquet."""
-    return content.startswith(b"PAR1") or filename.lower().endswith((".parquet", ".pq"))
 
 
 # ---- predictions as bytes

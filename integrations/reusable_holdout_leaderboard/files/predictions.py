@@ -5,6 +5,8 @@ CSV is read into Arrow's memory, without a Python object for each cell, so it ta
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,42 +17,28 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from reusable_holdout_leaderboard.files.csv_rows import LONGEST_LINE, check_lines, read_by_rows
-from reusable_holdout_leaderboard.files.forms import (
-    Expected,
-    Form,
-    SubmissionError,
-    is_parquet,
-    separator_of,
-    shown,
-)
-from reusable_holdout_leaderboard.files.parquet import read_parquet
+from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError, shown
 
-__all__ = ["decoded", "parse_submission"]
+__all__ = ["parse_submission"]
 
-_SMALL_BYTES = 1 << 20
+_LONGEST_HEADER = 1 << 16
+_SPARE_ROWS = 1_000
+_SPARE_LABELS = 500  # different labels that are looked at beyond ten for each class
 _PIECE = 1 << 14  # rows that are Python objects at a time
 _BOM = b"\xef\xbb\xbf"
 _SLACK = 1e-6  # of probabilities, as in the guard
 _SHOWN = 5
-_PACKED = {
-    b"PK\x03\x04": "zip",
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
+_OTHERS = {
+    b"PAR1": "Parquet",
+    b"PK\x03\x04": "packed (zip)",
+    b"\x1f\x8b": "packed (gzip)",
+    b"BZh": "packed (bzip2)",
+    b"\xfd7zXZ": "packed (xz)",
+    b"\x28\xb5\x2f\xfd": "packed (zstd)",
 }
-_Read = Callable[[bytes, str, Form], NDArray[Any]]
 
 
-def parse_submission(
-    content: bytes,
-    filename: str,
-    expected: Expected,
-    *,
-    in_order: bool = False,
-    elsewhere: _Read | None = None,
-) -> NDArray[Any]:
+def parse_submission(content: bytes, expected: Expected, *, in_order: bool = False) -> NDArray[Any]:
     r"""Return the predictions of a submitted file, in the order of the rows.
 
     Everything known here about the labels is public: ids, number of rows, classes. So messages may quote the file, and
@@ -59,15 +47,10 @@ def parse_submission(
     Parameters
     ----------
     content : bytes
-        CSV with a header, in UTF-8, separated by commas or semicolons; or Parquet.
-    filename : str
-        The file is Parquet if this ends in ".parquet" or ".pq", or if the content is.
+        CSV with a header, in UTF-8, separated by commas or semicolons.
     expected : Expected
     in_order : bool
         True for a file without ids, whose rows have the order of ``expected.ids``.
-    elsewhere : callable, optional
-        Reader for files that may take much memory: Parquet, and CSV of more than 1 MiB. A server reads them in a
-        process of its own.
 
     Returns
     -------
@@ -83,97 +66,122 @@ def parse_submission(
     --------
     >>> from reusable_holdout_leaderboard import Expected
     >>> expected = Expected(ids=("a", "b"), rows=2, id_column="id", columns=("prediction",), response="scores")
-    >>> parse_submission(b"id,prediction\nb,0.5\na,1", "mine.csv", expected)
+    >>> parse_submission(b"id,prediction\nb,0.5\na,1", expected)
     array([1. , 0.5])
     """
-    form = expected.ordered_form if in_order else expected.form
-    small = len(content) <= _SMALL_BYTES and not is_parquet(content, filename)
-    here = small or elsewhere is None or len(content) > form.max_bytes
-    read: _Read = decoded if here or elsewhere is None else elsewhere
-    return expected.decoded(read(content, filename, form))
-
-
-def decoded(content: bytes, filename: str, form: Form) -> NDArray[Any]:
-    """Return predictions in the order of the rows: places among the classes, or float64.
-
-    Raises
-    ------
-    SubmissionError
-        With all problems, and the first examples of each kind.
-    """
-    if len(content) > form.max_bytes:
-        raise SubmissionError(
-            [
-                f"a file may have {form.max_bytes:,} bytes; this one has {len(content):,}; leave other columns out"
-            ]
-        )
-    if not content or content.isspace():
-        raise SubmissionError(["the file must hold rows under a header; it is empty"])
-    packed = [kind for begins, kind in _PACKED.items() if content.startswith(begins)]
-    if packed:
-        raise SubmissionError([f"a file must be CSV or Parquet; this one is packed ({packed[0]}); unpack it"])
-    table = _table((read_parquet if is_parquet(content, filename) else _read_csv)(content, form), form)
+    form = expected.ordered if in_order else expected
+    _check_content(content, form)
+    columns = _columns(content.removeprefix(_BOM), form)
+    table = _Table(None, columns)
+    if form.id_column is not None:
+        table = _Table(columns[0], columns[1:])
+    if not table.rows:
+        raise SubmissionError(["the file must hold rows under a header; it has none"])
     order, problems = _order(table, form)
-    values, wrong = _labels(table, form) if form.labels else _values(table, form)
+    values, wrong = (_labels if form.response == "labels" else _values)(table, form)
     if problems or wrong:
         raise SubmissionError([*problems, *wrong])
-    return values if order is None else values[order]
+    return form.decoded(values if order is None else values[order])
 
 
 # ---- CSV
 
 
-def _read_csv(content: bytes, form: Form) -> list[Any]:
-    """Return the expected columns of a CSV file, without space around their cells.
-
-    Arrow reads files without quotation marks. The standard library reads all others, row by row; its messages are
-    better.
-    """
-    _check_text(content)
-    body = content.removeprefix(_BOM)
-    columns = None if b'"' in body else _by_arrow(body, form)
-    return read_by_rows(content, form) if columns is None else columns
-
-
-def _check_text(content: bytes) -> None:
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
-    longest = int(np.diff(ends, prepend=-1, append=len(content)).max())
-    if longest > LONGEST_LINE or b"\x00" in content:
-        check_lines(content)
-
-
-def _by_arrow(body: bytes, form: Form) -> list[Any] | None:
-    """Return the columns of a file without quotation marks; None if Arrow cannot read it."""
-    first = body[:LONGEST_LINE].split(b"\n", 1)[0].split(b"\r", 1)[0]
-    try:
-        line = first.decode()
-    except UnicodeDecodeError:
-        return None
-    separator = separator_of(line)
-    names = [name.strip() for name in line.split(separator)]
-    places = form.places(names if line else [])
-    try:
-        rows = pa.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(body).slice(len(first))),
-            read_options=pa.csv.ReadOptions(use_threads=False, column_names=names),
-            parse_options=pa.csv.ParseOptions(delimiter=separator, quote_char=False),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid:  # ragged rows, no text, or no row at all
-        return None
-    if len(rows) > form.most_rows:
-        raise form.too_many()
-    return [pc.utf8_trim_whitespace(rows.column(place)) for place in places]
+def _check_content(content: bytes, form: Expected) -> None:
+    size, most = len(content), form.max_bytes
+    kinds = [kind for begins, kind in _OTHERS.items() if content.startswith(begins)]
+    problem = ""
+    if size > most:
+        problem = f"a file may have {most:,} bytes; this one has {size:,}; leave other columns out"
+    elif not content or content.isspace():
+        problem = "the file must hold rows under a header; it is empty"
+    elif kinds:
+        problem = f"a file must be CSV; this one is {kinds[0]}; send CSV"
+    else:
+        try:
+            if "\x00" in content.decode():
+                problem = "a file must be text; this one has zero bytes; send CSV"
+        except UnicodeDecodeError as error:
+            problem = f"a file must be text in UTF-8; byte {error.start + 1:,} is not; save it as UTF-8"
+    if problem:
+        raise SubmissionError([problem])
 
 
-# ---- tables
+def _columns(body: bytes, form: Expected) -> list[Any]:
+    """Return the expected columns of a CSV file, without space around their cells."""
+    separator, names = _header_of(body)
+    places = _places(names, form)
+    unique = [str(number) for number in range(len(names))]
+    body = body if b"\n" in body or b"\r" in body else body + b"\n"
+    wrong: list[int] = []
+
+    def skip(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip" if len(wrong) <= _SHOWN else "error"
+
+    read = pa.csv.ReadOptions(use_threads=False, column_names=unique, skip_rows=1, block_size=len(body))
+    parse = pa.csv.ParseOptions(
+        delimiter=separator, newlines_in_values=b'"' in body, invalid_row_handler=skip
+    )
+    convert = pa.csv.ConvertOptions(
+        include_columns=[unique[place] for place in places],
+        column_types=dict.fromkeys(unique, pa.string()),
+        strings_can_be_null=False,
+    )
+    rows = None
+    with contextlib.suppress(pa.ArrowInvalid):
+        rows = pa.csv.read_csv(pa.BufferReader(body), read, parse, convert)
+    if wrong:
+        more = " and more" if len(wrong) > _SHOWN else ""
+        listed = ", ".join(map(str, wrong[:_SHOWN]))
+        problem = f"each line must have {len(names)} cells like the header; lines {listed}{more} do not"
+    elif rows is None:
+        problem = "the CSV file cannot be read; a quotation mark may be missing or unneeded"
+    elif len(rows) > 2 * form.rows + _SPARE_ROWS:
+        problem = f"{form.rows:,} rows are expected; there are {len(rows):,}"
+    else:
+        return [pc.utf8_trim_whitespace(_whole(column)) for column in rows.columns]
+    raise SubmissionError([problem])
+
+
+def _header_of(body: bytes) -> tuple[str, list[str]]:
+    """Return the separator and the names of the columns."""
+    first = body[:_LONGEST_HEADER].splitlines()[0]
+    if len(first) == _LONGEST_HEADER:
+        raise SubmissionError([f"the header must have at most {_LONGEST_HEADER:,} bytes; it has more"])
+    line = first.decode()
+    separator = ";" if line.count(";") > line.count(",") else ","
+    (cells,) = csv.reader([line], delimiter=separator) if line else ([],)
+    return separator, [name.strip() for name in cells]
+
+
+def _places(header: Sequence[str], form: Expected) -> list[int]:
+    """Return the places of the expected columns in a file's header."""
+    wanted, problems = form.header(), []
+    missing = [name for name in wanted if name not in header]
+    twice = sorted({name for name in header if header.count(name) > 1}) if len(header) < 1_000 else []
+    unknown = [name for name in header if name not in wanted]
+    for names, what in ((missing, "missing"), (unknown, "unknown"), (twice, "more than once")):
+        if names:
+            more = ", ..." if len(names) > _SHOWN else ""
+            problems.append(f"columns {what}: {', '.join(map(shown, names[:_SHOWN]))}{more}")
+    if problems:
+        listed = f"{', '.join(map(shown, wanted[:20]))}{', ...' * (len(wanted) > 20)}"
+        raise SubmissionError([*problems, f"the columns must be {listed}"])
+    return [header.index(name) for name in wanted]
+
+
+def _whole(column: Any) -> Any:
+    """Return a column as one array."""
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+
+
+# ---- rows
 
 
 class _Table(NamedTuple):
     ids: Any  # pyarrow.StringArray, empty texts for missing ids; or None
-    predictions: list[Any]  # a pyarrow.Array for each expected column
+    predictions: list[Any]  # a pyarrow.StringArray for each expected column
 
     @property
     def rows(self) -> int:
@@ -185,53 +193,7 @@ class _Table(NamedTuple):
         return f"id {shown(one)}" if one else f"row {row + 1}"
 
 
-def _table(columns: Sequence[Any], form: Form) -> _Table:
-    whole = [_whole_column(column) for column in columns]
-    if not whole or not len(whole[0]):
-        raise SubmissionError(["the file must hold rows under a header; it has none"])
-    return _Table(None, whole) if form.id_column is None else _Table(_ids(whole[0]), whole[1:])
-
-
-def _whole_column(column: Any) -> Any:
-    """Return one array of a plain type."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):  # without chunks, in older releases
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(whole.type):
-        whole = whole.cast(whole.type.value_type)
-    if pa.types.is_float16(whole.type):
-        return whole.cast(pa.float32())
-    return whole.cast(pa.string()) if pa.types.is_null(whole.type) else whole
-
-
-def _ids(column: Any) -> Any:
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        texts = pc.utf8_trim_whitespace(column).cast(pa.string())
-    elif pa.types.is_integer(column.type):
-        texts = column.cast(pa.string())
-    else:
-        texts = pa.array(_in_pieces(column, _as_id), pa.string(), size=len(column))
-    return pc.fill_null(texts, "")
-
-
-def _as_id(value: Any) -> str:
-    if value is None or value != value:  # noqa: PLR0124 - not a number
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip()
-
-
-def _in_pieces(column: Any, call: Callable[[Any], Any]) -> Iterator[Any]:
-    """Yield the result of a call for each value; few values are Python objects at a time."""
-    for start in range(0, len(column), _PIECE):
-        yield from map(call, column.slice(start, _PIECE).to_pylist())
-
-
-# ---- rows
-
-
-def _order(table: _Table, form: Form) -> tuple[NDArray[np.int64] | None, list[str]]:
+def _order(table: _Table, form: Expected) -> tuple[NDArray[np.int64] | None, list[str]]:
     """Return the place of each expected row in the file; None if the file has their order."""
     if form.ids is None or table.ids is None:
         if table.rows == form.rows:
@@ -239,24 +201,25 @@ def _order(table: _Table, form: Form) -> tuple[NDArray[np.int64] | None, list[st
         return None, [
             f"{form.rows:,} rows are expected, in the order of the competition; {table.rows:,} came"
         ]
-    if table.ids.equals(form.ids):
+    if table.ids.equals(form.id_texts):
         return None, []
-    places = pc.index_in(form.ids, value_set=table.ids)
+    places = pc.index_in(form.id_texts, value_set=table.ids)
     if table.rows == form.rows and not places.null_count:  # then each id is there once
         return places.to_numpy(zero_copy_only=False).astype(np.int64), []
     return None, _wrong_ids(table, form, places)
 
 
-def _wrong_ids(table: _Table, form: Form, places: Any) -> list[str]:
-    empty = pc.equal(table.ids, "").to_numpy(zero_copy_only=False)
-    unknown = pc.is_null(pc.index_in(table.ids, value_set=form.ids)).to_numpy(zero_copy_only=False) & ~empty
-    first = pc.index_in(table.ids, value_set=table.ids).to_numpy(zero_copy_only=False)
+def _wrong_ids(table: _Table, form: Expected, places: Any) -> list[str]:
+    ids, expected = table.ids, form.id_texts
+    empty = pc.equal(ids, "").to_numpy(zero_copy_only=False)
+    unknown = pc.is_null(pc.index_in(ids, value_set=expected)).to_numpy(zero_copy_only=False) & ~empty
+    first = pc.index_in(ids, value_set=ids).to_numpy(zero_copy_only=False)
     twice = (first < np.arange(table.rows)) & ~unknown & ~empty
     found = (
         (np.flatnonzero(empty), table.where, "row", "without an id"),
-        (np.flatnonzero(unknown), _shown_in(table.ids), "id", "unknown"),
-        (np.flatnonzero(twice), _shown_in(table.ids), "id", "more than once"),
-        (np.flatnonzero(pc.is_null(places)), _shown_in(form.ids), "id", "missing"),
+        (np.flatnonzero(unknown), _shown_in(ids), "id", "unknown"),
+        (np.flatnonzero(twice), _shown_in(ids), "id", "more than once"),
+        (np.flatnonzero(pc.is_null(places)), _shown_in(expected), "id", "missing"),
     )
     return [_counted(rows, say, noun, what) for rows, say, noun, what in found if len(rows)]
 
@@ -268,22 +231,24 @@ def _shown_in(ids: Any) -> Callable[[int], str]:
 # ---- values
 
 
-def _labels(table: _Table, form: Form) -> tuple[NDArray[Any], list[str]]:
-    parse: Callable[[Any], Any] = _whole if form.classes and isinstance(form.classes[0], int) else _text
-    places = {label: place for place, label in enumerate(form.classes)}
-    column = table.predictions[0]
-    coded = column.dictionary_encode(null_encoding="encode")  # few different values, many rows
-    known = _in_pieces(coded.dictionary, lambda value: places.get(parse(value), -1))
+def _labels(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
+    classes = form.classes or ()
+    parse: Callable[[str], Any] = _integer if isinstance(classes[0], int) else str
+    places = {label: place for place, label in enumerate(classes)}
+    coded = table.predictions[0].dictionary_encode()  # few different values, many rows
+    listed = ", ".join(map(shown, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    if len(coded.dictionary) > 10 * len(classes) + _SPARE_LABELS:
+        return np.array([]), [f"labels must be among {listed}; {len(coded.dictionary):,} different ones came"]
+    known = (places.get(parse(value), -1) for value in coded.dictionary.to_pylist())
     codes = np.fromiter(known, np.int64, len(coded.dictionary))[coded.indices.to_numpy(zero_copy_only=False)]
     strange = np.flatnonzero(codes < 0)
     if not len(strange):
         return codes, []
-    listed = ", ".join(map(shown, form.classes[:10])) + (", ..." if len(form.classes) > 10 else "")
     problem = f"of column {form.columns[0]!r} with a label that is not one of {listed}"
-    return codes, [_counted(strange, _valued(table, column), "row", problem)]
+    return codes, [_counted(strange, _valued(table, table.predictions[0]), "row", problem)]
 
 
-def _values(table: _Table, form: Form) -> tuple[NDArray[Any], list[str]]:
+def _values(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
     columns, problems = [], []
     for name, column in zip(form.columns, table.predictions, strict=True):
         numbers = _numbers(column)
@@ -293,7 +258,7 @@ def _values(table: _Table, form: Form) -> tuple[NDArray[Any], list[str]]:
             what = f"of column {name!r} without a finite number"
             problems.append(_counted(rows, _valued(table, column), "row", what))
     values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-    if form.probabilities and not problems:
+    if form.response == "probabilities" and not problems:
         problems = _not_probabilities(table, values)
     return values, problems
 
@@ -303,14 +268,16 @@ def _valued(table: _Table, column: Any) -> Callable[[int], str]:
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
-    kind = column.type
     try:
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind):
-            cast = pc.cast(column, pa.float64(), safe=False)
-            return np.array(cast.fill_null(math.nan).to_numpy(zero_copy_only=False))
+        return np.array(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:  # text that is no number, or written in another way
-        pass
-    return np.fromiter(_in_pieces(column, _number), np.float64, len(column))
+        return np.fromiter(map(_number, _in_pieces(column)), np.float64, len(column))
+
+
+def _in_pieces(column: Any) -> Iterator[Any]:
+    """Yield all values; few of them are Python objects at a time."""
+    for start in range(0, len(column), _PIECE):
+        yield from column.slice(start, _PIECE).to_pylist()
 
 
 def _not_probabilities(table: _Table, values: NDArray[np.float64]) -> list[str]:
@@ -324,28 +291,21 @@ def _not_probabilities(table: _Table, values: NDArray[np.float64]) -> list[str]:
     return [_counted(rows, table.where, "row", "whose probabilities do not sum to 1")] if len(rows) else []
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or value is None or (isinstance(value, str) and "_" in value):
-        return math.nan
+def _number(text: str) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return math.nan if "_" in text else float(text)
+    except ValueError:
         return math.nan
 
 
-def _whole(value: Any) -> int | None:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
-        return int(value.strip().lower() == "true")
-    if isinstance(value, int):
-        return value
-    number = _number(value)
-    return int(number) if math.isfinite(number) and number == int(number) else None
-
-
-def _text(value: Any) -> str | None:
-    return value.strip() if isinstance(value, str) else None
+def _integer(text: str) -> int | None:
+    """Return a whole number, which may be written as 7.0, 7e0 or true."""
+    if text.lower() in {"true", "false"}:
+        return int(text.lower() == "true")
+    number = _number(text)
+    if not math.isfinite(number) or number != int(number):
+        return None
+    return int(text) if text.lstrip("+-").isdecimal() else int(number)
 
 
 def _counted(rows: Sequence[int] | NDArray[Any], say: Callable[[int], str], noun: str, what: str) -> str:

@@ -177,9 +177,8 @@ def _change(at: datetime, kind: str, detail: dict[str, Any]) -> Change | None:
         return Change(at, "Restored", "", words.format(backup, f"{detail['answers']:,}"))
     if kind == "attach":
         return Change(at, "File added", "", f"{detail['file']}, {detail['bytes']:,} bytes")
-    if kind in {"rename", "merge"}:
-        name = "Team renamed" if kind == "rename" else "Teams merged"
-        return Change(at, name, detail["from"], detail["to"])
+    if kind == "rename":
+        return Change(at, "Team renamed", detail["from"], detail["to"])
     others = {"detach": "File removed", "disqualify": "Disqualified", "reinstate": "Reinstated"}
     if kind not in others:
         return None

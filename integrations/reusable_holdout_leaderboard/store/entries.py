@@ -16,7 +16,7 @@ from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, 
 from reusable_holdout_leaderboard.store.rows import State, as_moment, tell_answer
 from reusable_holdout_leaderboard.store.tables import COMPARED, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
-__all__ = ["ALL", "Outcome", "Wish", "as_submission", "of_team", "record", "release", "reserve"]
+__all__ = ["ALL", "Outcome", "Wish", "as_submission", "record", "release", "reserve"]
 
 _DAY_SECONDS = 86_400
 _ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
@@ -87,36 +87,21 @@ class Outcome(NamedTuple):
 # ---- statements of every submission, built once
 
 
-def of_team(team_id: int | sa.BindParameter[int]) -> sa.ColumnElement[bool]:
-    """Select the submissions of a team and of the teams merged into it."""
-    members = sa.select(TEAMS.c.id).where((TEAMS.c.id == team_id) | (TEAMS.c.merged_into == team_id))
-    return _ENTRY.team_id.in_(members)
-
-
-def _with_owners() -> sa.Select[Any]:
-    """Select all submissions with the teams that have them now."""
-    sender = TEAMS.alias("sender")
-    owned = TEAMS.c.id == sa.func.coalesce(sender.c.merged_into, sender.c.id)
-    joined = SUBMISSIONS.join(sender, sender.c.id == _ENTRY.team_id).join(TEAMS, owned)
-    owner = (TEAMS.c.id.label("owner_id"), TEAMS.c.name.label("team"))
-    return sa.select(SUBMISSIONS, *owner).select_from(joined)
-
-
 def _count(where: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((where, 1), else_=0)), 0)
 
 
-ALL = _with_owners()
+ALL = sa.select(SUBMISSIONS, TEAMS.c.name.label("team")).join(TEAMS, TEAMS.c.id == _ENTRY.team_id)
 _ONE = ALL.where(_ENTRY.id == sa.bindparam("submission"))
 _SAME = ALL.where(
     _ENTRY.competition_id == sa.bindparam("number"),
     _ENTRY.epoch == sa.bindparam("epoch"),
     _ENTRY.digest == sa.bindparam("digest"),
-    of_team(sa.bindparam("team")),
+    _ENTRY.team_id == sa.bindparam("team"),
 )
 _SENT = sa.select(
     _count(_ENTRY.epoch == sa.bindparam("epoch")), _count(_ENTRY.asked_at >= sa.bindparam("midnight"))
-).where(_ENTRY.competition_id == sa.bindparam("number"), of_team(sa.bindparam("team")))
+).where(_ENTRY.competition_id == sa.bindparam("number"), _ENTRY.team_id == sa.bindparam("team"))
 _AT = sa.and_(
     _STANDING.competition_id == sa.bindparam("number"),
     _STANDING.epoch == sa.bindparam("at_epoch"),
@@ -132,11 +117,7 @@ _TRIED = sa.update(SUBMISSIONS).where(_ENTRY.id == sa.bindparam("submission"))
 _TEAM = sa.select(TEAMS.c.series, TEAMS.c.disqualified).where(
     TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.id == sa.bindparam("team")
 )
-_OLD_COMPARED = sa.delete(COMPARED).where(
-    COMPARED.c.competition_id == sa.bindparam("number"),
-    COMPARED.c.epoch == sa.bindparam("at_epoch"),
-    COMPARED.c.team_id == sa.bindparam("team"),
-)
+_OLD_COMPARED = sa.delete(COMPARED).where(COMPARED.c.submission_id == sa.bindparam("submission"))
 _NEW_COMPARED = sa.insert(COMPARED)
 
 
@@ -144,7 +125,7 @@ def as_submission(row: Any) -> Submission:
     """Return the submission of a row, with nothing hidden."""
     return Submission(
         id=row.id,
-        team_id=row.owner_id,
+        team_id=row.team_id,
         team=row.team,
         epoch=row.epoch,
         name=row.name,
@@ -229,12 +210,8 @@ def record(
         raise InputError(f"there must be a submission of number {submission_id}; there is none")
     if known.state == "scored":
         return known
-    improved = _stand(connection, state, known, outcome, better=better)
-    if improved and wish is not None and wish.compared is not None:
-        own = {"number": state.id, "at_epoch": known.epoch, "team": known.team_id}
-        connection.execute(_OLD_COMPARED, own)
-        row = {"competition_id": state.id, "epoch": known.epoch, "team_id": known.team_id}
-        connection.execute(_NEW_COMPARED, row | {"submission_id": known.id, "content": wish.compared})
+    compared = None if wish is None else wish.compared
+    improved = _stand(connection, state, known, outcome, compared, better=better)
     answer: dict[str, Any] = outcome._asdict() | {"improved": improved}
     del answer["paid"]  # only the organisers may see whose question took the charge
     connection.execute(_TRIED, {"submission": submission_id, **answer})
@@ -305,7 +282,13 @@ def _check_limits(connection: sa.Connection, state: State, wish: Wish) -> None:
 
 
 def _stand(
-    connection: sa.Connection, state: State, known: Submission, outcome: Outcome, *, better: int
+    connection: sa.Connection,
+    state: State,
+    known: Submission,
+    outcome: Outcome,
+    compared: bytes | None,
+    *,
+    better: int,
 ) -> bool:
     """Count a submission, and make it its team's best if it is; return True then."""
     here = {"number": state.id, "at_epoch": known.epoch, "team": known.team_id}
@@ -327,6 +310,10 @@ def _stand(
         connection.execute(_FIRST, key | values)
     else:
         connection.execute(_LATER, here | values)
+    if improved and outcome.certified and compared is not None:
+        if best is not None:
+            connection.execute(_OLD_COMPARED, {"submission": best.submission_id})
+        connection.execute(_NEW_COMPARED, {"submission_id": known.id, "content": compared})
     return improved and outcome.certified
 
 

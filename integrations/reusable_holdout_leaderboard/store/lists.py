@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.store.entries import ALL, as_submission, of_team
+from reusable_holdout_leaderboard.store.entries import ALL, as_submission
 from reusable_holdout_leaderboard.store.records import ClosedError, Submission
 from reusable_holdout_leaderboard.store.rows import State
 from reusable_holdout_leaderboard.store.tables import (
@@ -100,7 +100,7 @@ def submissions(
     """Return submissions with numbers above `after` and below `before`."""
     where = [_ENTRY.competition_id == number, _ENTRY.id > after]
     if team_id is not None:
-        where.append(of_team(team_id))
+        where.append(_ENTRY.team_id == team_id)
     if epoch is not None:
         where.append(_ENTRY.epoch == epoch)
     if before is not None:
@@ -126,7 +126,7 @@ def improvements(
     """Return submissions that became a team's best after a revision, each with its revision, in order."""
     here = (_ENTRY.competition_id == number) & (_ENTRY.epoch == epoch) & ~TEAMS.c.disqualified
     best = ALL.where(here, _ENTRY.improved.is_(True)).subquery()
-    names = ("id", "owner_id", "team", "asked_at", "value", "low", "high", "told", "charged")
+    names = ("id", "team_id", "team", "asked_at", "value", "low", "high", "told", "charged")
     asked = (
         sa.select(EVENTS.c.revision, *(best.c[name] for name in names))
         .select_from(EVENTS.join(best, best.c.id == EVENTS.c.submission_id))
@@ -137,8 +137,8 @@ def improvements(
 
 
 def last_change_of_teams(connection: sa.Connection, number: int) -> int:
-    """Return the revision at which a team was last renamed, merged, disqualified or reinstated; 0 for never."""
-    kinds = EVENTS.c.kind.in_(("rename", "merge", "disqualify", "reinstate"))
+    """Return the revision at which a team was last renamed, disqualified or reinstated; 0 for never."""
+    kinds = EVENTS.c.kind.in_(("rename", "disqualify", "reinstate"))
     asked = sa.select(sa.func.max(EVENTS.c.revision)).where(EVENTS.c.competition_id == number, kinds)
     return int(connection.execute(asked).scalar() or 0)
 
@@ -157,7 +157,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
         If the final standings are made.
     """
     picked = set(chosen)
-    own = (_ENTRY.competition_id == state.id) & of_team(team_id) & (_ENTRY.epoch == epoch)
+    own = (_ENTRY.competition_id == state.id) & (_ENTRY.team_id == team_id) & (_ENTRY.epoch == epoch)
     if state.final is not None:
         raise ClosedError("the final standings are made, so nothing can be picked now")
     if len(picked) > state.rules.final_picks:

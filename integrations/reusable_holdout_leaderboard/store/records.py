@@ -101,7 +101,7 @@ class Submission(NamedTuple):
     improved : bool or None
         True if it became the team's best.
     series : str
-        The team's name in the ledger; renaming or merging the team does not change it.
+        The team's name in the ledger; renaming the team does not change it.
     picked : bool
         True if the team has picked it for the final standings.
     replayed : bool
@@ -252,7 +252,7 @@ class Event(NamedTuple):
     at : datetime
         UTC.
     kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
-        "attach", "detach", "rename", "merge", "disqualify", "reinstate"}
+        "attach", "detach", "rename", "disqualify", "reinstate"}
     team_id, submission_id : int or None
     detail : dict or None
         For rules "rule", "from" and "to"; for a restored backup "backup" and "answers"; for teams "from" and "to", or

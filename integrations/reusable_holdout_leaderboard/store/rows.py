@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import Event
+from reusable_holdout_leaderboard.store.records import Event, StoreError
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, FORMS, SECRETS
 
 __all__ = [
@@ -43,7 +43,7 @@ class State(NamedTuple):
     blind: bool
     revision: int
     final: list[dict[str, Any]] | None
-    head: Head | None
+    head: Head
     invitation: str
 
 
@@ -57,6 +57,13 @@ def _rules(text: str) -> Rules:
     return Rules.from_json(text)
 
 
+def _head(text: str) -> Head:
+    head = Head.parse(text.encode())
+    if head is None:
+        raise StoreError("the board must hold the head of its ledger; it does not; restore it from a backup")
+    return head
+
+
 def _state(row: Any) -> State:
     return State(
         id=row.id,
@@ -66,7 +73,7 @@ def _state(row: Any) -> State:
         blind=bool(row.blind),
         revision=row.revision,
         final=None if row.final is None else json.loads(row.final),
-        head=None if row.ledger_head is None else Head.parse(row.ledger_head.encode()),
+        head=_head(row.ledger_head),
         invitation=row.invitation or "",
     )
 
@@ -77,7 +84,7 @@ _NAMED = sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == sa.bindparam("slug
 _LOCKED = sa.select(COMPETITIONS).where(COMPETITIONS.c.id == sa.bindparam("number")).with_for_update()
 
 
-def create_competition(connection: sa.Connection, rules: Rules, *, at: float) -> None:
+def create_competition(connection: sa.Connection, rules: Rules, head: Head, *, at: float) -> None:
     """Add a competition.
 
     Raises
@@ -88,7 +95,7 @@ def create_competition(connection: sa.Connection, rules: Rules, *, at: float) ->
     if find(connection, rules.slug) is not None:
         raise InputError(f"there is a competition {rules.slug!r} already; open it, or name another slug")
     values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
-    values |= {"epoch": 1, "frozen": False, "revision": 0}
+    values |= {"epoch": 1, "frozen": False, "revision": 0, "ledger_head": _text(head)}
     (number,) = connection.execute(sa.insert(COMPETITIONS).values(values)).inserted_primary_key or (0,)
     tell(connection, int(number), "created", at)
 
@@ -173,8 +180,8 @@ def tell_answer(
     It must be the first event after the competition was locked in this `state`.
     """
     revision = state.revision + 1
-    kept = _later(state.head, head).record().decode()
-    connection.execute(_TOLD, {"number": state.id, "at_revision": revision, "head": kept})
+    kept = head if head.is_later_than(state.head) else state.head  # another worker may have been faster
+    connection.execute(_TOLD, {"number": state.id, "at_revision": revision, "head": _text(kept)})
     _add_event(connection, state.id, revision, "submission", at, team_id=team_id, submission_id=submission_id)
 
 
@@ -232,10 +239,9 @@ def events(
 
 def keep_head(connection: sa.Connection, state: State, head: Head) -> None:
     """Keep the ledger's head of a locked competition, if it is later than the stored one."""
-    kept = _later(state.head, head)
-    if kept != state.head:
-        update(connection, state.id, ledger_head=kept.record().decode())
+    if head.is_later_than(state.head):
+        update(connection, state.id, ledger_head=_text(head))
 
 
-def _later(kept: Head | None, head: Head) -> Head:
-    return kept if kept is not None and not head.is_later_than(kept) else head
+def _text(head: Head) -> str:
+    return head.record().decode()

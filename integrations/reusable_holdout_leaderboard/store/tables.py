@@ -51,7 +51,7 @@ COMPETITIONS = sa.Table(
     sa.Column("blind", sa.Boolean, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("final", sa.Text),  # JSON of the final standings
-    sa.Column("ledger_head", sa.Text),  # head of the ledger after the last recorded answer
+    sa.Column("ledger_head", sa.Text, nullable=False),  # head of the ledger after the last recorded answer
     sa.Column("invitation", sa.String(64)),  # SHA-256 of the newest code, hex
 )
 
@@ -67,7 +67,6 @@ TEAMS = sa.Table(
     sa.Column(
         "series", sa.String(100), nullable=False, server_default=""
     ),  # name in the ledger; never changed
-    sa.Column("merged_into", sa.Integer),  # team that has its submissions now
     sa.Column("disqualified", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("competition_id", "name_key"),
 )
@@ -151,23 +150,18 @@ SESSIONS = sa.Table(  # of browsers
     sa.Index("board_sessions_of_token", "token_digest"),
 )
 
-PREDICTIONS = sa.Table(  # for the fresh rows
-    "board_predictions",
-    METADATA,
-    sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),
-)
 
-COMPARED = sa.Table(  # predictions for the holdout's rows, of each team's best
-    "board_compared",
-    METADATA,
-    sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
-    sa.Column("epoch", sa.Integer, nullable=False),
-    sa.Column("team_id", sa.ForeignKey(TEAMS.c.id), nullable=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),
-    sa.Index("board_compared_of_team", "competition_id", "epoch", "team_id"),
-)
+def _contents(name: str) -> sa.Table:
+    return sa.Table(
+        name,
+        METADATA,
+        sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("content", sa.LargeBinary, nullable=False),
+    )
+
+
+PREDICTIONS = _contents("board_predictions")  # for the fresh rows
+COMPARED = _contents("board_compared")  # for the holdout's rows, of each team's best
 
 EVENTS = sa.Table(
     "board_events",

@@ -34,7 +34,6 @@ from reusable_holdout_leaderboard.web.requests import (
     Limit,
     Number,
     Ours,
-    Page,
     boards_of,
     intake_of,
     named,
@@ -46,7 +45,6 @@ from reusable_holdout_leaderboard.web.tables import (
     download,
     final_csv,
     final_of,
-    submissions_csv,
 )
 from reusable_holdout_leaderboard.web.wire import (
     PicksBody,
@@ -102,28 +100,10 @@ async def competition(request: Request, competition: Here) -> dict[str, Any]:
 
 
 @_PUBLIC.get("/board", response_model=list[model_of(Standing)])  # type: ignore[misc]
-async def board(
-    request: Request,
-    competition: Here,
-    epoch: Epoch = None,
-    after: After = 0,
-    limit: Page = None,
-    team: Number = None,
-) -> Any:
-    """Return the standings, the best first, without numbers while the competition is blind.
-
-    With `limit` it is a page after so many rows, and the header Link names the next page. With `team` it is one row.
-    """
-    call = partial(competition.board, epoch=epoch)
-    if not after and limit is None and team is None:
-        whole = partial(_listed, call, _STANDINGS)
-        return _once(request, await _kept(request, competition, ("board", epoch), whole))
-    rows = await _kept(request, competition, ("rows of the board", epoch), call)
-    last = len(rows) if limit is None else after + limit
-    chosen = [one for one in rows if one.team_id == team] if team is not None else rows[after:last]
-    more = team is None and last < len(rows)
-    headers = {"Link": f'<?after={last}&limit={limit}>; rel="next"'} if more else {}
-    return _once(request, _dumped(chosen, _STANDINGS), headers=headers)
+async def board(request: Request, competition: Here, epoch: Epoch = None) -> Any:
+    """Return the standings, the best first, without numbers while the competition is blind."""
+    call = partial(_listed, partial(competition.board, epoch=epoch), _STANDINGS)
+    return _once(request, await _kept(request, competition, ("board", epoch), call))
 
 
 @_PUBLIC.get("/board.csv", **_CSV)
@@ -244,13 +224,6 @@ async def my_submissions(
     return as_json(await boards_of(request).run(call))
 
 
-@_TEAMS.get("/me/submissions.csv", **_CSV | {"responses": _CSV["responses"] | refusals(*_OWN)})
-async def my_table(request: Request, competition: Here, team: Ours) -> Response:
-    """Return the team's submissions as CSV."""
-    content = await boards_of(request).run(submissions_csv, competition, team.id)
-    return download(content, f"{competition.slug}-submissions")
-
-
 @_TEAMS.get("/me/picks", **_MINE)
 async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
     """Return the team's picks for the final standings; an empty list if its best ones are entered."""
@@ -272,7 +245,7 @@ async def pick(request: Request, competition: Here, team: Ours) -> Any:
     response_model=Answered,
 )
 async def submit(request: Request, competition: Here, team: Ours) -> Any:
-    """Send a file, CSV or Parquet; `claimed` is the score that the team claims, from rows of its own.
+    """Send a CSV file; `claimed` is the score that the team claims, from rows of its own.
 
     The board shows `name`, or the file's name.
 
@@ -387,8 +360,4 @@ def _signed_up(competition: Competition, body: SignUpBody) -> dict[str, str]:
 
 
 def _listed(call: Callable[[], Any], kind: TypeAdapter[Any]) -> bytes:
-    return _dumped(call(), kind)
-
-
-def _dumped(found: Any, kind: TypeAdapter[Any]) -> bytes:
-    return kind.dump_json(kind.validate_python(as_json(found)))
+    return kind.dump_json(kind.validate_python(as_json(call())))

@@ -11,7 +11,6 @@ from reusable_holdout.errors import (
     PlanError,
     RolledBackError,
 )
-from reusable_holdout_leaderboard.files.decoder import DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import (
     AccessError,
@@ -78,7 +77,6 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (InvitationError, 401, "invitation"),
     (ClosedError, 409, "closed"),
     (BudgetError, 409, "budget"),
-    (DecoderError, 503, "unavailable"),
     (StoreError, 503, "unavailable"),
     (LedgerError, 503, "unavailable"),
     (HoldoutError, 500, "internal"),

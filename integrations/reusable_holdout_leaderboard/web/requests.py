@@ -36,7 +36,6 @@ __all__ = [
     "Limit",
     "Number",
     "Ours",
-    "Page",
     "Sender",
     "Upload",
     "bearer_token",
@@ -61,7 +60,6 @@ _FORMS = {"multipart/form-data", "application/x-www-form-urlencoded"}
 
 After = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="leave out this many, or numbers up to this")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="largest number of rows")]
-Page = Annotated[int | None, Query(ge=1, le=1_000, description="rows of a page; all rows by default")]
 Number = Annotated[int | None, Query(ge=1, le=_MOST_NUMBER, description="number of a team")]
 Epoch = Annotated[
     int | None, Query(ge=1, le=_MOST_NUMBER, description="label set; the present one by default")

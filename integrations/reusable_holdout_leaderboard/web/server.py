@@ -27,7 +27,6 @@ __all__ = ["accept_few_at_once", "clear_away", "protocol_of", "serve"]
 
 _GRACE_SECONDS = 3  # for answers on their way when the server ends
 _ACCEPTED_AT_ONCE, _WAITING_IN_LINE = 32, 2048
-_HANDSHAKE_SECONDS = 5.0
 _BEING_WRITTEN = re.compile(r"\.[0-9a-f]{16}$")
 _WRITTEN_WITHIN_SECONDS = 3_600.0
 
@@ -39,8 +38,6 @@ def serve(
     port: int = 8000,
     workers: int = 1,
     root_path: str = "",
-    tls_certificate: Path | None = None,
-    tls_key: Path | None = None,
 ) -> None:
     """Serve until interrupted.
 
@@ -57,8 +54,6 @@ def serve(
         Number of processes.
     root_path : str
         Path under which a proxy shows the server; the proxy removes it from requests.
-    tls_certificate, tls_key : Path, optional
-        PEM files, to serve HTTPS without a proxy.
     """
     folder = Path(settings.folder).absolute()
     clear_away(folder)
@@ -79,8 +74,6 @@ def serve(
             http=protocol_of(settings),
             ws="none",
             root_path=root_path.rstrip("/"),
-            ssl_certfile=tls_certificate,
-            ssl_keyfile=tls_key,
             proxy_headers=bool(
                 settings.trusted_proxies
             ),  # anyone can send them, and rates depend on the address
@@ -117,14 +110,12 @@ def accept_few_at_once(loop: asyncio.AbstractEventLoop) -> None:
     """Make a loop accept connections in small numbers while many may wait; call it before the loop listens.
 
     Asyncio accepts as many at once as may wait, before any is counted. A thousand simultaneous connections would use up
-    all open files, and then it pauses for a second. A TLS handshake has some seconds.
+    all open files, and then it pauses for a second.
     """
     create = loop.create_server
 
     async def create_server(*args: Any, **more: Any) -> asyncio.Server:
         given = more | {"backlog": _ACCEPTED_AT_ONCE}
-        if given.get("ssl") is not None:
-            given["ssl_handshake_timeout"] = _HANDSHAKE_SECONDS
         server = await create(*args, **given)
         for listening in server.sockets:
             with socket.socket(fileno=os.dup(listening.fileno())) as same:

@@ -17,7 +17,6 @@ import anyio.to_thread
 from reusable_holdout.errors import Halted, HoldoutError
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import is_token
-from reusable_holdout_leaderboard.files.decoder import Decoder
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.store.records import Submission, Team
 from reusable_holdout_leaderboard.web.door import Rates
@@ -28,7 +27,7 @@ __all__ = ["Boards", "until_next"]
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_AT_ONCE = 8  # submissions that are read and scored at a time
+_AT_ONCE = 4  # submissions that are read and scored at a time
 _KEPT = 64  # answers to readers, until the board changes
 _LIST_SECONDS = 5.0  # age of a list of competitions before it is read again
 _SETTLE_SECONDS = 60.0
@@ -50,7 +49,6 @@ class Boards:
         self.settings = settings
         self._submissions = Rates(settings.submissions_per_minute)
         self._lock = threading.Lock()
-        self._decoder = Decoder()
         self._open: dict[str, Competition] = {}
         self._slugs: list[str] = []
         self._listed_at = -math.inf
@@ -135,7 +133,6 @@ class Boards:
 
     def close(self) -> None:
         """Close all competitions."""
-        self._decoder.close()
         with self._lock:
             for competition in self._open.values():
                 competition.close()
@@ -163,9 +160,7 @@ class Boards:
             429 for a rate or a limit, 422 for a file that does not fit, 409 if closed or halted; nothing was charged.
         """
         self._submissions.take(f"{team.id} {team.created_at}")
-        return await self.padded(
-            partial(competition.submit, team.id, content, **given, elsewhere=self._decoder.decode)
-        )
+        return await self.padded(partial(competition.submit, team.id, content, **given))
 
     async def padded(self, call: Callable[[], _R]) -> _R:
         """Call in a thread, and answer or raise at the next multiple of the quantum."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import io
 import json
 import secrets
 import ssl
@@ -172,21 +171,6 @@ def sheet(ids, predictions):
 
 
 @pytest.fixture
-def parquet():
-    """Return Parquet of columns of one length."""
-
-    def of(**columns):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns), buffer)
-        return buffer.getvalue()
-
-    return of
-
-
-@pytest.fixture
 def competition(make_competition):
     return make_competition()
 
@@ -194,16 +178,6 @@ def competition(make_competition):
 @pytest.fixture
 def team(competition, add_team):
     return add_team(competition)
-
-
-@pytest.fixture
-def board_of():
-    """Return teams and places of a board."""
-
-    def of(competition):
-        return [(one.team, one.rank, one.rank_last) for one in competition.board()]
-
-    return of
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
-"""Rules: checked, completed from the labels, stored as JSON."""
+"""Rules of a competition: checked, completed from the labels, stored as JSON; and settings of a server."""
 
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from reusable_holdout_leaderboard import Competition, Rules
+from reusable_holdout_leaderboard.settings import Settings, checked_database, read_token
 
 from reusable_holdout.errors import InputError, PlanError
 
@@ -14,12 +15,8 @@ PLAIN = {"slug": "demo", "title": "Demo"}
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"slug": "Demo"}, "small letters"),
-        ({"slug": "../etc"}, "small letters"),
-        ({"slug": "-a"}, "small letters"),
-        ({"slug": "a" * 49}, "small letters"),
-        ({"title": " "}, "title must be text"),
-        ({"title": "a\x00"}, "title must be text"),
+        *(({"slug": one}, "small letters") for one in ("Demo", "../etc", "-a", "a" * 49)),
+        *(({"title": one}, "title must be text") for one in (" ", "a\x00")),
         ({"description": "x" * 100_001}, "at most 100,000"),
         ({"metric": "acuracy"}, "did you mean 'accuracy'"),
         ({"metric": "mae"}, "lower=..., upper=..."),
@@ -27,8 +24,7 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"metric": "accuracy", "metric_parameters": {"lower": 0}}, "takes no metric_parameters"),
         ({"metric": "score"}, "must compare predictions with labels; score takes"),
         ({"metric": "pass^3"}, "must compare predictions with labels; pass\\^3 takes"),
-        ({"queries": 0}, "queries must be a whole number"),
-        ({"queries": True}, "queries must be a whole number"),
+        *(({"queries": one}, "queries must be a whole number") for one in (0, True)),
         ({"submissions_per_day": 0}, "submissions_per_day must be"),
         ({"charges": 1.5}, "charges must be"),
         ({"estimate": float("nan")}, "estimate must be a finite number"),
@@ -38,8 +34,7 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"prediction_columns": ("id",)}, "a name of its own"),
         ({"prediction_columns": (" x",)}, "without space around"),
         ({"classes": (1,)}, "two or more"),
-        ({"classes": (1, "a")}, "all whole numbers or all text"),
-        ({"classes": (False, True)}, "all whole numbers or all text"),
+        *(({"classes": one}, "all whole numbers or all text") for one in ((1, "a"), (False, True))),
         ({"opens_at": datetime(2026, 3, 1)}, "with a time zone"),
         (
             {"opens_at": datetime(2026, 3, 2, tzinfo=UTC), "closes_at": datetime(2026, 3, 1, tzinfo=UTC)},
@@ -175,3 +170,64 @@ def test_a_vacuous_competition_is_refused_unless_its_rules_allow_it(tmp_path):
     assert Competition.slugs(tmp_path / "data") == []
     with made(tmp_path, labels, vacuous=True) as competition:
         assert competition.rules.vacuous
+
+
+# ---- settings of a server
+
+
+def test_settings_are_passed_through_a_private_file(tmp_path):
+    settings = Settings(folder=tmp_path, database="postgresql://me:word@x/y", admin_digest="ab", slug="demo")
+    path = tmp_path / "own" / "settings.json"
+    settings.save(path)
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Settings.load(path) == settings
+    assert "word" not in repr(settings)
+    path.chmod(0o640)
+    with pytest.raises(InputError, match="chmod 600"):
+        Settings.load(path)
+
+
+@pytest.mark.parametrize("stated", ["*", "proxy.example", "10.0.0.0/99", ""])
+def test_a_proxy_is_an_address_or_a_network(tmp_path, stated):
+    with pytest.raises(InputError, match="a trusted proxy must be an IP address or a network"):
+        Settings(folder=tmp_path, trusted_proxies=(stated,))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"folder": 1}', '{"folder": null, "slug": "x"}'])
+def test_a_file_without_settings_is_refused(tmp_path, text):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    path.chmod(0o600)
+
+    with pytest.raises(InputError, match="must hold settings"):
+        Settings.load(path)
+
+
+def test_a_command_line_holds_no_password():
+    with_password = ("postgresql+psycopg://me:word@host/name", "postgresql://host/name?password=word")
+
+    assert checked_database("postgresql+psycopg://me@host/name", secret=False)
+    for url in with_password:
+        with pytest.raises(InputError, match="no password") as refused:
+            checked_database(url, secret=False)
+        assert "word@" not in str(refused.value)
+        assert checked_database(url, secret=True) == url
+    for url in ("sqlite:///x.db", "nonsense", ""):
+        with pytest.raises(InputError, match="postgresql"):
+            checked_database(url, secret=True)
+
+
+def test_a_token_is_read_from_a_private_file(tmp_path):
+    path = tmp_path / "token"
+    with pytest.raises(InputError, match="there is none"):
+        read_token(path)
+    path.write_text("rh_x\n")
+    path.chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        read_token(path)
+    path.chmod(0o600)
+    assert read_token(path) == "rh_x"
+    path.write_text("\n")
+    with pytest.raises(InputError, match="must hold a token"):
+        read_token(path)

@@ -119,14 +119,6 @@ def test_a_team_pays_its_own_charges_and_look_alikes_are_refused(ledger, bundle,
     assert (status, scores["charged"], scores["charges_left"]) == (0, 0, 2)
 
 
-def test_the_environment_can_name_the_folder_and_a_zip_file_its_only_table(
-    ledger, bundle, sheet, monkeypatch
-):
-    monkeypatch.setenv(LEDGER, str(ledger))
-    files = {"mine/predictions.csv": sheet(0.6), "__MACOSX/._predictions.csv": b"junk", "read.me": b""}
-    assert bundle(files=files, about={"claimed": 0.6})[0] == 0
-
-
 @pytest.mark.parametrize(
     ("files", "about", "words"),
     [
@@ -216,14 +208,6 @@ def test_a_broken_ledger_does_not_name_files(ledger, bundle, capsys):
     assert (status, scores) == (1, None)
     assert "sent again, it is charged at most once" in page
     assert str(ledger) not in page + capsys.readouterr().err
-
-
-def test_a_blind_competition_shows_no_number(tmp_path, reference, bundle):
-    (reference / "rules.json").write_text(json.dumps(RULES | {"blind": True}))
-    assert main(["--create", str(reference), "--ledger", str(tmp_path / "board")]) == 0
-    status, scores, page = bundle("--ledger", tmp_path / "board", about={"claimed": 0.7})
-    assert (status, scores) == (0, {"queries_left": 49, "halted": 0})
-    assert "hidden" in page
 
 
 def test_it_runs_as_a_program(tmp_path, reference, sheet):

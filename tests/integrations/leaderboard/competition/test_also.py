@@ -72,14 +72,6 @@ def test_metrics_that_cannot_be_shown_are_refused(metric, also, said):
         Rules(slug="a", title="A", metric=metric, also=also).check()
 
 
-def test_other_metrics_need_fresh_labels_and_labels_that_they_are_for(make_competition, fresh_labels_file):
-    with pytest.raises(InputError, match="need fresh labels"):
-        make_competition(also=ALSO)
-    with pytest.raises(InputError):
-        make_competition(also=("f1",), fresh=fresh_labels_file, classes=("0", "1", "2"))
-    assert make_competition(also=ALSO, fresh=fresh_labels_file).rules.also == ALSO
-
-
 # ---- a competition
 
 
@@ -102,15 +94,6 @@ def test_the_final_shows_all_metrics_of_the_submissions_that_one_ranks(
     assert table[0]["balanced_accuracy"] == str(first.also["balanced_accuracy"]["value"])
     with pytest.raises(ClosedError, match="only description and title"):
         competition.change_rules({"also": []})
-
-
-def test_an_organiser_changes_the_other_metrics_publicly(make_competition, fresh_labels_file):
-    competition = make_competition(fresh=fresh_labels_file)
-    (event,) = competition.change_rules({"also": ["f1"]})
-    assert event.detail == {"rule": "also", "from": [], "to": ["f1"]}
-    assert competition.rules.also == ("f1",)
-    with pytest.raises(InputError, match="needs scores"):
-        competition.change_rules({"also": ["roc_auc"]})
 
 
 # ---- the promise

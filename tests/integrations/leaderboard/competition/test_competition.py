@@ -127,16 +127,6 @@ def test_inside_a_tie_the_higher_value_is_first_and_of_equal_values_the_earlier(
         clock.now += 60
 
 
-def test_a_renamed_team_and_another_worker_have_the_same_charges(claims, send, reopen):
-    send(claims, "Liar", 0.5, claimed=0.75)
-    again = reopen()
-    (team,) = again.teams()
-    again.rename_team(team.id, "Saint")
-    assert again.charges_left_of(team.id) == 1
-    assert send(claims, "Saint", 0.5, 4, claimed=0.8).charged
-    assert [one.charges_left_of(team.id) for one in (claims, again)] == [0, 0]
-
-
 def test_the_expected_error_of_claims_depends_on_the_number_of_rows():
     rules = Rules(slug="a", title="A")
     assert [honest_error(rules, rows) for rows in (100_000, 2_000)] == [0.005, 0.012]
@@ -168,12 +158,6 @@ def test_a_file_that_does_not_fit_and_an_unknown_team_cost_nothing(competition, 
 # ---- the board over time
 
 
-def test_teams_whose_intervals_overlap_are_tied(competition, send, board_of):
-    for name, accuracy in (("Low", 0.05), ("Good", 0.95), ("Alike", 0.9)):
-        send(competition, name, accuracy)
-    assert board_of(competition) == [("Good", 1, 2), ("Alike", 1, 2), ("Low", 3, 3)]
-
-
 def test_rank_history_has_a_point_for_each_change_of_place_or_value(competition, send):
     for team, accuracy in (("Blue", 0.6), ("Red", 0.7), ("Blue", 0.5), ("Blue", 0.8)):
         send(competition, team, accuracy)  # 0.5 is no new best, so nothing moves
@@ -193,20 +177,6 @@ def test_events_have_revisions_without_gaps(competition, team, send):
     assert [(one.revision, one.kind) for one in events] == list(enumerate(kinds, start=1))
     assert competition.events(after=3) == events[3:]
     assert competition.revision == 4
-
-
-def test_pages_of_submissions_continue_where_the_last_ended(competition, send):
-    for variant in range(5):
-        send(competition, "Blue", 0.5, variant)
-    pages = {
-        (1, 2, 3): {"limit": 3},
-        (4, 5): {"after": 3},
-        (5, 4): {"limit": 2, "newest_first": True},
-        (2, 1): {"before": 3, "newest_first": True},
-    }
-    for numbers, page in pages.items():
-        assert tuple(one.id for one in competition.submissions(**page)) == numbers
-    assert competition.submissions(99) == []
 
 
 def test_a_board_is_read_without_its_submissions(competition, send):

@@ -100,19 +100,6 @@ def test_an_answer_that_is_not_recorded_yet_is_no_disagreement(
     assert [one.submissions for one in again.board()] == [1]
 
 
-def test_the_board_stores_the_head_after_each_answer_and_each_label_set(
-    make_competition, send, next_labels_file, reopen, database
-):
-    competition = make_competition(database=database)
-    heads = [competition._state().head]
-    send(competition, "Blue", 0.7)
-    heads.append(competition._state().head)
-    competition.rotate(next_labels_file, early=True)
-    heads.append(competition._state().head)
-    assert [(one.epoch, one.query) for one in heads] == [(1, 0), (1, 1), (2, 0)]
-    assert reopen(database=database).status().epoch == 2
-
-
 # ---- backups
 
 

@@ -216,11 +216,10 @@ def test_only_the_predictions_of_a_teams_best_are_stored(refined):
     assert list(competition._read(lists.compared_with, range(1, 10))) == [best]
 
 
-def test_neighbours_follow_a_merger_and_a_disqualification(refined):
+def test_neighbours_follow_a_disqualification(refined):
     competition, send = refined
     teams = {team: send(team, wrong).team_id for team, wrong in (("A", 0.4), ("B", 0.34), ("C", 0.28))}
-    competition.merge_teams(teams["C"], teams["B"])
-    assert [one.team for one in competition.board()] == ["C", "A"]
-    assert competition.board()[0].better_than_next
+    competition.disqualify(teams["B"])
+    assert [(one.team, one.better_than_next) for one in competition.board()] == [("C", True), ("A", False)]
     competition.disqualify(teams["C"])
     assert [(one.team, one.better_than_next) for one in competition.board()] == [("A", False)]

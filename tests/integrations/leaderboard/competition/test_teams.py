@@ -1,6 +1,6 @@
-"""Teams: tokens, sign-up, sessions; renamed, merged and disqualified teams keep their answers and charges."""
+"""Teams: tokens, sign-up, sessions; renamed and disqualified teams keep their answers and charges."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -78,20 +78,16 @@ def test_only_the_newest_code_lets_a_team_sign_up(make_competition, reopen, data
 
 def test_of_many_that_sign_up_at_once_none_is_too_many(make_competition, database):
     competition = make_competition(sign_up="open", most_teams=3, database=database)
-    refused = []
 
-    def join(name):
+    def join(number):
         try:
-            competition.sign_up(name)
+            return competition.sign_up(f"Team {number}")
         except LimitError:
-            refused.append(name)
+            return None
 
-    threads = [threading.Thread(target=join, args=(f"Team {k}",)) for k in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert (len(competition.teams()), len(refused)) == (3, 5)
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(join, range(8)))
+    assert (len(competition.teams()), tokens.count(None)) == (3, 5)
     competition.add_team("Of the organiser")
     for name in ("TEAM 0", "a\nb"):
         with pytest.raises((InputError, LimitError)):
@@ -163,80 +159,8 @@ def test_a_disqualified_team_is_not_in_the_final(pair, send_whole, fresh_labels_
     competition.disqualify(blue)
     competition.freeze()
     assert [one.team for one in competition.final_standings()] == ["Red"]
-    for change in (lambda: competition.disqualify(red), lambda: competition.merge_teams(blue, red)):
-        with pytest.raises(ClosedError, match="teams cannot change"):
-            change()
-
-
-# ---- merged
-
-
-@pytest.mark.parametrize("better", ["Blue", "Red"])
-def test_the_standings_of_merged_teams_add_up(pair, send, better, database):
-    competition, blue, red = pair(database=database)
-    for name in ("Blue", "Red"):
-        accuracy = 0.9 if name == better else 0.7
-        send(competition, name, accuracy, claimed=0.0)
-        send(competition, name, accuracy, 1)
-    before = {one.team: one for one in competition.board()}
-    competition.merge_teams(blue, red)
-    (row,) = competition.board()
-    assert (row.team, row.submissions) == ("Blue", 4)
-    assert row.charges == sum(one.charges for one in before.values()) >= 2
-    assert (row.value, row.submission_id) == (before[better].value, before[better].submission_id)
-    assert names(competition) == ["Blue"]
-    assert len(competition.submissions(blue)) == 4
-    assert {one.series for one in competition.submissions(blue)} == {"Blue", "Red"}
-    assert competition.rank_history()[-1].value == before[better].value
-    assert send(competition, "Blue", 0.7 if better == "Blue" else 0.9, claimed=0.0).replayed
-
-
-def test_a_merged_team_has_used_the_limits_and_charges_of_both(pair, send):
-    competition, blue, red = pair(submissions_per_team=4)
-    send(competition, "Blue", 0.65, 1)
-    for variant in range(2):
-        send(competition, "Red", 0.5, 3 + variant, claimed=0.9)
-    competition.merge_teams(blue, red)
-    assert competition.charges_left_of(blue) == 1
-    (merged,) = competition.board()
-    assert (merged.value, merged.charges, merged.certified) == (pytest.approx(0.65, abs=0.02), 2, True)
-    assert send(competition, "Blue", 0.6, 2).series == "Red"  # the name that has paid more
-    with pytest.raises(LimitError):
-        send(competition, "Blue", 0.7, 3)
-
-
-def test_the_token_of_a_team_that_joins_is_void_and_its_name_stays_taken(competition):
-    tokens = {name: competition.add_team(name) for name in ("Blue", "Red")}
-    blue, red = (competition.authenticate(tokens[name]).id for name in ("Blue", "Red"))
-    session = competition.begin_session(tokens["Red"], seconds=60.0)
-    competition.merge_teams(blue, red)
-    assert competition.authenticate(tokens["Red"]) is competition.team_of_session(session) is None
-    assert competition.authenticate(tokens["Blue"]).id == blue
-    with pytest.raises(InputError, match="looks the same"):
-        competition.add_team("Red")
-    for one, other in ((blue, blue), (blue, red), (red, blue), (blue, 99)):
-        with pytest.raises(InputError):
-            competition.merge_teams(one, other)
-
-
-def test_a_merged_team_may_pick_submissions_of_either(pair, send_whole, fresh_labels_file):
-    competition, blue, red = pair(fresh=fresh_labels_file)
-    send_whole(competition, "Blue", 0.9)
-    theirs = send_whole(competition, "Red", 0.7)
-    competition.merge_teams(blue, red)
-    assert [one.id for one in competition.pick(blue, [theirs.id])] == [theirs.id]
-    competition.freeze()
-    assert [(one.team, one.submission_id) for one in competition.final_standings()] == [("Blue", theirs.id)]
-
-
-def test_teams_that_merge_twice_are_one(pair, send):
-    competition, blue, red = pair()
-    for variant, team in enumerate(("Blue", "Red", "Green")):
-        green = send(competition, team, 0.7, variant).team_id
-    competition.merge_teams(red, green)
-    competition.merge_teams(blue, red)
-    (row,) = competition.board()
-    assert (row.team, row.submissions, len(competition.submissions(blue))) == ("Blue", 3, 3)
+    with pytest.raises(ClosedError, match="teams cannot change"):
+        competition.disqualify(red)
 
 
 # ---- sessions

@@ -138,13 +138,12 @@ def test_every_action_has_an_accessible_form(organiser, action):
     assert f'<a href="#{action.name}">' in browser.page.text
 
 
-def test_teams_are_added_renamed_merged_and_disqualified(organiser, send):
+def test_teams_are_added_renamed_and_disqualified(organiser):
     competition, browser = organiser()
     for name in ("Blue Sky", "Red", "Green"):
         browser.send("/organise/add-team", team=name)
         (token,) = re.findall(r"<code>(rh_[\w-]+)</code>", browser.page.text)
         assert competition.authenticate(token).name == name
-    send(competition, "Red", 0.9)
     browser.get("/organise").send(
         "/organise/rename-team", team="blue sky", name="Azure"
     )  # a look-alike is enough
@@ -152,10 +151,8 @@ def test_teams_are_added_renamed_merged_and_disqualified(organiser, send):
     assert "Disqualified: Green" in browser.text
     browser.send("/organise/disqualify", team="Green", off="yes")
     assert "Disqualified: Green" not in browser.text
-    browser.send("/organise/merge", team="Azure", other="Red", sure="yes")
-    assert [(row.team, row.submissions) for row in competition.board()] == [("Azure", 1)]
-    assert [one.name for one in competition.teams()] == ["Azure", "Green"]
-    assert [one.kind for one in competition.changes()] == ["rename", "disqualify", "reinstate", "merge"]
+    assert [one.name for one in competition.teams()] == ["Azure", "Red", "Green"]
+    assert [one.kind for one in competition.changes()] == ["rename", "disqualify", "reinstate"]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +161,6 @@ def test_teams_are_added_renamed_merged_and_disqualified(organiser, send):
         ("rename-team", {"team": "Nobody", "name": "X"}, "There must be a team of this name"),
         ("rename-team", {"team": "Red", "name": "BIue"}, "or one that looks the same"),
         ("rename-team", {"team": "Red", "name": ""}, "Field required"),
-        ("merge", {"team": "Blue", "other": "Red"}, "cannot be undone"),
-        ("merge", {"team": "Blue", "other": "Blue", "sure": "yes"}, "two different teams"),
         ("renew-token", {"team": "Blue"}, "cannot be undone"),
         ("unblind", {}, "cannot be undone"),
     ],
@@ -178,17 +173,6 @@ def test_an_impossible_action_changes_nothing(organiser, add_team, action, field
     assert browser.page.status_code == 422
     assert words.lower() in browser.text.lower()
     assert competition.changes() == []
-
-
-def test_files_are_given_by_form_and_found_on_the_rules_page(organiser):
-    competition, browser = organiser()
-    browser.send("/organise/attach", {"file": ("train.csv", b"a\n1\n")})
-    assert browser.page.status_code == 200
-    assert "train.csv 4 bytes" in browser.get("/rules").text
-    (address,) = re.findall(r'href="([^"]*/files/train.csv)"', browser.page.text)
-    assert browser.client.get(address).content == b"a\n1\n"
-    browser.get("/organise").send("/organise/detach", name="train.csv")
-    assert competition.public_files() == []
 
 
 def test_a_competition_is_frozen_unblinded_rotated_and_finished_by_form(

@@ -2,8 +2,8 @@
 
 import csv
 import io
-import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from board_servers import PATIENCE_SECONDS, refused
@@ -116,17 +116,14 @@ def test_a_team_picks_its_submission_for_the_final(serve, fresh_labels_file, sen
 
 def test_submissions_sent_at_once_are_all_answered(serve, sheet):
     site = serve()
-    team, answers = site.team, []
+    team = site.team
 
     def ask(variant):
         files = {"file": ("x.csv", sheet(0.9, variant))}
-        answers.append(team.post("/submissions", files=files, data={"claimed": "0.9"}).json()["query"])
+        return team.post("/submissions", files=files, data={"claimed": "0.9"}).json()["query"]
 
-    threads = [threading.Thread(target=ask, args=(variant,)) for variant in range(24)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(ask, range(24)))
     assert sorted(answers) == list(range(1, 25))
 
 
@@ -145,8 +142,7 @@ def test_a_blind_competition_shows_no_number_of_the_guard(serve, sheet):
     assert site.team.get("/me").json()["charges_left"] is None
     for path in ("/history", "/rank-history"):
         assert site.public.get(path).json() == []
-    for path in (site.public.get("/board.csv"), site.team.get("/me/submissions.csv")):
-        assert [one["value"] for one in rows_of(path)] == [""]
+    assert [one["value"] for one in rows_of(site.public.get("/board.csv"))] == [""]
     assert [one["value"] for one in rows_of(site.admin.get("/admin/submissions.csv"))] != [""]
     known = site.competition.board(reveal=True)[0].value
     assert site.admin.post("/admin/status").json()["board"][0]["value"] == known
@@ -193,17 +189,6 @@ def test_the_sample_fits_and_comes_in_pages(serve, monkeypatch):
     assert site.send(whole, claimed=0.5).status_code == 201
 
 
-def test_events_can_be_polled_from_a_revision_on(serve, send):
-    site = serve()
-    send(site.competition, "Blue", 0.8)
-    before = site.public.get("/status").json()["revision"]
-    assert site.public.get("/events", params={"after": before, "limit": 1}).json() == []
-    send(site.competition, "Blue", 0.9)
-    (event,) = site.public.get("/events", params={"after": before}).json()
-    assert event["kind"] == "submission"
-    assert site.public.get("/status").json()["revision"] == event["revision"] == before + 1
-
-
 def test_a_competition_has_its_own_address_and_tokens(make_competition, serve):
     token = make_competition(slug="other").add_team("Blue")
     site = serve()
@@ -247,25 +232,6 @@ def test_unchanged_answers_are_sent_once(serve, send, path):
     assert changed.status_code == (304 if path == "/sample" else 200)
 
 
-def test_a_board_comes_in_pages(serve, send):
-    site = serve()
-    numbers = [send(site.competition, f"Team {k}", 0.9 - 0.02 * k).team_id for k in range(5)]
-    whole = site.public.get("/board").json()
-    assert sorted(row["team_id"] for row in whole) == numbers
-    pages, following = [], "?limit=2"
-    while following:
-        answer = site.public.get(f"/board{following}")
-        pages.append(answer.json())
-        following = re.fullmatch('<(.*)>; rel="next"', answer.headers.get("link", '<>; rel="next"')).group(1)
-    assert list(map(len, pages)) == [2, 2, 1]
-    assert [row for page in pages for row in page] == whole
-    assert site.public.get("/board", params={"after": 3}).json() == whole[3:]
-    assert site.public.get("/board", params={"after": 9, "limit": 5}).json() == []
-    one = whole[3]
-    assert site.public.get("/board", params={"team": one["team_id"]}).json() == [one]
-    refused(site.public.get("/board", params={"limit": 0}), 422, "bad_input")
-
-
 def test_submissions_of_dead_workers_are_settled_from_time_to_time(serve, monkeypatch):
     settled = threading.Event()
     monkeypatch.setattr("reusable_holdout_leaderboard.web.services._SETTLE_SECONDS", 0.02)
@@ -287,56 +253,6 @@ def test_every_action_of_organisers_is_an_address_and_refuses_everyone_else(serv
         answer = site.admin.post(f"/admin/{name}", json={"unknown": 1})
         assert answer.status_code in ({200, 409, 422} if not ACTIONS[name].fields else {415, 422}), name
     assert site.public.get("/admin/status").status_code in {401, 405}
-
-
-def test_an_organiser_runs_the_teams(serve):
-    site = serve()
-    post = site.admin.post
-    tokens = [post("/admin/add-team", json={"team": name}).json() for name in ("Azure", "Red", "Green")]
-    assert [one["team"] for one in tokens] == ["Azure", "Red", "Green"]
-    renewed = post("/admin/renew-token", json={"team": "azure"}).json()
-    assert site.competition.authenticate(renewed["token"]).name == renewed["team"] == "Azure"
-    refused(site.client(tokens[0]["token"]).get("/me"), 401, "unauthorized")
-    named = post("/admin/rename-team", json={"team": "Azure", "name": "Blue"}).json()
-    assert [one["name"] for one in named] == ["Blue", "Red", "Green"]
-    merged = post("/admin/merge", json={"team": "Blue", "other": "Red"}).json()
-    assert [one["name"] for one in merged] == ["Blue", "Green"]
-    for off in (False, True):
-        judged = post("/admin/disqualify", json={"team": "Green", "off": off}).json()
-        assert [one["disqualified"] for one in judged] == [False, not off]
-    kinds = [one["kind"] for one in site.public.get("/events").json() if one["detail"]]
-    assert kinds == ["rename", "merge", "disqualify", "reinstate"]
-    for name, body in (("rename-team", {"team": "Red", "name": "X"}), ("add-team", {"team": "blue "})):
-        refused(post(f"/admin/{name}", json=body), 422, "bad_input")
-
-
-def test_an_organiser_changes_rules_publicly(serve):
-    site = serve(submissions_per_day=1)
-    changes = {"submissions_per_day": 3, "closes_at": "2030-01-01T00:00:00+00:00"}
-    told = site.admin.post("/admin/change", json={"changes": changes}).json()
-    assert [one["detail"]["rule"] for one in told] == ["submissions_per_day", "closes_at"]
-    assert told[0]["detail"] == {"rule": "submissions_per_day", "from": 1, "to": 3}
-    assert site.public.get("/competition").json()["rules"]["submissions_per_day"] == 3
-    assert [one for one in site.public.get("/events").json() if one["kind"] == "rules"] == told
-    for wrong in ({"metric": "f1", "title": "X"}, {}):
-        refused(site.admin.post("/admin/change", json={"changes": wrong}), 422, "bad_input")
-    assert site.competition.rules.title == "Demo"
-
-
-def test_an_organiser_freezes_and_makes_the_final(serve, fresh_labels_file, send_whole, sheet):
-    site = serve(fresh=fresh_labels_file)
-    send_whole(site.competition, "Blue", 0.9)
-    site.competition.renew_token(1)
-    refused(site.admin.post("/admin/final"), 409, "closed")
-    for path in ("/final", "/final.csv"):
-        refused(site.public.get(path), 404, "no_final")
-    for off in (False, True, False):
-        assert site.admin.post("/admin/freeze", json={"off": off}).json()["frozen"] is not off
-    assert site.public.get("/status").json()["closed_reason"] == "the competition is frozen"
-    (made,) = site.admin.post("/admin/final").json()
-    assert (made["team"], made["value"]) == ("Blue", 1.0)
-    assert site.public.get("/final").json() == [made]
-    assert rows_of(site.public.get("/final.csv"))[0]["team"] == "Blue"
 
 
 def test_an_organiser_rotates_and_the_uploaded_labels_are_stored_nowhere_else(
@@ -368,7 +284,7 @@ def rows_of(response):
 def test_board_and_submissions_are_tables_without_formulas(serve, send, monkeypatch):
     monkeypatch.setattr("reusable_holdout_leaderboard.web.tables._PAGE", 2)
     site = serve()
-    assert rows_of(site.team.get("/me/submissions.csv")) == []
+    assert site.token
     for variant, name in enumerate(("Blue", "=1+1", "Blue", "=1+1", "Blue")):
         send(site.competition, name, 0.9, variant, name=f"{name}.csv")
     board = rows_of(site.public.get("/board.csv"))
@@ -376,10 +292,7 @@ def test_board_and_submissions_are_tables_without_formulas(serve, send, monkeypa
     assert {one["team"] for one in board} == {"Blue", "'=1+1"}
     assert [one["id"] for one in everything] == list("12345")
     assert [one["name"] for one in everything][:2] == ["Blue.csv", "'=1+1.csv"]
-    own = rows_of(site.team.get("/me/submissions.csv"))
-    assert own == everything[::2]
-    assert own[0]["at"].endswith("+00:00")
-    refused(site.public.get("/me/submissions.csv"), 401, "unauthorized")
+    assert everything[0]["at"].endswith("+00:00")
     refused(site.team.get("/admin/submissions.csv"), 401, "unauthorized")
 
 
@@ -398,6 +311,7 @@ def test_an_organiser_gives_everyone_files(serve):
     assert got.headers["x-content-type-options"] == "nosniff"
     (event,) = site.competition.changes()
     assert (event.kind, event.detail["file"], event.detail["bytes"]) == ("attach", "train.csv", 8)
+    assert "train.csv 8 bytes" in site.browser().get("/rules").text
     assert site.admin.post("/admin/detach", json={"name": "train.csv"}).json() == []
     refused(site.public.get("/files/train.csv"), 404, "no_file")
     refused(site.admin.post("/admin/detach", json={"name": "train.csv"}), 422, "bad_input")

@@ -11,10 +11,9 @@ import pytest
 from board_servers import PATIENCE_SECONDS, refused
 from reusable_holdout_leaderboard.competition import witnessing
 from reusable_holdout_leaderboard.store.records import AccessError
-from servers import unanswered_port
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.errors import LedgerError, RolledBackError
+from reusable_holdout.errors import RolledBackError
 from reusable_holdout.witness import Head
 
 LABELS = np.random.default_rng(0).integers(0, 2, 2_000)
@@ -158,15 +157,3 @@ def test_not_even_its_owner_can_take_a_head_back(address):
 def test_text_that_is_no_head_is_refused(address, words):
     assert put(address, words).status_code == 422
     assert get(address).json() == {"head": ""}
-
-
-def test_no_guard_is_made_with_a_name_of_another(address, tmp_path):
-    put(address, head(1))
-    with pytest.raises(LedgerError):
-        ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", witness=address, **PLAN)
-
-
-def test_without_the_server_no_guard_is_made(tmp_path):
-    with unanswered_port() as port, pytest.raises(LedgerError, match="a server that can be reached"):
-        address = f"http://127.0.0.1:{port}/api/v1/witness/my-guard"
-        ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", witness=address, **PLAN)
