@@ -44,14 +44,6 @@ _MODULES = {
 }
 
 _NEEDED = {  # what others here import comes first
-    "uvicorn": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
-    ),
-    "python_multipart": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
-    ),
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
     "mcp": ("mcp", "import reusable_holdout_box.mcp"),
@@ -70,14 +62,18 @@ _NEEDED = {  # what others here import comes first
         "large",
         "from reusable_holdout import ParquetRows; open('rows.parquet', 'w').close(); ParquetRows('rows.parquet')",
     ),
-    "fastapi": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "jinja2": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "httpx": ("leaderboard", "from reusable_holdout_leaderboard import BoardHoldout"),
-    "regex": ("leaderboard", "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')"),
-    "confusable_homoglyphs": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')",
+    **dict.fromkeys(
+        (
+            "fastapi",
+            "jinja2",
+            "markdown_it",
+            "httpx",
+            "regex",
+            "confusable_homoglyphs",
+            "uvicorn",
+            "python_multipart",
+        ),
+        ("leaderboard", "import reusable_holdout_leaderboard"),
     ),
 }
 _TOOLS = {"dev", "docs"}  # which nothing of the library imports

@@ -21,7 +21,7 @@ from reusable_holdout.registry import registry_of_its_own
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
-_NEEDED = {"inspect.md": ["inspect_ai"], "start-board.md": ["fastapi", "httpx"], "optuna.md": ["optuna"]}
+_NEEDED = {"inspect.md": ["inspect_ai"], "leaderboard.md": ["fastapi", "httpx"], "optuna.md": ["optuna"]}
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
 _BOARD = "http://127.0.0.1:8000"

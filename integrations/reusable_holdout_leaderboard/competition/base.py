@@ -77,7 +77,8 @@ class Base:
     @cached_property
     def form_secret(self) -> bytes:
         """Secret of the board's database, which signs the keys of forms."""
-        return self._read(form_secret)
+        secret: bytes = self._read(form_secret)
+        return secret
 
     @property
     def home(self) -> Path:

@@ -266,8 +266,8 @@ class Submitting(Base):
 
 def hidden(submission: Submission) -> Submission:
     """Return a submission as a blind competition shows it."""
-    state = "pending" if submission.query is None else "received"
-    return submission._replace(state=state, **dict.fromkeys(_HIDDEN))
+    nothing: dict[str, Any] = dict.fromkeys(_HIDDEN)
+    return submission._replace(state="pending" if submission.query is None else "received", **nothing)
 
 
 def _checked_title(name: object) -> str:

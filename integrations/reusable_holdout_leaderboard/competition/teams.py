@@ -158,7 +158,7 @@ class Teams(Base):
         session, now, digest = secrets.token_urlsafe(_BYTES), self._clock(), digest_of(token)
         own = _SESSION.token_digest == digest
         newest = sa.select(_SESSION.digest).where(own).order_by(_SESSION.began_at.desc(), _SESSION.digest)
-        values = {"digest": digest_of(session), "token_digest": digest}
+        values: dict[str, Any] = {"digest": digest_of(session), "token_digest": digest}
         values |= {"began_at": now, "ends_at": now + seconds}
         with self._database.writing() as connection:
             connection.execute(sa.delete(SESSIONS).where(_SESSION.ends_at <= now))

@@ -86,7 +86,7 @@ class Expected:
 
     @cached_property
     def ordered(self) -> Self:
-        """The same form without ids, for files whose rows have the order of :attr:`ids`."""
+        """Form without ids, for files whose rows have the order of :attr:`ids`."""
         return replace(self, ids=None, id_column=None)
 
     @cached_property

@@ -99,7 +99,8 @@ def _prototypes() -> Mapping[int, str]:
     The library lists the look-alikes of each text. A text of several characters, such as rn, must be the prototype of
     its group. Otherwise the text with the most look-alikes is.
     """
-    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415 - it reads a large table
+    # it reads a large table
+    from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]  # noqa: PLC0415
 
     alike = {_plain(text): [_plain(one["c"]) for one in ones] for text, ones in confusables_data.items()}
     found: dict[int, str] = {}

@@ -62,7 +62,8 @@ __all__ = ["add_api", "scored"]
 _READ = (400, 404, 422, 429)
 _OWN = (*_READ, 401)
 _SENT = (*_OWN, 408, 409, 413, 415)
-_STANDINGS, _RANKS = (TypeAdapter(list[model_of(one)]) for one in (Standing, RankPoint))  # type: ignore[misc]
+_several: Any = [list[model_of(one)] for one in (Standing, RankPoint)]  # type: ignore[misc]
+_STANDINGS, _RANKS = map(TypeAdapter, _several)
 _CSV: dict[str, Any] = {
     "response_class": Response,
     "responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
@@ -72,7 +73,7 @@ MyTeam = create_model("MyTeam", __base__=model_of(Team), __doc__="Your team.", *
 Answered = create_model("Answered", __base__=model_of(Submission), __doc__="An answer.", **_CHARGES_LEFT)
 _PUBLIC = APIRouter(tags=["everyone"], responses=refusals(*_READ))
 _TEAMS = APIRouter(tags=["teams"])
-_MINE = {"responses": refusals(*_OWN), "response_model": list[model_of(Submission)]}  # type: ignore[misc]
+_MINE: dict[str, Any] = {"responses": refusals(*_OWN), "response_model": list[model_of(Submission)]}  # type: ignore[misc]
 
 
 def add_api(app: FastAPI) -> None:
@@ -212,7 +213,7 @@ async def sign_up(request: Request, competition: Here) -> Any:
 async def me(request: Request, competition: Here, team: Ours) -> Any:
     """Return the team of the token, and its charges."""
     left = await boards_of(request).run(competition.charges_left_of, team.id)
-    return as_json(team) | {"charges_left": left}
+    return {**team._asdict(), "charges_left": left}
 
 
 @_TEAMS.get("/me/submissions", **_MINE)
@@ -254,7 +255,7 @@ async def submit(request: Request, competition: Here, team: Ours) -> Any:
     """
     found = await scored(request, competition, team)
     left = await boards_of(request).run(competition.charges_left_of, team.id)
-    return as_json(found) | {"charges_left": left}
+    return {**found._asdict(), "charges_left": left}
 
 
 async def scored(request: Request, competition: Competition, team: Team) -> Submission:

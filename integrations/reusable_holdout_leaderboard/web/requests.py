@@ -302,23 +302,21 @@ def _bounded(request: Request, most_bytes: int) -> Request:
 
     A body that states a larger size is not read at all.
     """
-    problem = Problem(
-        413,
-        "too_large",
-        f"this body must be at most {most_bytes:,} bytes; nothing was done",
-        headers={"Connection": "close"},
-    )
-    stated = request.headers.get("content-length", "")
-    if stated.isascii() and stated.isdigit() and int(stated) > most_bytes:
-        raise problem
-    left = most_bytes
+
+    def check(left: int) -> int:
+        if left < 0:
+            message = f"this body must be at most {most_bytes:,} bytes; nothing was done"
+            raise Problem(413, "too_large", message, headers={"Connection": "close"})
+        return left
+
+    stated, left = request.headers.get("content-length", ""), most_bytes
+    if stated.isascii() and stated.isdigit():
+        check(most_bytes - int(stated))
 
     async def receive() -> Message:
         nonlocal left
         message = await request.receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
-            raise problem
+        left = check(left - len(message.get("body", b"")))
         return message
 
     return Request(request.scope, receive)
