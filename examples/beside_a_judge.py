@@ -1,16 +1,16 @@
-"""People score few answers, a judge scores many: how much narrower intervals are, and whether they hold.
+"""Few human scores and many of a judge: the widths of the intervals, and their coverage under an attack.
 
-People have scored the answers to 300 questions, a judge those to 3,300. How far to follow the judge is chosen by 200
-questions of a development set, which both have scored. The judge agrees with people on a share of the answers that is
-named; at half of them it knows nothing.
+People have scored the answers to 300 questions, a judge the answers to 3,300. The weight of the judge comes from 200
+questions of a development set that both have scored. The judge agrees with people on a share of the answers, from half
+of them (it knows nothing) to nineteen in twenty.
 
-The attack has systems revealed that answer each question at random like one of two, builds the system that takes for
-each question what those of higher values took, and asks for its final. An interval that misses the truth is a miss; the
-truth is exact.
+The attack reveals systems that answer each question at random like one of two. It then builds the system that answers
+each question as the better systems did, and asks for its final. An interval without the truth, which is exact here, is
+a miss.
 
     python examples/beside_a_judge.py             # 200 runs of each
     python examples/beside_a_judge.py --quick
-    python examples/beside_a_judge.py --copies    # a column that is no judge's: people's scores, and 0.1 more elsewhere
+    python examples/beside_a_judge.py --copies    # a false judge: people's scores, and 0.1 more elsewhere
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ AGREEMENTS = (0.5, 0.65, 0.75, 0.85, 0.95)
 
 
 def scored(rng: np.random.Generator, rows: int, agreement: float) -> NDArray[np.float64]:
-    """People's and the judge's scores of answers, of shape (rows, 2)."""
+    """Draw people's and the judge's scores of answers, of shape (rows, 2)."""
     human = rng.random(rows) < QUALITY
     judge = np.where(rng.random(rows) < agreement, human, ~human)
     return np.stack([human, judge], -1).astype(np.float64)
 
 
 def power_of(agreement: float, seed: int) -> JudgePower:
-    """How far to follow it, by a development set."""
+    """Return the weight of the judge, from a development set."""
     human, judge = scored(np.random.default_rng([seed, 1]), DEVELOPMENT, agreement).T
     return judge_power(human, judge, labelled=LABELLED, judged=JUDGED)
 
 
 def of_holdout(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores as the guard takes them: people have not scored the further rows."""
+    """Return the scores that the guard gets: without people's scores of the further rows."""
     asked = scores.copy()
     asked[LABELLED:, 0] = np.nan
     return asked
 
 
 def guard_of(found: JudgePower, seed: int, *, reveals: int = 0) -> ReusableHoldout:
-    """Guard of rows of which people have scored the first."""
+    """Make a guard of rows of which people have scored the first."""
     return ReusableHoldout(
         None,
         np.arange(LABELLED + JUDGED),
@@ -66,12 +66,12 @@ def guard_of(found: JudgePower, seed: int, *, reveals: int = 0) -> ReusableHoldo
         estimate=QUALITY,
         spread=found.spread,
         seed=seed,
-        vacuous=bool(reveals),  # with room for so many no tolerance is left that says anything
+        vacuous=bool(reveals),  # so many reveals leave no useful tolerance
     )
 
 
 def guard_without(seed: int) -> ReusableHoldout:
-    """Guard of the rows that people have scored, by their scores alone."""
+    """Make a guard of the rows that people have scored, without the judge."""
     return ReusableHoldout(
         None,
         np.arange(LABELLED),
@@ -84,7 +84,7 @@ def guard_without(seed: int) -> ReusableHoldout:
 
 
 def one_width(agreement: float, seed: int) -> tuple[float, float, float, float]:
-    """Power and worth of a judge, and half-widths of a final with and without it, nothing charged before."""
+    """Return power and worth of a judge, and half-widths of a first final with and without it."""
     found, rng = power_of(agreement, seed), np.random.default_rng([seed, 2])
     scores = scored(rng, LABELLED + JUDGED, agreement)
     with guard_of(found, seed) as guard, guard_without(seed) as plain:
@@ -94,7 +94,7 @@ def one_width(agreement: float, seed: int) -> tuple[float, float, float, float]:
 
 
 def one_attack(agreement: float, seed: int) -> int:
-    """How many intervals missed."""
+    """Return the number of intervals that missed."""
     found, rng = power_of(agreement, seed), np.random.default_rng([seed, 3])
     rows = LABELLED + JUDGED
     systems = np.stack([scored(rng, rows, agreement) for _ in range(2)])
@@ -111,7 +111,7 @@ def one_attack(agreement: float, seed: int) -> int:
 
 
 def one_copy(seed: int) -> bool:
-    """Whether a final misses whose judge repeats people's scores, and is generous where there are none."""
+    """Return True if a final misses: its judge repeats people's scores, and adds 0.1 where there are none."""
     rng = np.random.default_rng([seed, 4])
     scores = scored(rng, LABELLED + JUDGED, 1.0)
     scores[LABELLED:, 1] = rng.random(JUDGED) < QUALITY + 0.1
@@ -121,7 +121,7 @@ def one_copy(seed: int) -> bool:
 
 
 def table(runs: int, *, jobs: int) -> pd.DataFrame:
-    """A line for each judge."""
+    """Return a line for each judge."""
     found, each = [], Parallel(n_jobs=jobs)
     for agreement in AGREEMENTS:
         widths = np.array(each(delayed(one_width)(agreement, seed) for seed in range(runs)))
@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="10 runs")
     parser.add_argument(
-        "--copies", action="store_true", help="what a column does that knows which rows are labelled"
+        "--copies", action="store_true", help="show a false judge, which knows the labelled rows"
     )
     options = parser.parse_args(arguments)
     print(f"{LABELLED} answers scored by people, {JUDGED:,} by the judge alone; confidence 0.95\n")

@@ -1,11 +1,11 @@
-"""A grading server for agents, in the manner of MLE-bench's: valid or not, which medal, and a budget for each run.
+"""A grading server for agents, like MLE-bench's: it validates submissions and grants medals, within a budget.
 
-MLE-bench's server says whether a submission is valid, and a run's score is told at its end. Agents that can ask for
-scores climb on them, so medals are asked of a box here: each is a gate question ("is it at least .71?"). A no
-is free, a yes is charged, and no number is told. A run has so many looks; all runs share the rows, and so one budget.
+MLE-bench's server validates a submission, and tells a run's score at its end. Agents that can ask for scores overfit
+them. So this server asks a box for medals: each is a gate question ("is it at least .71?"). A no is free, a yes is
+charged, and no number is told. Each run has a number of looks; all runs share the rows, and so one budget.
 
     reusable-holdout box init /srv/box --labels labels.csv --id id --policy gate --queries 3000 --charges 10
-    reusable-holdout box run /srv/box
+    reusable-holdout box serve /srv/box
     python examples/grading_server.py unix:///srv/box/socket --run agent-7 --looks 20 --medals bronze=.71 silver=.75
     curl -F file=@submission.csv http://127.0.0.1:5000/validate    # {"result": "Submission is valid."}
     curl -F file=@submission.csv http://127.0.0.1:5000/medal       # {"medal": "bronze", "looks_left": 19}
@@ -30,17 +30,17 @@ MOST_BYTES = 200 * 2**20
 
 
 class Grader:
-    """What one run may ask of a box.
+    """The questions of one run to a box.
 
     Parameters
     ----------
     box : RemoteHoldout
-        Of policy "gate".
+        A box with policy "gate".
     run : str
     looks : int
         Submissions of the run whose medals are told.
     medals : dict of str to float
-        Score that each needs, the lowest first.
+        Score for each medal, the lowest first.
     """
 
     def __init__(self, box: RemoteHoldout, run: str, looks: int, medals: dict[str, float]) -> None:
@@ -51,7 +51,7 @@ class Grader:
         self.box, self.run, self.looks, self.medals = box, run, looks, medals
 
     def predictions(self, file: bytes) -> NDArray[Any]:
-        """Predictions in the order of the box's rows.
+        """Return predictions in the order of the box's rows.
 
         Raises
         ------
@@ -79,12 +79,12 @@ class Grader:
 
     @property
     def looks_left(self) -> int:
-        """Looks that the run has left: the box's history counts them, whoever starts this server again."""
+        """Looks that the run has left; the box's history counts them, also after a restart of this server."""
         names = self.box.history()["name"]
         return self.looks - int(names.str.startswith(f"{self.run}: look ").sum())
 
     def medal(self, predictions: NDArray[Any]) -> str:
-        """Highest medal that the box grants, as far as its budget goes; "none" if it grants none.
+        """Return the highest medal that the box grants, as far as its budget goes; "none" if it grants none.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Grader:
 
 
 def application(grader: Grader) -> FastAPI:
-    """The server: /health and /validate as MLE-bench's, and /medal."""
+    """Return the server: /health and /validate like MLE-bench's, and /medal."""
     app = FastAPI()
 
     @app.get("/health")
@@ -140,12 +140,12 @@ def application(grader: Grader) -> FastAPI:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Serve one run on this machine alone."""
+    """Serve one run, on the loopback address."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("box", help="unix:///path/of/socket")
-    parser.add_argument("--run", required=True, help="its name, once for each run")
+    parser.add_argument("--run", required=True, help="name of the run, used once")
     parser.add_argument("--looks", type=int, default=20)
     parser.add_argument("--medals", nargs="+", required=True, metavar="NAME=SCORE", help="the lowest first")
     parser.add_argument("--port", type=int, default=5000)

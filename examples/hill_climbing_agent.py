@@ -1,10 +1,10 @@
-"""An automatic optimiser climbs for a thousand steps: what it reports, and what fresh rows say.
+"""An automatic optimiser that climbs for a thousand steps: its reported score, and the score on fresh rows.
 
-It changes one thing at a time and takes what looks better: features, penalty and threshold of a classifier, or which of
-several recorded prompts answers which bucket of questions. Three times over: believing its development rows; behind a
-home-made gate, which says whether the holdout finds a proposal better and allows 200 looks; and through a box, which
-agrees with the development score or tells where the holdout lies. When the box does not agree, other development rows
-are taken. It reports its development score, the holdout's, and the box's final.
+It changes one thing at a time and keeps a change that looks better: features, penalty and threshold of a classifier, or
+the recorded prompt that answers a bucket of questions. It climbs in three ways. It trusts its development rows. Or it
+asks a home-made gate, which compares each proposal on the holdout and allows 200 looks. Or it asks a box, which agrees
+with the development score or deviates; then it draws other development rows. It reports its development score, the
+holdout's score, or the box's final.
 
     python examples/hill_climbing_agent.py                                # drawn worlds, ten climbs of each
     python examples/hill_climbing_agent.py --quick
@@ -24,7 +24,7 @@ from climbing.worlds import WORLDS, made_world
 
 
 def climbs(world: str, way: str, *, steps: int, runs: int, data: Path | None) -> list[Climb]:
-    """Some climbs in worlds of this kind."""
+    """Run some climbs in worlds of this kind."""
     found = []
     for seed in range(runs):
         with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def climbs(world: str, way: str, *, steps: int, runs: int, data: Path | None) ->
 
 
 def line(world: str, way: str, runs: list[Climb]) -> dict[str, object]:
-    """One line of the table."""
+    """Return one line of the table."""
     certified = [run for run in runs if not np.isnan(run.low)]
     honest = sum(run.honest for run in runs)
     return {
@@ -52,8 +52,8 @@ def line(world: str, way: str, runs: list[Climb]) -> dict[str, object]:
 
 
 def draw(found: dict[tuple[str, str], list[Climb]], path: Path) -> None:
-    """The first climb of each: what was reported on the way, and what fresh rows say."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - only who wants a picture needs it
+    """Draw the first climb of each kind: reported scores, and scores on fresh rows."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - needed for a picture only
 
     worlds = list(dict.fromkeys(world for world, _ in found))
     figure = Figure(figsize=(11.0, 3.2 * len(worlds)), layout="constrained")

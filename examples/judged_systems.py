@@ -1,18 +1,17 @@
-"""Judged systems compared fifty times over, and a small benchmark: how wide the intervals are, and whether they hold.
+"""Fifty comparisons of judged systems, and a small benchmark: widths and coverage of the intervals.
 
-Every answer is judged five times, and a question's score is the mean: its difficulty is drawn from a beta law, and each
-of the five judgements passes by chance. Nothing is declared to the guard but how often it will be asked.
+Every answer is judged five times, and a question's score is the mean. A question's difficulty is drawn from a beta
+distribution, and each judgement passes by chance. The guard knows only how often it will be asked.
 
-compare: fifty systems, each answering a question at random like one of two that are equally good, are compared with an
-incumbent; the prior is the difference on a development set as large as the holdout, the tolerance is the goal's. In the
-second half the optimiser answers each question as the systems did that came out better. Or it lies: its priors are
-off by one and a half tolerances, so that it is charged and told where the holdout lies, until it halts after five.
-benchmark: 198 questions, as many as GPQA Diamond has, and a guessed spread of .35. Systems are asked about in the same
-way, the optimiser's best gets the final; once with the mean of the five judgements as a row's score, and once with five
-rows for each question and `groups=`.
+compare: fifty systems are compared with an incumbent; each answers a question at random like one of two equally good
+systems. The prior is the difference on a development set as large as the holdout. In the second half the optimiser
+answers each question as the better systems did. Or it lies: its priors are off by one and a half tolerances, so it is
+charged and gets the holdout's value, until it halts after five charges.
+benchmark: 198 questions, as many as GPQA Diamond has, and a guessed spread of .35. The questions are the same, and the
+optimiser's best system gets the final: once with the mean of five judgements as a row's score, and once with five rows
+for each question and `groups=`.
 
-The truth is exact: whatever is taken question by question, a fresh one is answered equally well by both. A run holds if
-all of its fifty intervals do.
+The truth is exact: both systems answer a fresh question equally well. A run holds if all of its fifty intervals hold.
 
     python examples/judged_systems.py             # 400 runs of each
     python examples/judged_systems.py --quick
@@ -41,7 +40,7 @@ QUESTIONS, SPREAD = 198, 0.35
 
 
 class Run(NamedTuple):
-    """What came of fifty looks.
+    """The result of fifty looks.
 
     Attributes
     ----------
@@ -61,13 +60,13 @@ class Run(NamedTuple):
 
 
 def answers(rng: np.random.Generator, rows: int, systems: int) -> NDArray[np.float64]:
-    """Judgements of equally good systems, of shape (systems, rows, repeats)."""
+    """Draw judgements of equally good systems, of shape (systems, rows, repeats)."""
     easy = rng.beta(CONCENTRATION * QUALITY, CONCENTRATION * (1.0 - QUALITY), rows)[:, None]
     return (rng.random((systems, rows, REPEATS)) < easy).astype(np.float64)
 
 
 def taken(rng: np.random.Generator, look: int, votes: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which of two systems answers each question: at random, or as the optimiser has learnt to."""
+    """Choose one of two systems for each question: at random, or as the optimiser has learnt."""
     if look < LOOKS // 2:
         return rng.integers(0, 2, len(votes))
     followed = rng.random(len(votes)) < 0.9
@@ -77,7 +76,7 @@ def taken(rng: np.random.Generator, look: int, votes: NDArray[np.float64]) -> ND
 
 
 def compared(rows: int, seed: int, *, lies: bool) -> Run:
-    """Fifty comparisons with an incumbent."""
+    """Make fifty comparisons with an incumbent."""
     rng = np.random.default_rng([seed, rows])
     first, second, incumbent = answers(rng, rows, 3)
     both, tolerance = np.stack([first, second]), TOLERANCES[rows]
@@ -105,7 +104,7 @@ def compared(rows: int, seed: int, *, lies: bool) -> Run:
 
 
 def benchmarked(seed: int, *, grouped: bool) -> Run:
-    """Forty-nine looks at a small benchmark, and a final."""
+    """Look at a small benchmark forty-nine times, and ask for a final."""
     rng = np.random.default_rng([seed, QUESTIONS])
     both, ids = answers(rng, QUESTIONS, 2), np.arange(QUESTIONS * (REPEATS if grouped else 1))
     votes, found = np.zeros(QUESTIONS), []
@@ -142,7 +141,7 @@ def benchmarked(seed: int, *, grouped: bool) -> Run:
 
 
 def line(name: str, runs: list[Run]) -> dict[str, object]:
-    """One line of the table."""
+    """Return one line of the table."""
     held = sum(not run.missed for run in runs)
     asked = sum(run.asked for run in runs)
     return {
@@ -157,7 +156,7 @@ def line(name: str, runs: list[Run]) -> dict[str, object]:
 
 
 def table(runs: int, *, jobs: int) -> pd.DataFrame:
-    """Each way of asking."""
+    """Return a line for each way to ask."""
     each, found = Parallel(n_jobs=jobs), []
     for lies, (rows, tolerance) in product((False, True), TOLERANCES.items()):
         name = f"{'lie' if lies else 'compare'}, {rows:,} questions, tolerance {tolerance}"

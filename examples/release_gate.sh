@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A release loop: each version replaces the incumbent only if the gate accepts it. The loop is told accepted, rejected or
-# halted, never a score, so it may go on for all the releases that were declared without overfitting the labelled rows.
+# A release loop: a version replaces the incumbent only if the gate accepts it. The loop gets accepted, rejected or
+# halted, never a score, so it cannot overfit the labelled rows within the declared number of releases.
 #
 #     examples/release_gate.sh [folder]       (PYTHON=... to name the interpreter)
 set -euo pipefail
@@ -8,21 +8,21 @@ set -euo pipefail
 examples=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$(mktemp -d)}
 python=${PYTHON:-python}
-gate() { "$python" -m reusable_holdout "$@"; }
+holdout() { "$python" -m reusable_holdout "$@"; }
 
 mkdir -p "$folder"
 "$python" "$examples/release_gate_models.py" "$folder"
 cd "$folder"
 
-# Once, by whoever has the labels. Whatever is accepted for an improvement of 0.02 is certified to be no worse, for the
-# tolerance is as large; the plan expects that two versions differ on an eighth of the rows (.35 squared), no verdict rests on it.
-gate gate-init --ledger guard.db --labels labels.csv --id id --queries 20 --tolerance 0.02 --spread 0.35 >plan.txt
+# Once, by the owner of the labels. The named improvement, 0.02, equals the tolerance, so an accepted version is certified
+# to be no worse. The plan expects that two versions differ on an eighth of the rows (.35 squared); no verdict rests on it.
+holdout gate init --ledger guard.db --labels labels.csv --id id --queries 20 --tolerance 0.02 --spread 0.35 >plan.txt
 
 # At each release.
 incumbent=v1
 for version in v2 v3 v4 broken; do
   status=0
-  verdict=$(gate gate --ledger guard.db --predictions "$version.csv" --incumbent "$incumbent.csv" \
+  verdict=$(holdout gate ask --ledger guard.db --predictions "$version.csv" --incumbent "$incumbent.csv" \
     --improvement 0.02 --name "$version less $incumbent" 2>problem.txt) || status=$?
   case $status in
     0) echo "$version against $incumbent: $verdict (status 0), released"; incumbent=$version ;;
@@ -32,5 +32,5 @@ for version in v2 v3 v4 broken; do
   esac
 done
 
-# All that anyone has learnt of the labels.
-gate history guard.db
+# Everything that was learnt about the labels.
+holdout history guard.db

@@ -1,4 +1,4 @@
-"""Data and models of release_gate.sh: labels for the gate's owner, and four versions' predictions for the same rows.
+"""Data and models of release_gate.sh: labels for the gate's owner, and predictions of four versions.
 
 UCI Adult, which ships with the library: 8,000 training rows, 20,000 for the gate.
 

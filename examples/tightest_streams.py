@@ -1,7 +1,7 @@
-"""Which sparse vector stream has the least noise? Tables of docs/sparse-vector.md.
+"""Find the sparse vector stream with the least noise: the tables of docs/mechanisms.md.
 
-How far the noise of a comparison reaches, in sensitivities, over all queries of a stream together except with
-probability 0.05. Computed from the noise's exact tails; nothing is sampled.
+A reach is the distance, in sensitivities, that the noise of no comparison exceeds in all queries of a stream, except
+with probability 0.05. It is computed from the noise's exact tails; nothing is sampled.
 
     python examples/tightest_streams.py                    # which stream wins at which budget, ten seconds
     python examples/tightest_streams.py --monotonic        # of queries that all move in one direction, as counts do
@@ -20,7 +20,6 @@ SHORT = {
     "StandardSVT, exponential noise": "`StandardSVT`",
     "StandardSVT of one charge, restarted, exponential noise": "`Sparse`, restarted",
     "target charging": "`ConditionalStream`",
-    "GaussianSVT": "`GaussianSVT`",
 }
 
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import joblib
     import pandas
+    import pyarrow
+    from pyarrow import parquet, types
     from scipy import optimize, special
 
-__all__ = ["joblib", "optimize", "pandas", "special"]
+__all__ = ["joblib", "optimize", "pandas", "parquet", "pyarrow", "special", "types"]
 
 
 class _Deferred(ModuleType):
@@ -30,3 +32,4 @@ class _Deferred(ModuleType):
 if not TYPE_CHECKING:
     joblib, pandas = _Deferred("joblib"), _Deferred("pandas")
     special, optimize = _Deferred("scipy.special"), _Deferred("scipy.optimize")
+    pyarrow, parquet, types = (_Deferred(f"pyarrow.{name}") for name in ("lib", "parquet", "types"))

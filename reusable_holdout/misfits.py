@@ -14,7 +14,7 @@ from reusable_holdout.errors import InputError
 __all__ = ["closest", "misfit"]
 
 _NEEDED_TOO = {"ReusableHoldout": ("tolerance", "charges", "policy")}
-"""Of arguments that each have a default one must come; an example shows the first where none of them came."""
+"""Arguments with defaults of which one must come; an example shows the first if none of them came."""
 _GONE = {
     "exam": "what the final said of rows that models had predicted before could be wrong; keep rows for a last look in "
     "another file, which no model reads before, and guard them by themselves"

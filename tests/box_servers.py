@@ -1,4 +1,4 @@
-"""Boxes for tests and benchmarks: in a thread of this process, or as another user; gone when their block is left."""
+"""Boxes for tests and benchmarks, in a thread of this process or as another user; they end with their block."""
 
 from __future__ import annotations
 
@@ -15,29 +15,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from reusable_holdout_box.desk import Desk
+from reusable_holdout_box.folder import open_box, socket_of
+from reusable_holdout_box.server import Limits, Server
+from reusable_holdout_box.wall import opened_door
 
-__all__ = [
-    "AGENT",
-    "BOX",
-    "OWNER",
-    "answering",
-    "command_of",
-    "run_as",
-    "running",
-    "shared_folder",
-    "why_no_users",
-]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OWNER, AGENT, STRANGER = 64_101, 64_102, 64_103  # numbers alone: no such user is made
-BOX = (
-    "integrations/reusable_holdout_box",
-    "integrations/reusable_holdout_box/remote.py",
-    "integrations/reusable_holdout_box/command.py",
-    "tests/box_servers.py",
-)
-"""What tests that start other users' processes are about: see tests/long_tests.py."""
+BOX = ("integrations/reusable_holdout_box", "tests/box_servers.py")
+"""Rooms of tests that start other users' processes: see tests/long_tests.py."""
 
 _ROOT = Path(__file__).parent.parent
 _PATIENCE_SECONDS = 60
@@ -45,12 +33,7 @@ _PATIENCE_SECONDS = 60
 
 @contextlib.contextmanager
 def answering(folder: Path, **settings: Any) -> Iterator[str]:
-    """Address of a box that a thread of this process answers for."""
-    from reusable_holdout_box.desk import Desk
-    from reusable_holdout_box.door import opened_door
-    from reusable_holdout_box.folder import open_box, socket_of
-    from reusable_holdout_box.server import Limits, Server
-
+    """Yield the address of a box that a thread of this process answers for."""
     limits = Limits(**{"most_bytes": 1 << 20, **settings})
     box = open_box(folder)
     with opened_door(socket_of(folder), mode=0o600) as door:
@@ -70,7 +53,7 @@ def answering(folder: Path, **settings: Any) -> Iterator[str]:
 
 @functools.cache
 def interpreter() -> str | None:
-    """Python that another user can run, with this one's libraries; None if there is none."""
+    """Return a Python that another user can run, with this one's libraries; None if there is none."""
     for one in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")):
         # from a shell, as the agent's own programs will run it
         program = f"{one} -c 'import reusable_holdout_box, sqlalchemy'"
@@ -85,7 +68,7 @@ def interpreter() -> str | None:
 
 @functools.cache
 def why_no_users() -> str:
-    """Why this process cannot start others as other users; empty if it can."""
+    """Say why this process cannot start processes of other users; empty if it can."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "other users are tried by root on Linux alone"
     if shutil.which("setpriv") is None:
@@ -97,29 +80,23 @@ def _setpriv(uid: int) -> list[str]:
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
 
 
-def command_of(uid: int, *arguments: object, python: str | None = None) -> list[str]:
-    """A Python command line, as another user runs it."""
-    return [*_setpriv(uid), python or str(interpreter()), *map(str, arguments)]
+def command_of(uid: int, *arguments: object) -> list[str]:
+    """Return a Python command line, as another user runs it."""
+    return [*_setpriv(uid), str(interpreter()), *map(str, arguments)]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Environment of another user's process: this one's code, and little else."""
-    places = [
-        str(_ROOT),
-        str(_ROOT / "integrations"),
-        str(_ROOT / "tests"),
-        *(one for one in sys.path if one.endswith("site-packages")),
-    ]
+    """Return the environment of another user's process: this one's code, and little else."""
+    places = [str(_ROOT), str(_ROOT / "integrations"), str(_ROOT / "tests")]
+    places += [one for one in sys.path if one.endswith("site-packages")]
     kept = {"PYTHONPATH": ":".join(places), "PATH": "/usr/bin:/bin", "REUSABLE_HOLDOUT_REGISTRY": "off"}
     return kept | {"HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
-def run_as(
-    uid: int, *arguments: object, folder: Path, given: str = "", python: str | None = None, **more: str
-) -> subprocess.CompletedProcess[str]:
+def run_as(uid: int, *arguments: object, folder: Path, given: str = "", **more: str) -> Any:
     """Run a Python command line as another user to its end."""
     return subprocess.run(
-        command_of(uid, *arguments, python=python),
+        command_of(uid, *arguments),
         cwd=folder,
         env=environment(**more),
         input=given,
@@ -132,7 +109,7 @@ def run_as(
 
 @contextlib.contextmanager
 def shared_folder() -> Iterator[Path]:
-    """A folder that other users can pass: pytest's own are for one user alone."""
+    """Yield a folder that other users can pass: pytest's own are for one user alone."""
     with tempfile.TemporaryDirectory(prefix="box_") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -140,14 +117,12 @@ def shared_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def running(
-    uid: int, *arguments: object, socket: Path, log: Path, limits: Sequence[str] = ()
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of another user that answers at a socket."""
+def running(uid: int, *arguments: object, socket: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a process of another user that answers at a socket."""
     before = log.stat().st_size if log.exists() else 0
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [*limits, *command_of(uid, *arguments)],
+            command_of(uid, *arguments),
             cwd="/",
             env=environment(BOX_MARK="environment-of-the-box"),
             start_new_session=True,  # as a service has; within a session anybody may send SIGCONT

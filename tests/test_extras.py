@@ -30,6 +30,8 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Without
 _EACH = """
 for library, (_, program) in json.loads(sys.argv[2]).items():
     missing = {library}
+    for name in [name for name in sys.modules if name.split(".")[0] == library or name.startswith("reusable_holdout")]:
+        del sys.modules[name]
     try:
         exec(program)
     except ImportError as error:
@@ -142,7 +144,7 @@ def test_a_gates_parquet_files_name_the_extra(tmp_path):
     program = (
         "open('labels.parquet', 'w').close()\n"
         "from pathlib import Path\n"
-        "from reusable_holdout_evals.gate.files import read_labels\n"
+        "from reusable_holdout_evals.gate.tables import read_labels\n"
         "read_labels(Path('labels.parquet'), id_column=None)"
     )
     done = _without(["pyarrow", "fastparquet"], program, tmp_path)
@@ -150,8 +152,8 @@ def test_a_gates_parquet_files_name_the_extra(tmp_path):
 
 
 def test_logs_packed_with_zstandard_name_the_extra(tmp_path):
-    log = _ROOT / "tests" / "readers" / "recorded" / "plain.eval"
-    program = f"from reusable_holdout import read_inspect; print(read_inspect({str(log)!r}))"
+    log = _ROOT / "tests" / "integrations" / "evals" / "readers" / "recorded" / "plain.eval"
+    program = f"from reusable_holdout_evals import read_inspect; print(read_inspect({str(log)!r}))"
     done = _without(["pyarrow", "zstandard"], program, tmp_path)
     assert 'run pip install "reusable-holdout[large]"' in done.stderr
     assert _without(["zstandard"], program, tmp_path).stdout == "<ScoreTable: 6 rows, 2 repeats of match>\n"

@@ -1,5 +1,6 @@
 """Names that others chose are printed as one plain line, whatever prints them: each trick is played everywhere."""
 
+import contextlib
 import json
 import sqlite3
 import unicodedata
@@ -8,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from children import Child
 from reusable_holdout_evals import read_inspect, read_scores
+from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
@@ -93,6 +96,120 @@ def test_what_a_question_is_called_is_printed_plainly(guard, tmp_path, capsys):
         )
     assert unseen("".join(capsys.readouterr())) == []
     assert unseen((tmp_path / "r.html").read_text()) == []
+
+
+NAME = "\x1b[31mexe.\u202egnp\u2066\n\u200bline\x07"
+STORED = "exe.gnp line"
+ROWS = 4_000
+LABELS = np.arange(ROWS) % 2
+X = np.column_stack([np.tile([-1.0, 1.0], ROWS // 2), np.arange(ROWS) / ROWS])
+MODEL = LogisticRegression().fit(X, LABELS)
+_ASK_ELSEWHERE = """
+import sys
+import numpy as np
+from reusable_holdout import ReusableHoldout
+labels = np.arange(4_000) % 2
+with ReusableHoldout.open(sys.argv[1], None, labels) as guard:
+    guard.evaluate_predictions(np.roll(labels, 1), prior=0.5, name=sys.argv[2])
+"""
+
+
+def fitted(count):
+    """Models that differ, each right in every row."""
+    return [LogisticRegression(C=1.0 + place).fit(X, LABELS) for place in range(count)]
+
+
+def wrong_in(*rows):
+    """Predictions that are wrong in these rows."""
+    return np.where(np.isin(np.arange(ROWS), rows), 1 - LABELS, LABELS)
+
+
+def _ask_batches(guard):
+    guard.evaluate_many([wrong_in(1), wrong_in(2)], priors=[1.0, 1.0], names=[NAME, "plain"])
+    guard.evaluate_many(
+        [wrong_in(3, row) for row in range(4, 34)], priors=[0.5] + [1.0] * 29, names=[NAME] * 30
+    )
+
+
+def _ask_one_by_one(guard):
+    guard.evaluate(MODEL, prior=1.0, name=NAME)
+    guard.compare_predictions(wrong_in(1), wrong_in(2), prior=0.0, name=NAME)
+    guard.on("zero_one_loss", name=NAME).evaluate_predictions(wrong_in(1), prior=0.0, name=NAME)
+
+
+def _ask_measured(guard):
+    one, *several = (guard.measure(model, prior=1.0) for model in fitted(4))
+    guard.ask_once(one, prior=1.0, name=NAME)
+    guard.ask(several, [1.0, 1.0, 0.5], names=[NAME] * 3)  # two agree together, and one is charged
+
+
+def _ask_about_choices(guard):
+    guard.choose_predictions([wrong_in(1), wrong_in(2)], [1.0, 1.0], name=NAME)
+    guard.choose(fitted(2), [1.0, 1.0], name=NAME)
+    guard.reveal_predictions(wrong_in(5), prior=1.0, name=NAME)
+
+
+def _ask_for_finals(guard):
+    second = guard.on("zero_one_loss", name=NAME)
+    guard.final_predictions(wrong_in(1), name=NAME, also=[second])
+
+
+def _ask_for_finals_of_models(guard):
+    guard.final(fitted(2), name=NAME)
+
+
+def _ask_gates(guard):
+    half = guard.on(sample_weight=np.arange(ROWS) < ROWS // 2, name=NAME)
+    guard.evaluate_predictions(wrong_in(1), prior=0.9, name=NAME, guardrails={half: 0.8})
+    guard.compare_predictions(wrong_in(1), wrong_in(*range(1_000)), prior=0.1, name=NAME)
+
+
+def _ask_claims(guard):
+    guard.evaluate_predictions(wrong_in(1), prior=0.9, series="one", name=NAME)
+    guard.evaluate_predictions(wrong_in(2), prior=1.0, series="two", name=NAME)
+    guard.evaluate_many([wrong_in(3)], priors=[0.5], series="two", names=[NAME])
+
+
+def _ask_ladders(guard):
+    guard.evaluate_predictions(wrong_in(1), series="one", name=NAME)
+    guard.evaluate_many([wrong_in(2), LABELS], series="two", names=[NAME, NAME])
+
+
+def _ask_from_another_process(guard):
+    child = Child(_ASK_ELSEWHERE, guard.ledger, NAME)
+    assert child.communicate() == ""
+    assert child.returncode == 0
+
+
+WAYS = {
+    "questions one by one": (_ask_one_by_one, {}, True),
+    "batches": (_ask_batches, {}, False),
+    "measured models": (_ask_measured, {}, True),
+    "choices and reveals": (_ask_about_choices, {"choices": [2, 2], "reveals": 1}, True),
+    "finals": (_ask_for_finals, {}, False),
+    "finals of models": (_ask_for_finals_of_models, {}, True),
+    "gates with guardrails": (_ask_gates, {"policy": "gate"}, False),
+    "claims": (_ask_claims, {"policy": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
+    "ladders": (_ask_ladders, {"policy": "ladder"}, False),
+    "another process": (_ask_from_another_process, {}, False),
+}
+
+
+@pytest.mark.parametrize(("ask", "settings", "models"), WAYS.values(), ids=WAYS)
+def test_what_a_ledger_stores_of_a_name_is_plain(tmp_path, ask, settings, models):
+    """Asked in every way: seals cover what is stored, so any reader of a ledger prints it safely."""
+    ledger = tmp_path / "ledger.db"
+    asked = {"queries": 60, "charges": 5, "seed": 0, "vacuous": True, "witness": False} | settings
+    with ReusableHoldout(X if models else None, LABELS, ledger=ledger, **asked) as guard:
+        ask(guard)
+        ask(guard)  # what has a name is the same question by any name
+        asked = len(guard.history())
+    found = verify(ledger)
+    assert found.sound, found.problems
+    with contextlib.closing(sqlite3.connect(ledger)) as database:
+        stored = [name for (name,) in database.execute("select name from answers").fetchall()]
+    assert len(stored) == asked
+    assert set(stored) - {"plain"} == {STORED}
 
 
 def test_names_in_a_ledger_that_somebody_else_wrote_are_printed_plainly(guard, tmp_path, capsys):

@@ -21,12 +21,16 @@ from reusable_holdout.registry import registry_of_its_own
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
-_NEEDED = {"inspect.md": ["inspect_ai"], "leaderboard.md": ["fastapi", "httpx"], "optuna.md": ["optuna"]}
+_NEEDED = {
+    "inspect-and-lm-eval.md": ["inspect_ai"],
+    "leaderboard.md": ["fastapi", "httpx"],
+    "optuna.md": ["optuna"],
+}
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
 _BOARD = "http://127.0.0.1:8000"
 _LONG = {  # pages of which most of the time is a library's, and what of ours they are about
-    "docs/inspect.md": "integrations/reusable_holdout_evals/inspect",
+    "docs/inspect-and-lm-eval.md": "integrations/reusable_holdout_evals/inspect",
     "docs/mlflow.md": "integrations/reusable_holdout_mlflow",
     "docs/optuna.md": "integrations/reusable_holdout_optuna",
 }
@@ -78,7 +82,7 @@ def inspect_writes_here(request, tmp_path_factory, monkeypatch):
 
 def _put_evaluations(folder):
     """What evaluation tools wrote, under the names that pages read it by."""
-    recorded = _ROOT / "tests" / "readers" / "recorded"
+    recorded = _ROOT / "tests" / "integrations" / "evals" / "readers" / "recorded"
     shutil.copy(recorded / "several.eval", folder / "new.eval")
     shutil.copytree(recorded / "lm_eval", folder / "lm_eval")
 
@@ -103,7 +107,9 @@ def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_pat
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in pages() if page != "docs/inspect.md"],  # a solver is a function within another
+    [
+        page for page in pages() if page != "docs/inspect-and-lm-eval.md"
+    ],  # a solver is a function within another
 )
 def test_the_code_of_every_page_can_be_pasted_into_python(page):
     """Its console ends a block of indented lines at an empty line, and nowhere else."""
@@ -196,6 +202,6 @@ def test_every_example_is_a_script_with_a_docstring():
 
 
 def test_the_scripts_that_figures_come_from_exist():
-    named = re.findall(r"\bexamples/((?!test_)[a-z_/]+\.py)", _TEXT + _DOCS + _MEASURED)
+    named = re.findall(r"(?<!tests/)\bexamples/((?!test_)[a-z_/]+\.py)", _TEXT + _DOCS + _MEASURED)
     assert len(set(named)) >= 8
     assert [script for script in named if not (_ROOT / "examples" / script).exists()] == []

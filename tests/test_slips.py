@@ -11,9 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
-from reusable_holdout_box import BoxHoldout, RemoteHoldout
+from reusable_holdout_box import RemoteHoldout
 from reusable_holdout_callbacks import KerasCallback, LightGBMCallback, LightningCallback, XGBoostCallback
-from reusable_holdout_leaderboard import BoardHoldout
 from reusable_holdout_mlflow import best_run, register_certified, register_holdout, sync, track
 from reusable_holdout_optuna import GuardCallback, GuardedStudy
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer, prior_scorer
@@ -75,7 +74,7 @@ METHODS = [
     *("price", "rotate", "open", "history", "plot", "subscribe"),
 ]
 CLASSES = [
-    *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout, BoardHoldout, BoxHoldout),
+    *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout),
     *(GuardedStudy, GuardCallback),
     *(XGBoostCallback, LightGBMCallback, LightningCallback, KerasCallback),
 ]
@@ -90,7 +89,7 @@ PLANNED = ["threshold_at", "half_width", "final_half_width", "honest_charges"]
 def ways_in(scene):
     """Everything public that takes arguments, with the name that it has in words."""
     # whether a call fits is known before a server is asked
-    remotes = [object.__new__(one) for one in (RemoteHoldout, BoardHoldout, BoxHoldout)]
+    remotes = [object.__new__(RemoteHoldout)]
     return [
         *((name, getattr(scene.guard, name)) for name in METHODS),
         *((name, getattr(remote, name)) for remote in remotes for name in REMOTE),

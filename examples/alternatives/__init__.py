@@ -1,8 +1,7 @@
-"""What others would say with the same rows: the yardsticks a plan is printed beside."""
+"""Widths that other methods give with the same rows, which a plan is printed beside."""
 
 from alternatives.gaussian_width import (
     GaussianWidth,
-    gaussian_delta,
     gaussian_width,
 )
 from alternatives.hoeffding_widths import (
@@ -30,7 +29,6 @@ __all__ = [
     "bassily_error",
     "expected_error",
     "fixed_queries_half_width",
-    "gaussian_delta",
     "gaussian_width",
     "hoeffding_splitting_half_width",
     "majority_attack_gain",

@@ -18,14 +18,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from alternatives.transfer import bassily_error, expected_error, transfer_error
+from alternatives.transfer import bassily_error, transfer_error
 from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.accounting import gaussian_delta
 
 __all__ = [
     "GaussianAnalysis",
     "GaussianWidth",
-    "gaussian_delta",
     "gaussian_width",
 ]
 
@@ -33,9 +33,7 @@ GaussianAnalysis: TypeAlias = Literal[
     "best",
     "bassily",
     "transfer",
-    "transfer-published",
     "information",
-    "information-published",
     "conditional",
 ]
 
@@ -48,9 +46,6 @@ class GaussianWidth(NamedTuple):
     half_width: float
     noise: float
     analysis: GaussianAnalysis
-
-
-# ---- Gaussian noise on every answer
 
 
 @lru_cache(maxsize=1024)
@@ -70,8 +65,8 @@ def gaussian_width(
         Adaptively chosen queries K, >= 1.
     beta : float
         Failure probability of everything together, in (0, 1).
-    analysis : {"best", "bassily", "transfer", "information", "conditional", and "-published" forms}
-        Which proof. "best" takes the narrowest.
+    analysis : {"best", "bassily", "transfer", "information", "conditional"}
+        The proof to use. "best" takes the narrowest.
 
     Raises
     ------
@@ -84,15 +79,14 @@ def gaussian_width(
     distribution's upper quantile.
 
     *bassily*, *transfer*: sample error ``s z(b / 2K)`` with failure b, the exact delta(epsilon) of m-Gaussian privacy,
-    into :func:`bassily_error` and :func:`transfer_error`. *transfer-published* has zCDP's delta instead and, as the
-    article's code, ``b = delta`` and ``6 delta / beta``: .150, .281, .529 at n = 10,000 and K = 10, 100, 1,000.
+    into :func:`bassily_error` and :func:`transfer_error`. The article [1] has zCDP's delta instead, and prints .150,
+    .281, .529 at n = 10,000 and K = 10, 100, 1,000.
 
     *information*: with row r's value replaced by 1/2 in the simulated answer, each answer's divergence is at most
     ``(1/2n)^2 / (2 s^2)``, so that the mutual information of rows and answers is at most ``I = K / (8 n s^2)``. Let the
     worst answer and its sign be picked from the answers; on fresh rows that query is off by t in this direction with
     probability at most ``p = exp(-2 n t^2)`` (Hoeffding), so on the holdout with b such that ``kl(b, p) <= I``. Half-
-    width ``t + s z``, noise failing with ``beta - b``. *information-published* bounds the second moment instead,
-    ``t^2 = min_l (2 I - ln(1 - l)) / (4 n l b)``, with ``b = beta / 2`` and ``z = sqrt(2 ln(2K / (beta - b)))``:
+    width ``t + s z``, noise failing with ``beta - b``. The article [2] bounds the second moment instead, and prints
     .108, .182, .322.
 
     *conditional*: the argument of [1] with the trade-off of Gaussian privacy kept whole. Let ``G(p) = Phi(Phi^-1(p)
@@ -113,10 +107,9 @@ def gaussian_width(
 
     Examples
     --------
-    >>> published = gaussian_width(rows=10_000, queries=1_000, beta=0.05, analysis="information-published")
     >>> best = gaussian_width(rows=10_000, queries=1_000, beta=0.05)
-    >>> round(published.half_width, 3), round(best.half_width, 3), best.analysis
-    (0.322, 0.262, 'information')
+    >>> round(best.half_width, 3), best.analysis
+    (0.262, 'information')
     """
     _check(rows=rows, queries=queries, beta=beta)
     if analysis not in get_args(GaussianAnalysis):
@@ -126,36 +119,6 @@ def gaussian_width(
         return min(gaussian_width(rows=rows, queries=queries, beta=beta, analysis=way) for way in ways)
     width, log_noise = _ANALYSES[analysis](rows, queries, beta)
     return GaussianWidth(min(1.0, width), math.exp(log_noise), analysis)
-
-
-def gaussian_delta(*, privacy: float, epsilon: float) -> float:
-    """Delta of (epsilon, delta)-differential privacy of a Gaussian mechanism; the smallest that is true.
-
-    Parameters
-    ----------
-    privacy : float
-        Sensitivity over the noise's standard deviation, > 0; for K answers of the same times ``sqrt(K)``.
-    epsilon : float
-        At least 0.
-
-    Notes
-    -----
-    ``Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m)``.
-
-    References
-    ----------
-    .. [1] Balle and Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", Theorem 5.
-
-    Examples
-    --------
-    >>> round(gaussian_delta(privacy=1.0, epsilon=1.0), 6)
-    0.126937
-    """
-    if not (math.isfinite(privacy) and privacy > 0.0 and math.isfinite(epsilon) and epsilon >= 0.0):
-        raise InputError(f"privacy is above 0 and epsilon at least 0, both finite; got {privacy}, {epsilon}")
-    above = float(special.log_ndtr(privacy / 2.0 - epsilon / privacy))
-    below = epsilon + float(special.log_ndtr(-privacy / 2.0 - epsilon / privacy))
-    return math.exp(above) * -math.expm1(min(0.0, below - above))
 
 
 def _quantile(log_p: float) -> float:
@@ -173,7 +136,7 @@ def _by_privacy(theorem: Callable[..., float], rows: int, queries: int, beta: fl
             sample_error=noise * _quantile(log_failure - math.log(2.0 * queries)),
             sample_beta=math.exp(log_failure),
             epsilon=epsilon,
-            delta=gaussian_delta(privacy=privacy, epsilon=epsilon),
+            delta=gaussian_delta(epsilon=epsilon, deviation=1.0 / privacy),
             beta=beta,
         )
 
@@ -187,19 +150,6 @@ def _transfer(rows: int, queries: int, beta: float) -> tuple[float, float]:
 
 def _bassily(rows: int, queries: int, beta: float) -> tuple[float, float]:
     return _by_privacy(bassily_error, rows, queries, beta)
-
-
-def _transfer_published(rows: int, queries: int, beta: float) -> tuple[float, float]:
-    def error(at: np.ndarray) -> float:
-        log_noise, log_delta = float(at[0]), -abs(float(at[1]))
-        rho = queries / 2.0 * math.exp(-2.0 * (math.log(rows) + log_noise))
-        log_ratio = 0.5 * math.log(math.pi * rho) - log_delta  # Bun and Steinke (2016), Lemma 3.6
-        epsilon = rho + 2.0 * math.sqrt(rho * abs(log_ratio))
-        sample_error = math.exp(log_noise) * _quantile(log_delta - math.log(2.0 * queries))
-        return sample_error + expected_error(epsilon=epsilon, delta=0.0) + 6.0 * math.exp(log_delta) / beta
-
-    start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    return _lowest(error, (start, math.log(beta) - 8.0))
 
 
 def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -224,21 +174,6 @@ def _exponent(information: float, share: float) -> float:
     for _ in range(31):
         exponent = (information + entropy + (1.0 - share) * math.log1p(-math.exp(-exponent))) / share
     return exponent
-
-
-def _information_published(rows: int, queries: int, beta: float) -> tuple[float, float]:
-    half = beta / 2.0
-    reach = math.sqrt(2.0 * math.log(2.0 * queries / half))
-
-    def error(at: np.ndarray) -> float:
-        log_noise, log_odds = (float(number) for number in at)
-        fraction = float(special.expit(log_odds))
-        information = queries / (8.0 * rows) * math.exp(-2.0 * log_noise)
-        moment = (2.0 * information + float(special.log1p(math.exp(log_odds)))) / fraction
-        return math.sqrt(moment / (4.0 * rows * half)) + math.exp(log_noise) * reach
-
-    start = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
-    return _lowest(error, (start - 1.0, 1.0))
 
 
 def _conditional(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -278,9 +213,7 @@ def _lowest(error: Callable[..., float], start: tuple[float, ...]) -> tuple[floa
 _ANALYSES: dict[str, Callable[[int, int, float], tuple[float, float]]] = {
     "bassily": _bassily,
     "transfer": _transfer,
-    "transfer-published": _transfer_published,
     "information": _information,
-    "information-published": _information_published,
     "conditional": _conditional,
 }
 

@@ -1,8 +1,8 @@
-"""What a box adds to an answer, and what the time of an answer tells.
+"""The time that a box adds to an answer, and the times of different answers.
 
-The same questions are asked of a guard in this process and, one after the other in changing order, of a box with the
-same labels, which another process runs: each answer is durable, and told to a witness, before it is told. Then a box
-is asked about predictions whose score is near the prior, as far as it agrees, far off, and again.
+A guard in this process and a box in another process, with the same labels, get the same questions in pairs of changing
+order. Both store each answer, and tell a witness, before they return it. Then a box gets predictions whose score is
+near the prior, nearly too far from it, and far off, and one question again.
 
     python examples/benchmarks/box.py            # half a minute on an idle machine
     python examples/benchmarks/box.py --quick
@@ -30,7 +30,7 @@ from reusable_holdout_box import NoWallWarning, RemoteHoldout, make_box
 from reusable_holdout import ReusableHoldout
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
-warnings.simplefilter("ignore", NoWallWarning)  # it measures time: one user does
+warnings.simplefilter("ignore", NoWallWarning)  # one user is enough to measure time
 
 CASES = [("accuracy", 2_000), ("accuracy", 10_000), ("brier", 2_000), ("brier", 10_000)]
 WARM = 10
@@ -76,12 +76,12 @@ def main() -> None:
 
 @contextlib.contextmanager
 def box_of(folder: Path, labels: NDArray[np.int64], **wish: Any) -> Iterator[RemoteHoldout]:
-    """A box that another process runs."""
+    """Run a box in another process."""
     file = folder / "labels.csv"
     file.write_text("y\n" + "".join(f"{one}\n" for one in labels))
     make_box(folder / "box", file, **wish)
-    command = [sys.executable, "-m", "reusable_holdout", "box", "run", str(folder / "box")]
-    # not here: a box refuses code from a folder that others may write to
+    command = [sys.executable, "-m", "reusable_holdout", "box", "serve", str(folder / "box")]
+    # a box refuses to start in a folder that others may write to
     with subprocess.Popen(command, cwd="/", stderr=subprocess.DEVNULL) as process:  # noqa: S603 - our own
         try:
             with RemoteHoldout(f"unix://{folder}/box/socket", patience_seconds=PATIENCE_SECONDS) as remote:
@@ -91,14 +91,14 @@ def box_of(folder: Path, labels: NDArray[np.int64], **wish: Any) -> Iterator[Rem
 
 
 def timed(guard: Any, predictions: NDArray[Any], prior: float) -> float:
-    """Milliseconds of a question."""
+    """Return the milliseconds of a question."""
     began = time.perf_counter()
     guard.evaluate_predictions(predictions, prior=prior)
     return 1_000 * (time.perf_counter() - began)
 
 
 def asked_about(rng: np.random.Generator, labels: NDArray[np.int64], metric: str) -> NDArray[Any]:
-    """Predictions that are right on about eight of ten rows."""
+    """Return predictions that are right on about eight of ten rows."""
     right = rng.random(len(labels)) < 0.8
     guess = np.where(right, labels, 1 - labels)
     return guess if metric == "accuracy" else 0.1 + 0.8 * guess + rng.uniform(-0.05, 0.05, len(labels))
@@ -128,7 +128,7 @@ def added(metric: str, rows: int, questions: int) -> Added:
 
 
 def told_by_time(questions: int) -> dict[str, list[float]]:
-    """Percentiles of the time of answers of several kinds, asked in turn."""
+    """Return percentiles of the time of several kinds of answers, asked in turn."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 10_000)
     truths = {

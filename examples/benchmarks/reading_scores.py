@@ -29,7 +29,8 @@ GOAL = 2.0
 _ASKED = """
 import json, sys, time
 begin = time.perf_counter()
-from reusable_holdout import {reader} as read, ReusableHoldout
+from reusable_holdout import ReusableHoldout
+from reusable_holdout_evals import {reader} as read
 new, old = json.loads(sys.argv[1])
 imported, cpu = time.perf_counter(), time.process_time()
 tables = [read(files{options}) for files in (new, old)]

@@ -40,13 +40,7 @@ from numpy.typing import NDArray
 Select = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
 
 SIZES = (10, 25, 50, 100, 200, 300)
-WAYS = (
-    "exponential_top",
-    "permute_and_flip_top",
-    "noisy_top_k_gaps",
-    "one_shot_top_k",
-    "joint_exponential_top",
-)
+WAYS = ("exponential_top", "permute_and_flip_top", "noisy_top_k_gaps", "one_shot_top_k")
 PEER = "OpenDP make_noisy_top_k"
 GUMBEL = np.pi / np.sqrt(6)  # standard deviation at scale 1; that of exponential noise is 1
 _SURE = 3  # standard errors of a difference

@@ -1,4 +1,4 @@
-"""What anonymous uploads cost a leaderboard: memory and disk while 90 connections send the largest form at once.
+"""Cost of anonymous uploads to a leaderboard: memory and disk while 90 connections send the largest form at once.
 
 The real server, one worker process, on loopback, over HTTP, with its own limits: requests of up to 16 MiB. Each
 connection sends a form with a file to an address of the pages, all but its last bytes, and waits until the others have

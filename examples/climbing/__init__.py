@@ -1,1 +1,1 @@
-"""What examples/hill_climbing_agent.py is made of: worlds to climb in, and ways to be judged."""
+"""Parts of examples/hill_climbing_agent.py: worlds to climb in, and ways to be judged."""

@@ -1,4 +1,4 @@
-"""Whom an automatic optimiser asks: its own development rows, a home-made gate that counts, or a box."""
+"""Three ways to judge an automatic optimiser: its own development rows, a home-made gate with a counter, or a box."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _EVERY = 20  # steps between points of a trace
 
 
 class Climb(NamedTuple):
-    """How a climb went.
+    """The record of one climb.
 
     Attributes
     ----------
     reported, fresh : float
-        Score that the optimiser reports of its last system, and that of the same on fresh rows.
+        Score of the last system: the optimiser's report, and the score on fresh rows.
     low, high : float
-        What is certified of it; NaN if nothing is.
+        Certified interval; NaN if there is none.
     questions, charges : int
-        Asked of the holdout, and how many were charged.
+        Questions about the holdout, and the number of them that were charged.
     honest, accepted : int
-        Proposals that look better on development rows and are better on fresh ones by half a point at least, and how
-        many of them were taken.
+        Proposals that look better on development rows and are better on fresh rows by half a point at least, and the
+        number of them that were taken.
     seconds : float
     trace : list of (int, float, float)
         Step, reported, fresh.
@@ -57,7 +57,7 @@ class Climb(NamedTuple):
 
 
 class _Climber:
-    """What all ways have in common: propose, look at development rows, note how it goes."""
+    """The common part of all ways: propose, score on development rows, keep a trace."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world, self.rng = world, np.random.default_rng([seed, 11])
@@ -68,7 +68,7 @@ class _Climber:
         self.started = time.perf_counter()
 
     def climb(self, steps: int, accepts: Callable[[Any, float], bool]) -> None:
-        """Take each proposal that development rows and `accepts` find better."""
+        """Take each proposal that is better on development rows, if `accepts` says yes."""
         for step in range(steps):
             proposed = self.world.proposed(self.system, self.rng)
             score = self.world.development(proposed)
@@ -84,13 +84,13 @@ class _Climber:
 
     @property
     def reported(self) -> float:
-        """What it says of its system."""
+        """The score that the optimiser reports."""
         return self.score
 
     def ended(
         self, *, low: float = np.nan, high: float = np.nan, questions: int = 0, charges: int = 0
     ) -> Climb:
-        """How it went."""
+        """Return the record."""
         return Climb(
             self.reported,
             self.truth,
@@ -106,14 +106,14 @@ class _Climber:
 
 
 def plainly(world: World, steps: int, seed: int, _: Path) -> Climb:
-    """Whatever development rows find better is taken, and their score is reported."""
+    """Take each proposal that is better on development rows, and report that score."""
     climber = _Climber(world, seed)
     climber.climb(steps, lambda *_: True)
     return climber.ended()
 
 
 class _Counter(_Climber):
-    """A gate made at home: it says whether the holdout finds a system better, so often as its counter allows."""
+    """A home-made gate: it compares systems on the holdout, until its counter ends."""
 
     def __init__(self, world: World, seed: int) -> None:
         super().__init__(world, seed)
@@ -125,7 +125,7 @@ class _Counter(_Climber):
         return self.best
 
     def passes(self, proposed: Any, _: float) -> bool:
-        """Whether it is better on the holdout; never again when the counter ends."""
+        """Return True if it is better on the holdout; False once the counter has ended."""
         if self.asked == _COUNTED:
             return False
         self.asked += 1
@@ -137,14 +137,14 @@ class _Counter(_Climber):
 
 
 def counted(world: World, steps: int, seed: int, _: Path) -> Climb:
-    """A proposal is taken if the holdout finds it better, too; its score is reported."""
+    """Take a proposal if it is better on the holdout, too, and report the holdout's score."""
     climber = _Counter(world, seed)
     climber.climb(steps, climber.passes)
     return climber.ended(questions=climber.asked)
 
 
 class _Guarded(_Climber):
-    """A box is asked whether development rows can still be believed."""
+    """An optimiser that asks a box if its development score still holds."""
 
     def __init__(self, world: World, seed: int, box: RemoteHoldout) -> None:
         super().__init__(world, seed)
@@ -152,11 +152,11 @@ class _Guarded(_Climber):
 
     @property
     def reported(self) -> float:
-        """What the box has told last."""
+        """The last answer of the box."""
         return self.told
 
     def believes(self, proposed: Any, score: float) -> bool:
-        """Whether the box agrees; if not, other development rows are taken, and how far they flatter is noted."""
+        """Return True if the box agrees; otherwise draw other development rows, and note their bias."""
         try:
             answer = self.box.evaluate_predictions(self.world.asked(proposed), prior=score - self.flattered)
         except Halted:
@@ -168,14 +168,14 @@ class _Guarded(_Climber):
         self.world.split(self.rng)
         self.score = self.world.development(self.system)
         anew = self.world.development(proposed)
-        near = answer.threshold / 2.0  # what would agree with room to spare needs no correction
+        near = answer.threshold / 2.0  # inside this, no correction is needed
         self.flattered = anew - float(np.clip(anew, answer.value - near, answer.value + near))
         self.told = self.score - self.flattered
         return False
 
 
 def boxed(world: World, steps: int, seed: int, folder: Path) -> Climb:
-    """A proposal is taken if the box agrees with its development score; the final is reported."""
+    """Take a proposal if the box agrees with its development score, and report the final."""
     with warnings.catch_warnings(), _box(world, steps, folder) as url:
         warnings.simplefilter("ignore", NoWallWarning)  # here both are one user
         box = RemoteHoldout(url)
@@ -193,7 +193,7 @@ WAYS = {"plain": plainly, "counter": counted, "box": boxed}
 
 @contextmanager
 def _box(world: World, steps: int, folder: Path) -> Iterator[str]:
-    """A box of its own process; on a real machine, of a user of its own."""
+    """Run a box in another process; on a real machine it has a user of its own."""
     rows, place = folder / "rows.csv", folder / "box"
     pd.DataFrame({"row": world.labels}).to_csv(rows, index=False)
     command = [sys.executable, "-m", "reusable_holdout", "box"]
@@ -203,7 +203,7 @@ def _box(world: World, steps: int, folder: Path) -> Iterator[str]:
     made = [*command, "init", str(place), *kind, *told, *allowed]
     quiet = subprocess.DEVNULL
     subprocess.run(made, check=True, stdout=quiet)  # noqa: S603 - its own program
-    process = subprocess.Popen([*command, "run", str(place)], stdout=quiet, stderr=quiet)  # noqa: S603 - its own
+    process = subprocess.Popen([*command, "serve", str(place)], stdout=quiet, stderr=quiet)  # noqa: S603 - its own
     try:
         yield f"unix://{place / 'socket'}"
     finally:

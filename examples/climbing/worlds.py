@@ -1,4 +1,4 @@
-"""What an automatic optimiser may change, and what its rows say of it."""
+"""Systems that an automatic optimiser may change, and their scores on three sets of rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _BUCKETS = 80
 
 
 class World(ABC):
-    """Rows of three sorts, and systems that can be scored on them.
+    """Development rows, holdout rows and fresh rows, and systems that can be scored on them.
 
     Attributes
     ----------
     judged : bool
-        Whether rows have scores that a harness gives, and no labels.
-    charges : int
-    estimate : float
-        Of its box.
+        True if a harness scores the rows, and there are no labels.
+    charges, estimate : int, float
+        Settings of its box.
     """
 
     judged = False
@@ -36,23 +35,23 @@ class World(ABC):
 
     @abstractmethod
     def start(self) -> Any:
-        """A system to begin with."""
+        """Return the first system."""
 
     @abstractmethod
     def proposed(self, system: Any, rng: np.random.Generator) -> Any:
-        """Another one that differs a little."""
+        """Return a system that differs a little."""
 
     @abstractmethod
     def split(self, rng: np.random.Generator) -> None:
-        """Choose development rows anew among those that the optimiser may see."""
+        """Draw new development rows from the rows that the optimiser may see."""
 
     @abstractmethod
     def development(self, system: Any) -> float:
-        """Its score on development rows."""
+        """Return its score on development rows."""
 
     @abstractmethod
     def asked(self, system: Any) -> NDArray[Any]:
-        """What is sent about the holdout's rows: predictions, or a harness's scores."""
+        """Return predictions for the holdout's rows, or a harness's scores of them."""
 
     @property
     @abstractmethod
@@ -60,18 +59,18 @@ class World(ABC):
         """Labels of the holdout, or ids of judged rows."""
 
     def holdout(self, system: Any) -> float:
-        """Its score on the holdout, which only a home-made gate computes in the open."""
+        """Return its score on the holdout, which only the home-made gate uses."""
         asked = self.asked(system)
         return float(np.mean(asked if self.judged else asked == self.labels))
 
     @abstractmethod
     def fresh(self, system: Any) -> float:
-        """Its score on rows that nobody asks about."""
+        """Return its score on rows that nobody asks about."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A ridge classifier: which features it takes, its penalty, and where it says yes."""
+    """A ridge classifier: its features, penalty and threshold."""
 
     features: frozenset[int]
     penalty: float
@@ -79,14 +78,14 @@ class Pipeline:
 
 
 class Pipelines(World):
-    """Features, penalty and threshold of a classifier are climbed over.
+    """A search over features, penalty and threshold of a classifier.
 
     Parameters
     ----------
     X, y : numpy.ndarray of shape (rows, features) and (rows,)
         Labels are 0 and 1.
     rng : numpy.random.Generator
-        Deals out rows: `seen` to the optimiser, `kept` to the holdout, the rest is fresh.
+        Assigns `seen` rows to the optimiser and `kept` rows to the holdout; the rest is fresh.
     """
 
     def __init__(
@@ -111,11 +110,11 @@ class Pipelines(World):
         self.split(rng)
 
     def start(self) -> Pipeline:
-        """The first five features."""
+        """Return a classifier of the first five features."""
         return Pipeline(frozenset(range(5)), 10.0, 0.5)
 
     def proposed(self, system: Pipeline, rng: np.random.Generator) -> Pipeline:
-        """One or two features in or out, or another penalty or threshold."""
+        """Add or drop one or two features, or change the penalty or the threshold."""
         kind = rng.random()
         if kind < 0.1:
             return replace(system, penalty=float(rng.choice(_PENALTIES)))
@@ -125,7 +124,7 @@ class Pipelines(World):
         return replace(system, features=system.features.symmetric_difference(flipped) or system.features)
 
     def split(self, rng: np.random.Generator) -> None:
-        """Half of the rows train, the other half are for development."""
+        """Train on half of the rows, and keep the other half for development."""
         order = rng.permutation(len(self._y))
         self._train, self._develop = np.array_split(order, 2)
         design = np.column_stack([self._X[self._train], np.ones(len(self._train))])
@@ -133,11 +132,11 @@ class Pipelines(World):
         self._last = None
 
     def development(self, system: Pipeline) -> float:
-        """Accuracy on development rows."""
+        """Return the accuracy on development rows."""
         return float(np.mean(self._says(system, self._X[self._develop]) == self._y[self._develop]))
 
     def asked(self, system: Pipeline) -> NDArray[np.int64]:
-        """Predicted classes."""
+        """Return predicted classes."""
         return self._says(system, self._held)
 
     @property
@@ -146,7 +145,7 @@ class Pipelines(World):
         return self._labels
 
     def fresh(self, system: Pipeline) -> float:
-        """Accuracy on fresh rows."""
+        """Return the accuracy on fresh rows."""
         return float(np.mean(self._says(system, self._others) == self._truth))
 
     def _says(self, system: Pipeline, X: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -163,13 +162,13 @@ class Pipelines(World):
 
 
 class Prompts(World):
-    """Which of several recorded prompts (or models) answers which bucket of questions.
+    """A search that assigns one of several recorded prompts (or models) to each bucket of questions.
 
     Parameters
     ----------
     right : numpy.ndarray of bool of shape (prompts, questions)
     rng : numpy.random.Generator
-        Deals out the questions.
+        Assigns the questions.
     """
 
     judged = True
@@ -188,25 +187,25 @@ class Prompts(World):
         self.split(rng)
 
     def start(self) -> NDArray[np.int64]:
-        """A prompt that is better than four fifths of them, for all."""
+        """Return the prompt that is better than four fifths of them, for all questions."""
         return np.full(_BUCKETS, self._first)
 
     def proposed(self, system: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Another prompt for some buckets."""
+        """Take another prompt for some buckets."""
         other = system.copy()
         other[rng.random(_BUCKETS) < rng.choice([0.02, 0.2, 1.0])] = rng.integers(len(self._seen))
         return other
 
     def split(self, rng: np.random.Generator) -> None:
-        """Half of the questions that may be seen are for development."""
+        """Draw half of the visible questions for development."""
         self._develop = rng.permutation(self._seen.shape[1])[: self._seen.shape[1] // 2]
 
     def development(self, system: NDArray[np.int64]) -> float:
-        """Share that is right."""
+        """Return the share of right answers."""
         return float(self._right(system, self._seen, self._buckets[0])[self._develop].mean())
 
     def asked(self, system: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Which answers a harness finds right."""
+        """Return a harness's score of each answer."""
         return self._right(system, self._held, self._buckets[1])
 
     @property
@@ -215,7 +214,7 @@ class Prompts(World):
         return np.arange(self._held.shape[1])
 
     def fresh(self, system: NDArray[np.int64]) -> float:
-        """Share that is right on fresh questions."""
+        """Return the share of right answers to fresh questions."""
         return float(self._right(system, self._others, self._buckets[2]).mean())
 
     @staticmethod
@@ -227,7 +226,7 @@ class Prompts(World):
 
 
 def _drawn_features(rng: np.random.Generator) -> World:
-    """Rows as Madelon's are made: few features carry signal, most are noise."""
+    """Draw rows like Madelon's: few features carry signal, most are noise."""
     X, y = make_classification(
         n_samples=24_000,
         n_features=500,
@@ -241,7 +240,7 @@ def _drawn_features(rng: np.random.Generator) -> World:
 
 
 def _drawn_prompts(rng: np.random.Generator) -> World:
-    """Thirty prompts of like quality on questions of unlike difficulty."""
+    """Draw thirty prompts of similar quality, and questions of different difficulty."""
     quality, difficulty = rng.normal(0.8, 0.25, 30), rng.normal(0.0, 1.2, 24_000)
     right = rng.random((30, 24_000)) < 1.0 / (1.0 + np.exp(-(quality[:, None] - difficulty)))
     return Prompts(right, rng, seen=1_600, kept=2_000, charges=6)
@@ -274,7 +273,7 @@ _RECORDED = {"madelon": _madelon, "spambase": _spambase, "hellaswag": _hellaswag
 
 
 def made_world(name: str, seed: int, data: Path | None) -> World:
-    """A world by its name: one that is drawn, or from a folder with recorded data."""
+    """Return a world by its name: a drawn one, or one from a folder with recorded data."""
     rng = np.random.default_rng([seed, 7])
     if name in WORLDS:
         return WORLDS[name](rng)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Asks a release gate as the variables GATE_* say: action.yml sets them. Its status is the gate's: 0 accepted, 1
-# rejected, 2 halted, 3 bad input.
+# Ask a release gate. action.yml sets the variables GATE_*. The exit status is the gate's: 0 accepted, 1 rejected,
+# 2 halted, 3 bad input.
 set -euo pipefail
 
-each_line() { # of the first argument that is not empty, as an option of its own or after one
+each_line() { # print each line of the first argument that is not empty, after the second argument if there is one
   while IFS= read -r line; do
     [[ -z $line ]] || printf '%s\0' ${2:+"$2"} "$line"
   done <<<"$1"
@@ -18,7 +18,7 @@ mapfile -d '' -t incumbent < <(each_line "$GATE_INCUMBENT")
 arguments+=("${others[@]}" "--$GATE_TOOL" "${new[@]}" --incumbent "${incumbent[@]}")
 
 status=0
-verdict=$(reusable-holdout gate "${arguments[@]}") || status=$?
+verdict=$(reusable-holdout gate ask "${arguments[@]}") || status=$?
 echo "${verdict:-no verdict (status $status)}"
-[[ -z ${GITHUB_OUTPUT:-} ]] || echo "verdict=${verdict%% *}" >>"$GITHUB_OUTPUT" # the word alone: its interval stands behind it
+[[ -z ${GITHUB_OUTPUT:-} ]] || echo "verdict=${verdict%% *}" >>"$GITHUB_OUTPUT" # without the interval, which follows the word
 exit "$status"

@@ -1,4 +1,4 @@
-"""``reusable-holdout box init|run|status``."""
+"""``reusable-holdout box init|serve|mcp``."""
 
 from __future__ import annotations
 
@@ -6,43 +6,58 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from reusable_holdout_evals.gate.tables import classes_of
+
 from reusable_holdout.cli.command import add, add_classes, tell
+from reusable_holdout_box.folder import make_box
+from reusable_holdout_box.mcp import make_server
+from reusable_holdout_box.remote import RemoteHoldout
+from reusable_holdout_box.server import run_box
 
 __all__ = ["add_box"]
 
-_WHOLE = {
-    "queries": "questions that will be asked",
-    "charges": "deviations to pay for (default: what the tolerance affords)",
-    "reveals": "reveals that are set aside beside the charges",
+_PAIR = {"type": float, "nargs": 2, "metavar": ("LOW", "HIGH")}
+_OF_INIT: dict[str, tuple[str, dict[str, Any]]] = {
+    "id": ("column of ids", {}),
+    "metric": ("a name of the catalogue (default accuracy; score with --ids)", {}),
+    "bounds": ("range of mae, mse, rmse and score", _PAIR),
+    "policy": ('way to compare (default thresholdout; "gate" says yes or no)', {}),
+    "queries": ("questions that will be asked", {"type": int, "required": True}),
+    "charges": ("deviations to pay for (default: what the tolerance affords)", {"type": int}),
+    "reveals": ("reveals that are set aside beside the charges", {"type": int}),
+    "tolerance": ("how far an answer may be from the population value", {"type": float}),
+    "estimate": ("score that is expected; naming it buys the most", {"type": float}),
+    "prior-error": ("how far honest priors are off", {"type": float}),
+    "spread": ("guess of the standard deviation of graded losses or scores over the rows", {"type": float}),
+    "confidence": ("probability that every interval holds (default 0.95)", {"type": float}),
+    "allow": (
+        "ways to ask: evaluate, compare, reveal, choose, final (default evaluate compare)",
+        {"nargs": "+", "metavar": "WAY"},
+    ),
+    "witness": ("file of another owner, git note or URL (default: a file in the folder)", {}),
+    "vacuous": ("make it though its plan says nothing", {"action": "store_true"}),
 }
-_REAL = {
-    "tolerance": "how far an answer may be from the population value",
-    "comparison-tolerance": "the same of a comparison (default: as --tolerance)",
-    "estimate": "score that is expected; naming it buys the most",
-    "prior-error": "how far honest priors are off",
-    "spread": "guess of the standard deviation of graded losses or scores over the rows",
-    "confidence": "that every interval holds (default 0.95)",
-    "noise-scale": "Thresholdout's s (default: derived)",
-    "delta": "of differential privacy (default: 1 / rows^2)",
+_OF_SERVE: dict[str, tuple[str, dict[str, Any]]] = {
+    "socket": ("in a folder that no other user may write to (default FOLDER/socket)", {"type": Path}),
+    "mode": ("of the socket (default 660; 666 with --peer-uid)", {"type": lambda text: int(text, 8)}),
+    "peer-uid": ("user who may ask; may be repeated", {"type": int, "action": "append", "default": []}),
+    "answer-seconds": (
+        "send answers at multiples of this, so that their time tells nothing (default 0: at once)",
+        {"type": float, "default": 0.0},
+    ),
+}
+_OF_MCP: dict[str, tuple[str, dict[str, Any]]] = {
+    "workspace": ("folder whose files a call may name (default: here)", {"type": Path, "default": Path()}),
+    "token": ("token of a team, for a leaderboard", {"default": ""}),
 }
 
 
 def add_box(commands: Any) -> None:
     """Add ``box`` and its actions."""
-    parser = commands.add_parser(
-        "box",
-        help="Keep labels, key and ledger with another user, and answer at a socket",
-        description="Keep labels, key, ledger and witness in a folder of another user, and answer at a socket.",
-        epilog="Start with 'reusable-holdout box init --help'; the loop asks RemoteHoldout('unix:///srv/box/socket').",
-    )
+    about = "Keep labels, key, ledger and witness in a folder of another user, and answer at a socket"
+    parser = commands.add_parser("box", help=about, description=f"{about}.")
     actions = parser.add_subparsers(required=True, metavar="action")
-    _add_init(actions)
-    _add_run(actions)
-    _add_status(actions)
-
-
-def _add_init(actions: Any) -> None:
-    parser = add(
+    init = add(
         actions,
         "init",
         _init,
@@ -50,127 +65,61 @@ def _add_init(actions: Any) -> None:
         "witness, which nobody else can read.",
         "box init /srv/box --labels labels.csv --queries 500 --tolerance 0.05 --estimate 0.8",
     )
-    parser.add_argument("folder", type=Path, help="new or empty")
-    rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: one column, and one of ids")
-    rows.add_argument(
-        "--ids", type=Path, help="CSV, Parquet or JSON with ids alone, of rows that are judged elsewhere"
+    init.add_argument("folder", type=Path, help="new or empty")
+    rows = init.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: a column of labels, and one of ids")
+    rows.add_argument("--ids", type=Path, help="CSV, Parquet or JSON: ids of rows that a judge scores")
+    add_classes(init)
+    serve = add(
+        actions,
+        "serve",
+        _serve,
+        "Answer at the box's socket until told to end by SIGTERM. The process has no core dump and cannot be traced. "
+        "It refuses to start where other users could change its code, its folder or its socket.",
+        "box serve /srv/box --peer-uid 1000",
     )
-    parser.add_argument("--id", help="column of ids")
-    parser.add_argument("--metric", help="a name of the catalogue (default accuracy; score with --ids)")
-    parser.add_argument(
-        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="for mae, mse, rmse and score"
+    serve.add_argument("folder", type=Path)
+    mcp = add(
+        actions,
+        "mcp",
+        _mcp,
+        "Give an agent tools that ask a box, instead of the test set: a server of the Model Context Protocol on "
+        "standard input and output. Run it as the agent's user: it holds nothing private.",
+        "box mcp unix:///srv/box/socket --workspace .",
     )
-    add_classes(parser)
-    parser.add_argument(
-        "--policy", help='what a question is compared with (default thresholdout; "gate" says yes or no)'
-    )
-    for name, text in _WHOLE.items():
-        parser.add_argument(f"--{name}", type=int, required=name == "queries", help=text)
-    for name, text in _REAL.items():
-        parser.add_argument(f"--{name}", type=float, help=text)
-    parser.add_argument(
-        "--allow",
-        nargs="+",
-        metavar="WAY",
-        help="ways to ask: evaluate, compare, reveal, choose, final (default evaluate compare)",
-    )
-    parser.add_argument(
-        "--verdict-only", action="store_true", help="tell whether an answer was charged, and no number"
-    )
-    parser.add_argument(
-        "--witness", help="file of another owner, git note or URL (default: a file in the folder)"
-    )
-    parser.add_argument("--vacuous", action="store_true", help="make it though its plan says nothing")
+    mcp.add_argument("address", help="unix:///path/of/socket, or the address of a leaderboard")
+    for action, options in ((init, _OF_INIT), (serve, _OF_SERVE), (mcp, _OF_MCP)):
+        for name, (text, more) in options.items():
+            action.add_argument(f"--{name}", help=text, **more)
 
 
 def _init(options: argparse.Namespace) -> int:
-    from reusable_holdout_evals.gate.files import classes_of
-
-    from reusable_holdout_box.folder import make_box
-
-    names = [name.replace("-", "_") for name in (*_WHOLE, *_REAL, "policy", "allow", "witness", "bounds")]
-    stated = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    stated |= {} if options.classes is None else {"classes": classes_of(options.classes)}
+    given = vars(options) | {"classes": classes_of(options.classes)}
+    names = [name.replace("-", "_") for name in (*_OF_INIT, "classes") if name not in {"id", "metric"}]
     plan = make_box(
         options.folder,
         options.labels,
         ids=options.ids,
         id_column=options.id,
         metric=options.metric or ("accuracy" if options.ids is None else "score"),
-        verdict_only=options.verdict_only,
-        vacuous=options.vacuous,
-        **stated,
+        **{name: given[name] for name in names if given[name] is not None},
     )
     tell(plan.record() if options.json else str(plan), as_json=options.json)
     return 0
 
 
-def _add_run(actions: Any) -> None:
-    parser = add(
-        actions,
-        "run",
-        _run,
-        "Answer at the box's socket until told to end by SIGTERM. The process has no core dump and cannot be traced, "
-        "and refuses to start where other users could change its code, its folder or its socket.",
-        "box run /srv/box --group agents",
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "--socket", type=Path, help="in a folder that no other user may write to (default FOLDER/socket)"
-    )
-    parser.add_argument("--mode", type=_octal, help="of the socket (default 660; 666 with --peer-uid)")
-    parser.add_argument("--group", help="of the socket, of which the user that runs the box is one")
-    parser.add_argument(
-        "--peer-uid", type=int, action="append", default=[], help="user who may ask; may be repeated"
-    )
-    parser.add_argument("--most-bytes", type=int, help="of a message (default: room for eight questions)")
-    parser.add_argument(
-        "--answer-seconds",
-        type=float,
-        default=0.0,
-        help="let answers leave at multiples of this, so that their time tells nothing (default 0: at once)",
-    )
-
-
-def _octal(text: str) -> int:
-    return int(text, 8)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from reusable_holdout_box.running import run_box
-
+def _serve(options: argparse.Namespace) -> int:
     run_box(
         options.folder,
         socket=options.socket,
         mode=options.mode or (0o666 if options.peer_uid else 0o660),
-        group=options.group,
         peer_uids=options.peer_uid,
-        most_bytes=options.most_bytes,
         answer_seconds=options.answer_seconds,
     )
     return 0
 
 
-def _add_status(actions: Any) -> None:
-    parser = add(
-        actions,
-        "status",
-        _status,
-        "Say what everyone who may ask can know: metric, ways to ask, what was asked and what is left.",
-        "box status /srv/box",
-    )
-    parser.add_argument("box", help="the box's folder, or its socket")
-
-
-def _status(options: argparse.Namespace) -> int:
-    from reusable_holdout_box.client import public_status
-    from reusable_holdout_box.folder import socket_of
-
-    place = Path(options.box).absolute()
-    found = public_status(f"unix://{socket_of(place) if place.is_dir() else place}")
-    tell(
-        found if options.json else "\n".join(f"{name}: {one}" for name, one in found.items()),
-        as_json=options.json,
-    )
+def _mcp(options: argparse.Namespace) -> int:
+    with RemoteHoldout(options.address, options.token) as remote:
+        make_server(remote, options.workspace).run("stdio")
     return 0

@@ -1,11 +1,11 @@
-"""A box's folder: labels, key, ledger and witness, for its own user alone.
+"""The folder of a box: labels, key, ledger and witness, for its own user alone.
 
 ::
 
-    FOLDER/            0711: others may pass to the socket, and list nothing
-        socket         while it runs
+    FOLDER/            0711: other users can reach the socket, and list nothing
+        socket         while the box runs
         private/       0700
-            box.json   what is allowed, and how the labels are read
+            box.json   format of the folder, what is allowed, and how the labels are read
             labels.csv (or .parquet)
             guard.db, guard.db.key, guard.db.heads
 """
@@ -15,36 +15,36 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from reusable_holdout_evals.gate.files import read_ids, read_labels
+from reusable_holdout_evals.gate.tables import read_ids, read_labels
+from reusable_holdout_evals.guards import metric_of
 
+from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
-from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.metrics import Metric, mae, mse, resolve_metric, rmse, score
 from reusable_holdout.plan import Plan
+from reusable_holdout_box.guards import made_guard, open_guard
 from reusable_holdout_box.wall import check_place, check_private
 
-__all__ = ["ALLOWED", "QUESTIONS", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
+__all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
 
-QUESTIONS = ("evaluate", "compare", "reveal", "choose", "final")
 ALLOWED = ("evaluate", "compare")
-"""What a box answers by default."""
+"""Ways to ask that a box answers by default."""
 
-_NUMBERS = {"reveal", "choose", "final"}
+_QUESTIONS = (*ALLOWED, "reveal", "choose", "final")
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
-_BOUNDED: dict[str, Callable[..., Metric]] = {"mae": mae, "mse": mse, "rmse": rmse, "score": score}
+_FORMAT = 2  # 1, of versions before 0.3, has the same settings, and does not name its format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a box's owner decided when it was made.
+    """Decisions of a box's owner, made with the box.
 
     Attributes
     ----------
@@ -52,29 +52,21 @@ class Settings:
         Name of the file of labels, or of ids, in the folder.
     id_column : str or None
     judged : bool
-        Whether it holds ids alone.
+        True if the file has ids alone, of rows whose outputs a judge scores.
     allow : tuple of str
         Ways to ask.
-    verdict_only : bool
-        Whether an answer tells only whether it was charged.
     """
 
     labels: str
     id_column: str | None
     judged: bool
     allow: tuple[str, ...] = ALLOWED
-    verdict_only: bool = False
 
     def __post_init__(self) -> None:
-        unknown = [one for one in self.allow if one not in QUESTIONS]
+        unknown = [one for one in self.allow if one not in _QUESTIONS]
         if unknown or not self.allow:
             raise InputError(
-                f"a box answers {', '.join(QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
-            )
-        told = [one for one in self.allow if one in _NUMBERS]
-        if self.verdict_only and told:
-            raise InputError(
-                f"a box that tells verdicts alone tells no number; {told[0]} tells one; nothing was made; leave it out"
+                f"a box answers {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
             )
 
 
@@ -86,7 +78,7 @@ class OpenBox:
     ----------
     guard : ReusableHoldout
     ids : list or None
-        Of the rows, in their order; public.
+        Ids of the rows, in their order; public.
     settings : Settings
     """
 
@@ -96,12 +88,12 @@ class OpenBox:
 
 
 def socket_of(folder: Path) -> Path:
-    """Where a box's socket is by default."""
+    """Return the default place of a box's socket."""
     return folder / "socket"
 
 
 def private_of(folder: Path) -> Path:
-    """Where what is private lies; a link on the way is not followed, so that it can be refused."""
+    """Return the private folder. A link on the way is not followed, so that it can be refused."""
     return Path(os.path.abspath(folder)) / _PRIVATE  # noqa: PTH100
 
 
@@ -115,9 +107,7 @@ def make_box(
     metric: str = "accuracy",
     bounds: tuple[float, float] | None = None,
     allow: Sequence[str] = ALLOWED,
-    verdict_only: bool = False,
     witness: str | Path | Literal[False] | None = None,
-    seed: int | None = None,
     **wish: Any,
 ) -> Plan:
     """Make a box: a folder that its user alone can read, with a copy of the labels and a guard on them.
@@ -125,9 +115,9 @@ def make_box(
     Parameters
     ----------
     folder : Path
-        Made if there is none.
+        New or empty.
     labels : Path, optional
-        CSV, Parquet or JSON with one column, and one of ids; or else `ids`.
+        CSV, Parquet or JSON with one column of labels, and one of ids; or else `ids`.
     ids : Path, optional
         The same with a column of ids alone, for judged scores.
     id_column : str, optional
@@ -135,17 +125,14 @@ def make_box(
     metric : str
         A name of the catalogue.
     bounds : (float, float), optional
-        For "mae", "mse", "rmse" and "score".
+        Range of targets or scores, for "mae", "mse", "rmse" and "score". Targets outside are moved to them, and nothing
+        says so.
     allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
-        What is answered.
-    verdict_only : bool
-        Whether to tell only which answers were charged, and no number.
+        Ways to ask that are answered.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
-    seed : int, optional
-        Makes the key instead, for tests.
     **wish
-        Of :class:`ReusableHoldout`: queries, tolerance, charges, policy, estimate ...
+        Settings of :class:`ReusableHoldout`: queries, tolerance, charges, policy, estimate ...; `seed` for tests.
 
     Returns
     -------
@@ -154,7 +141,7 @@ def make_box(
     Raises
     ------
     InputError, PlanError, LedgerError
-        If labels, metric and wish do not fit, or there is a box; nothing was made.
+        If labels, metric and wish do not fit, or the folder is not empty; nothing was made.
     WallError
         If another user could exchange the folder.
     """
@@ -166,24 +153,21 @@ def make_box(
         id_column=id_column,
         judged=ids is not None,
         allow=tuple(allow),
-        verdict_only=verdict_only,
     )
     y, names = _rows(source, settings)
     private = _new_folder(folder)
     try:
-        _copy(source, private / settings.labels)
-        guard = ReusableHoldout(
-            None,
+        _write(private / settings.labels, source.read_bytes())
+        guard = made_guard(
             y,
-            metric=_metric(metric, bounds),
+            metric=metric_of(metric, bounds),
             ids=None if settings.judged or names is None else names,
             ledger=private / _LEDGER,
             witness=private / f"{_LEDGER}.heads" if witness is None else witness,
-            seed=seed,
             **wish,
         )
         guard.close()
-        _write(private / _SETTINGS, json.dumps(asdict(settings), indent=2).encode())
+        _write(private / _SETTINGS, json.dumps({"format": _FORMAT, **asdict(settings)}, indent=2).encode())
         for file in private.iterdir():
             file.chmod(0o600)
     except BaseException:
@@ -199,9 +183,9 @@ def open_box(folder: Path) -> OpenBox:
     Raises
     ------
     WallError
-        If another user owns the folder or something in it, or may read or change it.
+        If another user owns the folder or something in it, or can read or change it.
     InputError, LedgerError
-        If there is no box, or its ledger cannot be used.
+        If there is no box, or a newer version made it, or its ledger cannot be used.
     """
     private = private_of(folder)
     if not private.is_dir():
@@ -210,25 +194,14 @@ def open_box(folder: Path) -> OpenBox:
     settings = _settings(private)
     check_place(private.parent, "a box")
     y, names = _rows(private / settings.labels, settings)
-    guard = ReusableHoldout.open(private / _LEDGER, None, y)
-    return OpenBox(guard, names, settings)
+    return OpenBox(open_guard(private / _LEDGER, y), names, settings)
 
 
 # ---- inside
 
 
-def _metric(name: str, bounds: tuple[float, float] | None) -> Metric:
-    if bounds is None:
-        return resolve_metric(name)
-    if name not in _BOUNDED:
-        raise InputError(
-            f"bounds are those of mae, mse, rmse and score; got them for {name!r}; leave them out"
-        )
-    return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
-
-
 def _rows(path: Path, settings: Settings) -> tuple[NDArray[Any], list[Any] | None]:
-    """What a guard's y is, and the ids."""
+    """Return the guard's y, and the ids."""
     if settings.judged:
         names, _ = read_ids(path, id_column=settings.id_column)
         whole = all(one.isascii() and one.isdigit() and str(int(one)) == one for one in names)
@@ -251,16 +224,10 @@ def _new_folder(folder: Path) -> Path:
         check_place(private.parent, "a box")
         private.mkdir(mode=0o700)
     except FileExistsError:
-        raise InputError(
-            f"a box must have a folder of its own; {folder} is not empty; nothing was made"
-        ) from None
+        raise InputError(f"a box needs an empty folder; {folder} is not empty; nothing was made") from None
     except OSError as error:
         raise LedgerError(f"a box must be writable at {folder}; it is not ({error.strerror})") from None
     return private
-
-
-def _copy(source: Path, target: Path) -> None:
-    _write(target, source.read_bytes())
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -274,13 +241,16 @@ def _write(path: Path, content: bytes) -> None:
 def _settings(private: Path) -> Settings:
     try:
         found = json.loads((private / _SETTINGS).read_text())
-        return Settings(**found | {"allow": tuple(found["allow"])})
+        made = found.pop("format", 1)
+        verdicts = found.pop("verdict_only", False)  # of format 1: answers without numbers
+        if made in {1, _FORMAT} and not verdicts:
+            return Settings(**found | {"allow": tuple(found["allow"])})
+        problem = f"format {_FORMAT} is read, and 1 without --verdict-only; use the version that made it"
     except FileNotFoundError:
         raise _no_box(private) from None
-    except (OSError, HoldoutError, ValueError, TypeError, KeyError):
-        raise LedgerError(
-            f"{private / _SETTINGS} must be what box init wrote; it cannot be read as that"
-        ) from None
+    except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):
+        problem = "it cannot be read as that"
+    raise LedgerError(f"{private / _SETTINGS} must be what box init wrote; {problem}; nothing was opened")
 
 
 def _no_box(private: Path) -> InputError:

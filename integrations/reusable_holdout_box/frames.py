@@ -1,8 +1,8 @@
-"""What goes over a box's socket: one JSON object, and the bytes of arrays behind it.
+"""The messages on a box's socket: one JSON object, and the bytes of arrays behind it.
 
-A message is eight bytes that say how long its two parts are, a JSON object in UTF-8, and the arrays' own bytes, which
-the object describes. Nothing in it is code or becomes code: no pickle, no object arrays, and what JSON may hold is
-bounded before it is read.
+A message begins with eight bytes, the lengths of its two parts. They are a JSON object in UTF-8, and the bytes of the
+arrays that the object describes. Nothing in a message is or becomes code: there are no pickles and no object arrays.
+Depth, digits and lengths are bounded before JSON is parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["LENGTHS", "Lengths", "Message", "lengths_of", "packed", "unpacked"]
+__all__ = ["LENGTHS", "Message", "lengths_of", "packed", "unpacked"]
 
 LENGTHS = 8
 _FORMAT = ">II"
@@ -29,13 +29,6 @@ _MOST_NESTED = 8
 _MOST_DIGITS = 40
 _ARRAYS = "arrays"
 _NOTHING = "; nothing was asked"
-
-
-class Lengths(NamedTuple):
-    """Bytes of the two parts of a message."""
-
-    head: int
-    body: int
 
 
 class Message(NamedTuple):
@@ -53,18 +46,19 @@ class Message(NamedTuple):
     arrays: list[NDArray[Any]]
 
 
-def lengths_of(start: bytes | bytearray | memoryview) -> Lengths:
-    """Lengths that a message's first eight bytes name."""
-    return Lengths(*struct.unpack(_FORMAT, start[:LENGTHS]))
+def lengths_of(start: bytes | bytearray) -> tuple[int, int]:
+    """Read the lengths of the two parts from the first eight bytes of a message."""
+    head, body = struct.unpack(_FORMAT, start[:LENGTHS])
+    return head, body
 
 
 def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> bytes:
-    """Bytes of a message.
+    """Return the bytes of a message.
 
     Raises
     ------
     InputError
-        If an array is of something else than numbers that travel.
+        If an array has another dtype than the five of messages.
     """
     plain = [_plain(one) for one in arrays]
     described = [[one.dtype.str, list(one.shape)] for one in plain]
@@ -81,7 +75,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
     ----------
     head, body : bytes
     finite : bool
-        Whether JSON's numbers must be finite, as those of a question are.
+        True if all numbers in the JSON must be finite, as in questions.
 
     Raises
     ------
@@ -93,9 +87,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
     except InputError:
         raise
     except (ValueError, RecursionError):
-        raise InputError(
-            f"a message must begin with one JSON object in UTF-8; it does not{_NOTHING}"
-        ) from None
+        raise InputError(f"a message must begin with a JSON object in UTF-8; it does not{_NOTHING}") from None
     if not isinstance(found, dict):
         raise InputError(f"a message must be a JSON object; it is something else{_NOTHING}")
     return Message(found, _arrays(found.pop(_ARRAYS, []), body))
@@ -107,7 +99,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
 def _json(text: bytes, *, finite: bool) -> Any:
     brackets = text.translate(None, delete=_NO_BRACKETS)
     depth = deepest = 0
-    for one in brackets:  # of brackets within text, too: a name has no business with eight of them
+    for one in brackets:  # also of brackets within text: no name needs eight of them
         depth += 1 if one in b"[{" else -1
         deepest = max(deepest, depth)
     if deepest > _MOST_NESTED:
@@ -117,7 +109,7 @@ def _json(text: bytes, *, finite: bool) -> Any:
         object_pairs_hook=_object,
         parse_int=_whole,
         parse_float=_number if finite else float,
-        parse_constant=_no_number if finite else float,
+        parse_constant=_number if finite else float,
     )
 
 
@@ -142,10 +134,6 @@ def _number(digits: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"numbers must be finite; one is not{_NOTHING}")
     return number
-
-
-def _no_number(_: str) -> float:
-    raise InputError(f"numbers must be finite; one is not{_NOTHING}")
 
 
 # ---- arrays

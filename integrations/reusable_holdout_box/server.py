@@ -1,4 +1,4 @@
-"""The process that runs a box: one thread, one answer at a time, and bounds on everybody who knocks."""
+"""The process of a box: one thread, one answer at a time, and bounds on everyone who connects."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_box.desk import Desk, refusal
-from reusable_holdout_box.door import Peer, peer_of
+from reusable_holdout_box.folder import OpenBox, open_box, private_of, socket_of
 from reusable_holdout_box.frames import LENGTHS, lengths_of, unpacked
+from reusable_holdout_box.wall import check_code, close_memory, only_one, opened_door, user_of
 
-__all__ = ["Limits", "Server", "told_to_end"]
+__all__ = ["Limits", "Server", "run_box"]
 
+_LEAST_BYTES = 1 << 20  # of the longest message
+_QUESTIONS_TOGETHER = 8
 _PIECE = 1 << 18
 _ACCEPTED_TOGETHER = 16
 _TURN_SECONDS = 0.5
-_MESSAGES_TOGETHER = 4  # of the longest, that are kept while they are not whole
+_MESSAGES_TOGETHER = 4  # incomplete messages of the greatest length that are kept
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -34,16 +38,16 @@ class Limits:
     Attributes
     ----------
     most_bytes : int
-        Of one message.
+        Longest message.
     connections : int
-        At one time; of more, the one that was idle longest is closed, of the user who has most.
+        Connections at one time. Beyond it, the user with most connections loses the one that was idle longest.
     message_seconds : float
-        From the first byte of a message to its last, and of a reply.
+        Time from the first byte of a message to its last, and of a reply.
     idle_seconds : float
-        Between messages.
+        Time between messages.
     answer_seconds : float
-        An answer leaves at a multiple of this, counted from when its question was read, so that its time tells nothing;
-        0 for as soon as it is durable.
+        Answers leave at multiples of this, counted from when the question was read, so that their time tells nothing;
+        0 to send an answer as soon as it is durable.
     """
 
     most_bytes: int
@@ -58,21 +62,16 @@ class _Caller:
     """One connection."""
 
     socket: socket.socket
-    peer: Peer
+    user: int
     heard: float
     began: float | None = None
     came: bytearray = field(default_factory=bytearray)
     owed: memoryview = field(default_factory=lambda: memoryview(b""))
     ends: bool = False
 
-    @property
-    def waits_since(self) -> tuple[bool, float]:
-        """Order in which connections are given up: one that is owed a reply last."""
-        return bool(self.owed), self.heard
-
 
 class Server:
-    """Answers who knocks at a door.
+    """A loop that answers everyone who connects.
 
     Parameters
     ----------
@@ -81,16 +80,16 @@ class Server:
     desk : Desk
     limits : Limits
     peer_uids : collection of int
-        Users who may ask; empty for all who can open the socket.
+        Users who may ask; empty for everyone who can open the socket.
     """
 
     def __init__(
-        self, door: socket.socket, desk: Desk, limits: Limits, *, peer_uids: Collection[int] = ()
+        self, door: socket.socket, desk: Desk, limits: Limits, peer_uids: Collection[int] = ()
     ) -> None:
         self._door, self._desk, self._limits = door, desk, limits
         self._peer_uids = frozenset(peer_uids)
         self._callers: dict[int, _Caller] = {}
-        self._refused: Counter[int] = Counter()
+        self._refused: set[int] = set()
         self._stops = False
         self._selector = selectors.DefaultSelector()
         self._waker, self._woken = socket.socketpair()
@@ -105,12 +104,11 @@ class Server:
         finally:
             for caller in list(self._callers.values()):
                 self._close(caller)
-            self._selector.close()
-            self._waker.close()
-            self._woken.close()
+            for one in (self._selector, self._waker, self._woken):
+                one.close()
 
     def stop(self) -> None:
-        """Answer nothing more; the question that is being answered is answered. From any thread, or a signal."""
+        """Answer nothing more after the question that is being answered; from any thread, or a signal."""
         self._stops = True
         with contextlib.suppress(OSError):
             self._waker.send(b"!")
@@ -122,7 +120,7 @@ class Server:
             caller = self._callers.get(key.fd)
             if key.fileobj is self._door:
                 self._accept()
-            elif caller is not None and caller is key.data:  # not one that was closed in this turn
+            elif caller is not None and caller is key.data:  # another one may have been closed in this turn
                 self._serve(caller, events)
         now = time.monotonic()
         for caller in list(self._callers.values()):
@@ -130,48 +128,45 @@ class Server:
                 self._close(caller)
 
     def _given_until(self, caller: _Caller) -> float:
-        if caller.owed or caller.began is None:
-            return caller.heard + (self._limits.message_seconds if caller.owed else self._limits.idle_seconds)
-        return caller.began + self._limits.message_seconds
+        if not caller.owed and caller.began is not None:
+            return caller.began + self._limits.message_seconds
+        return caller.heard + (self._limits.message_seconds if caller.owed else self._limits.idle_seconds)
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_TOGETHER):
             try:
                 connection, _address = self._door.accept()
-            except BlockingIOError:  # nobody is left
+            except BlockingIOError:  # nobody else is waiting
                 return
-            except OSError:  # no file is
+            except OSError:  # the process may open no more files
                 if self._callers:
                     self._close(self._least_needed())
                 return
             connection.setblocking(False)
-            peer = peer_of(connection)
-            if self._peer_uids and peer.uid not in self._peer_uids:
-                self._refuse(connection, peer)
+            user = user_of(connection)
+            if self._peer_uids and user not in self._peer_uids:
+                self._refuse(connection, user)
                 continue
             while len(self._callers) >= self._limits.connections:
                 self._close(self._least_needed())
-            caller = _Caller(connection, peer, time.monotonic())
+            caller = _Caller(connection, user, time.monotonic())
             self._callers[connection.fileno()] = caller
             self._selector.register(connection, _READ, caller)
 
-    def _refuse(self, connection: socket.socket, peer: Peer) -> None:
-        self._refused[peer.uid] += 1
-        if self._refused[peer.uid] == 1:  # once, or whoever knocks fills the log
-            sys.stderr.write(f"refused user {peer.uid}, who is not among --peer-uid\n")
-            sys.stderr.flush()
+    def _refuse(self, connection: socket.socket, user: int) -> None:
+        if user not in self._refused:  # one line for each user, so that nobody can fill the log
+            self._refused.add(user)
+            print(f"refused user {user}, who is not among --peer-uid", file=sys.stderr, flush=True)
         with contextlib.suppress(OSError):
-            connection.send(
-                refusal("not_allowed", f"user {peer.uid} may not ask this box; its owner names who may")
-            )
+            connection.send(refusal("not_allowed", f"user {user} may not ask this box; its owner decides"))
         connection.close()
 
     def _least_needed(self) -> _Caller:
-        several = Counter(caller.peer.uid for caller in self._callers.values())
-        (uid, _count), *_others = several.most_common(1)
-        return min(
-            (one for one in self._callers.values() if one.peer.uid == uid), key=lambda one: one.waits_since
-        )
+        """Return the connection to give up; one that waits for the rest of a reply comes last."""
+        several = Counter(caller.user for caller in self._callers.values())
+        (user, _count), *_others = several.most_common(1)
+        own = (one for one in self._callers.values() if one.user == user)
+        return min(own, key=lambda one: (bool(one.owed), one.heard))
 
     def _close(self, caller: _Caller) -> None:
         self._callers.pop(caller.socket.fileno(), None)
@@ -187,7 +182,7 @@ class Server:
                 self._read(caller)
             if caller.owed:
                 self._write(caller)
-        except OSError:  # the other end is gone; what was answered is in the ledger
+        except OSError:  # the other end is gone; the ledger has what was answered
             self._close(caller)
 
     def _read(self, caller: _Caller) -> None:
@@ -199,47 +194,39 @@ class Server:
         if not piece:
             raise ConnectionResetError
         caller.came += piece
-        while (
-            sum(len(one.came) for one in self._callers.values())
-            > _MESSAGES_TOGETHER * self._limits.most_bytes
-        ):
+        room = _MESSAGES_TOGETHER * self._limits.most_bytes
+        while sum(len(one.came) for one in self._callers.values()) > room:
             self._close(max(self._callers.values(), key=lambda one: len(one.came)))
         if caller.socket.fileno() >= 0:
             self._answer_next(caller)
 
     def _answer_next(self, caller: _Caller) -> None:
         """Answer the first message that has come whole, if one has."""
-        came = caller.came
+        came, most = caller.came, self._limits.most_bytes
         if caller.began is None and came:
             caller.began = caller.heard
         if len(came) < LENGTHS:
             return
-        lengths = lengths_of(came)
-        end = LENGTHS + lengths.head + lengths.body
-        if end > self._limits.most_bytes:
+        start, end = LENGTHS + lengths_of(came)[0], LENGTHS + sum(lengths_of(came))
+        if end > most:
             caller.ends = True
-            caller.owed = memoryview(
-                refusal(
-                    "bad_input",
-                    f"a message must have at most {self._limits.most_bytes:,} bytes; it has more; nothing was asked",
-                )
-            )
-            return
-        if len(came) < end:
-            return
-        head, body = bytes(came[LENGTHS : LENGTHS + lengths.head]), bytes(came[LENGTHS + lengths.head : end])
-        del came[:end]
-        caller.began = None
-        caller.owed = memoryview(self._reply(head, body))
+            words = f"a message must have at most {most:,} bytes; it has more; nothing was asked"
+            caller.owed = memoryview(refusal("bad_input", words))
+        elif len(came) >= end:
+            head, body = bytes(came[LENGTHS:start]), bytes(came[start:end])
+            del came[:end]
+            caller.began = None
+            caller.owed = memoryview(self._reply(head, body))
 
     def _reply(self, head: bytes, body: bytes) -> bytes:
-        began = time.monotonic()
+        began, step = time.monotonic(), self._limits.answer_seconds
         try:
             reply = self._desk.answer(unpacked(head, body))
         except InputError as error:
             reply = refusal("bad_input", str(error))
-        if self._limits.answer_seconds:
-            time.sleep(_until_next(self._limits.answer_seconds, time.monotonic() - began))
+        if step:
+            passed = time.monotonic() - began
+            time.sleep(math.ceil(passed / step) * step - passed)
         return reply
 
     def _write(self, caller: _Caller) -> None:
@@ -253,24 +240,72 @@ class Server:
         if not caller.owed:
             if caller.ends:
                 raise ConnectionResetError
-            self._answer_next(caller)  # one that came with the message before
+            self._answer_next(caller)  # a second message may have come with the first
         self._selector.modify(caller.socket, _WRITE if caller.owed else _READ, caller)
 
 
-def _until_next(step: float, passed: float) -> float:
-    return math.ceil(passed / step) * step - passed
-
-
 @contextlib.contextmanager
-def told_to_end(stop: Callable[[], None]) -> Iterator[None]:
+def _told_to_end(stop: Callable[[], None]) -> Iterator[None]:
     """Let SIGTERM and SIGINT end the loop after the answer that is being made."""
-
-    def told(*_: object) -> None:
-        stop()
-
-    before = {one: signal.signal(one, told) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {one: signal.signal(one, lambda *_: stop()) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+# ---- a box
+
+
+def run_box(
+    folder: Path,
+    *,
+    socket: Path | None = None,
+    mode: int = 0o660,
+    peer_uids: Collection[int] = (),
+    answer_seconds: float = 0.0,
+) -> None:
+    """Answer at a box's socket until the process is told to end.
+
+    Parameters
+    ----------
+    folder : Path
+    socket : Path, optional
+        By default ``folder/socket``.
+    mode : int
+        Mode of the socket: who can write to it can ask.
+    peer_uids : collection of int
+        Users who may ask; empty for everyone who can open the socket.
+    answer_seconds : float
+        As for :class:`Limits`.
+
+    Raises
+    ------
+    WallError
+        If others could change the code, or read or exchange the folder or the socket.
+    InputError, LedgerError
+        If there is no box, it runs already, or the socket cannot be bound.
+    """
+    close_memory()
+    check_code()
+    box = open_box(folder)
+    try:
+        with only_one(private_of(folder)):
+            limits = Limits(most_bytes=_most_bytes(box), answer_seconds=answer_seconds)
+            where = socket_of(folder) if socket is None else socket
+            with opened_door(where, mode=mode) as door:
+                print(f"answering at unix://{where.absolute()}", file=sys.stderr, flush=True)
+                server = Server(door, Desk(box, most_bytes=limits.most_bytes), limits, peer_uids)
+                with _told_to_end(server.stop):
+                    server.run()
+                print("told to end; ended", file=sys.stderr, flush=True)
+    finally:
+        box.guard.close()
+
+
+def _most_bytes(box: OpenBox) -> int:
+    """Return the room of several questions of numbers, with a column for each class."""
+    classes = box.guard.classes
+    numbers = box.guard.rows * (1 if classes is None else len(classes))
+    return max(_LEAST_BYTES, 8 * numbers * _QUESTIONS_TOGETHER)

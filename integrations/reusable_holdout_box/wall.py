@@ -1,7 +1,7 @@
-"""What keeps other users out of the process that holds the labels, and out of its files.
+"""Checks that keep other users out of the process that holds the labels, and out of its files.
 
-The wall itself is the kernel's: another user. What is done here is what that wall needs: no file of ours that others
-may read or change, no code that others may change, no memory that others may dump.
+The kernel keeps users apart. It can do so only if no other user can read or change a file of the box, change its code,
+or dump its memory.
 """
 
 from __future__ import annotations
@@ -9,14 +9,28 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import socket
 import stat
+import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from reusable_holdout.errors import HoldoutError
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 
-__all__ = ["WallError", "check_code", "check_place", "check_private", "close_memory"]
+__all__ = [
+    "WallError",
+    "check_code",
+    "check_place",
+    "check_private",
+    "close_memory",
+    "only_one",
+    "opened_door",
+    "user_of",
+]
+
+_BACKLOG = 64
+_LONGEST = 100  # bytes of a socket's path; the kernel has room for 107
 
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -24,13 +38,13 @@ _ROOT = 0
 
 
 class WallError(HoldoutError):
-    """Others could read or change what must be the box's own; nothing was opened."""
+    """Another user could read or change something that must belong to the box alone; nothing was opened."""
 
 
 def close_memory() -> None:
-    """Let nobody but root read this process: no core dump, no trace, no ``/proc`` of ours; nor a new privilege.
+    """Let nobody but root read this process: no core dump, no trace, no ``/proc``; and let it gain no privilege.
 
-    On systems other than Linux core dumps alone are forbidden.
+    On systems other than Linux only core dumps are forbidden.
     """
     import resource  # noqa: PLC0415 - not on Windows
 
@@ -41,14 +55,11 @@ def close_memory() -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
         if prctl(option, value, 0, 0, 0) != 0:
-            raise WallError(
-                f"the kernel must close this process's memory; prctl({option}) failed with {ctypes.get_errno()}; "
-                "nothing was opened"
-            )
+            raise WallError(f"the kernel must close this process's memory; prctl({option}) failed")
 
 
 def check_private(folder: Path) -> None:
-    """Refuse a folder, or a file in it, that another user owns, may read or change, or that is a link.
+    """Refuse a folder if it or a file in it is a link, or another user owns it, or can read or change it.
 
     Raises
     ------
@@ -65,20 +76,18 @@ def _check_own(path: Path) -> None:
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise WallError(
-            f"{path} must belong to the user that runs the box, and to nobody else, and be no link; it is of user "
+            f"{path} must belong to the user that runs the box, and to nobody else, and be no link; its user is "
             f"{status.st_uid} with mode {stat.filemode(status.st_mode)}; nothing was opened; chown it, and chmod it to "
             "600 (a folder to 700)"
         )
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        raise WallError(
-            f"{path} must have one name; it has {status.st_nlink}; nothing was opened; remove the others"
-        )
+        raise WallError(f"{path} must have one name; it has {status.st_nlink}; remove the others")
 
 
 def check_place(path: Path, what: str) -> None:
-    """Refuse a folder that another user could exchange: it and all above it are root's or ours, for others to read.
+    """Refuse a folder that another user could exchange: it and all above it must be root's or ours, and ours to write.
 
-    A folder above it that all may write to, such as ``/tmp``, must be sticky: then what is ours in it stays.
+    A folder above it that everyone can write to, such as ``/tmp``, must be sticky: then nobody can move our files.
 
     Raises
     ------
@@ -97,7 +106,7 @@ def check_place(path: Path, what: str) -> None:
 
 
 def _weak(path: Path, *, may_be_sticky: bool) -> str:
-    """Why others could exchange what lies in a folder; empty if they cannot."""
+    """Say why others could exchange a file in a folder; empty if they cannot."""
     try:
         status = path.lstat()
     except OSError as error:
@@ -113,9 +122,9 @@ def _weak(path: Path, *, may_be_sticky: bool) -> str:
 
 
 def check_code(places: Iterable[str] | None = None) -> None:
-    """Refuse to run code that another user can change: all that is imported, and where from, is root's or ours.
+    """Refuse to run code that another user can change: all imported files and their folders must be root's or ours.
 
-    What has run already could have changed this check, too: it finds mistakes, and no attack that has succeeded.
+    Code that has run already could have changed this check. So it finds mistakes, and not an attack that succeeded.
 
     Parameters
     ----------
@@ -132,9 +141,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
         path = Path(place or ".").absolute()
         if path.is_file():
             if _weak(path.resolve(), may_be_sticky=False):
-                raise WallError(
-                    f"code that the box imports must be its own or root's; {path} is not; nothing was opened"
-                )
+                raise WallError(f"code that the box imports must be its own or root's; {path} is not")
             path = path.parent
         if path not in seen and path.exists():
             seen.add(path)
@@ -142,7 +149,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
 
 
 def _code() -> Iterable[str]:
-    """Where this process imports from, what it has imported, and what of this package it may import later."""
+    """Yield the folders this process imports from, the files it has imported, and the files of our packages."""
     yield from sys.path
     if sys.pycache_prefix:
         yield sys.pycache_prefix
@@ -151,3 +158,99 @@ def _code() -> Iterable[str]:
         if file:
             yield file
     yield from map(str, Path(__file__).parents[1].rglob("*.py"))
+
+
+# ---- the socket
+
+
+def user_of(connection: socket.socket) -> int:
+    """Return the user at the other end of a connection, as the kernel says; -1 where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):  # not Linux
+        return -1
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", told)[1])  # after the process, before the group
+
+
+@contextlib.contextmanager
+def only_one(private: Path) -> Iterator[None]:
+    """Refuse a second process that would run the same box.
+
+    Raises
+    ------
+    LedgerError
+        If one runs.
+    """
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    descriptor = os.open(private / "running", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LedgerError(f"one process runs a box; another one runs {private.parent}") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def opened_door(path: Path, *, mode: int) -> Iterator[socket.socket]:
+    """Bind a socket that no other user can have put there or can exchange. It is removed at the end.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that no other user may write to.
+    mode : int
+        Mode of the socket: who can write to it can ask.
+
+    Raises
+    ------
+    WallError
+        If another user could exchange it.
+    InputError
+        If something else is there, or it cannot be bound.
+    """
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - links are refused, not resolved
+    if len(os.fsencode(whole)) > _LONGEST:
+        raise InputError(f"a socket's path must have at most {_LONGEST} bytes; {whole} has more; shorten it")
+    check_place(whole.parent, "a socket")
+    _remove_stale(whole)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        before = os.umask(0o777)  # nobody can connect before the mode is set
+        try:
+            door.bind(str(whole))
+        except OSError as error:
+            raise InputError(f"a box must be able to bind {whole}; it is not ({error.strerror})") from None
+        finally:
+            os.umask(before)
+        status = whole.lstat()
+        try:
+            whole.chmod(mode)
+            door.listen(_BACKLOG)
+            door.setblocking(False)
+            yield door
+        finally:
+            with contextlib.suppress(OSError):
+                if os.path.samestat(whole.lstat(), status):
+                    whole.unlink()
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket that an earlier run left, if nobody listens at it; refuse anything else."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
+        raise InputError(f"{path} must be free, or a socket of this user; something else is there; remove it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
+        knock.settimeout(1.0)
+        try:
+            knock.connect(str(path))
+        except (ConnectionRefusedError, PermissionError):
+            path.unlink()
+            return
+        except OSError:
+            pass
+    raise InputError(f"{path} must be free; somebody listens there; stop it, or name another --socket")

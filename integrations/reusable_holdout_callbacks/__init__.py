@@ -1,9 +1,7 @@
-"""Callbacks for training loops: a guarded holdout is asked once a round, with the validation score as the prior."""
+"""Callbacks for boosters: a guarded holdout is asked once a round, with the validation score as the prior."""
 
-from reusable_holdout_callbacks.of_keras import KerasCallback
 from reusable_holdout_callbacks.of_lightgbm import LightGBMCallback
-from reusable_holdout_callbacks.of_lightning import LightningCallback
 from reusable_holdout_callbacks.of_xgboost import XGBoostCallback
 from reusable_holdout_callbacks.rounds import RoundAnswer
 
-__all__ = ["KerasCallback", "LightGBMCallback", "LightningCallback", "RoundAnswer", "XGBoostCallback"]
+__all__ = ["LightGBMCallback", "RoundAnswer", "XGBoostCallback"]

@@ -1,32 +1,30 @@
-"""What the callbacks of boosters have in common: the model that is asked about, and what its labels stand for."""
+"""Boosters as models that a guard can be asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
-from reusable_holdout.slips import checked_call
-from reusable_holdout_callbacks.rounds import OnHalt, Rounds
+from reusable_holdout_callbacks.scores import Library
 
-__all__ = ["BoosterModel", "BoosterRounds", "classes_of"]
+__all__ = ["BoosterModel", "classes_of"]
 
 
 class BoosterModel:
     """A booster as it was after one round.
 
-    The same trees are the same model, whoever trained them and with how many threads.
+    The same trees are the same model, whoever trained them and with however many threads.
 
     Parameters
     ----------
     content : bytes
         The booster, as its library saves it.
     columns : int
-        That it takes.
+        Number of columns that it takes.
     classes : numpy.ndarray or None
         What its labels 0, 1, ... stand for; None if it tells values.
     """
@@ -68,35 +66,10 @@ class BoosterModel:
         return {**self.__dict__, "_booster": None}
 
 
-class BoosterRounds(Rounds):
-    """Callback of a library of boosters; see :class:`Rounds` for what it keeps, raises and warns of.
-
-    Parameters
-    ----------
-    guard, prior, every, on_halt
-        As for :class:`Rounds`.
-    classes : array-like, optional
-        What the labels 0, 1, ... stand for; the guard's classes by default.
-    """
-
-    @checked_call
-    def __init__(
-        self,
-        guard: ReusableHoldout,
-        *,
-        prior: str | Callable[[Any], float] | None = None,
-        every: int = 1,
-        classes: ArrayLike | None = None,
-        on_halt: OnHalt = "raise",
-    ) -> None:
-        super().__init__(guard, prior=prior, every=every, on_halt=on_halt)
-        self.classes = classes
-
-
 def classes_of(
-    guard: ReusableHoldout, objective: str, count: int | None, classes: Any, *, advice: str
+    guard: ReusableHoldout, objective: str, count: int | None, classes: Any, library: Library
 ) -> NDArray[Any] | None:
-    """Classes that a booster's labels stand for; None if it tells the values or scores that the metric needs.
+    """Return the classes that a booster's labels stand for; None if it tells the values or scores the metric needs.
 
     Parameters
     ----------
@@ -107,8 +80,7 @@ def classes_of(
         How many classes it has; None if its objective tells no probabilities.
     classes : array-like or None
         What its labels stand for; by default the guard's classes.
-    advice : str
-        Objectives that tell probabilities.
+    library : Library
 
     Raises
     ------
@@ -119,20 +91,16 @@ def classes_of(
     if response == "values" or (response == "scores" and count is None):
         return None
     known = guard.classes if classes is None else np.asarray(classes)
-    if known is None and count is not None:
-        raise InputError(
-            f"the guard's set of labels is private, and {guard.metric.name} of a booster needs to know what its labels "
-            "stand for; nothing was asked; pass classes= a list of what its labels 0, 1, ... stand for"
-        )
-    if count is None or known is None:
+    if count is None:
         raise InputError(
             f"{guard.metric.name} needs a booster that tells probabilities of a row's classes; its objective is "
-            f"{objective or 'one of your own'}; nothing was asked; train with {advice}, or ask after the training: "
-            "guard.evaluate(model, prior=...)"
+            f"{objective or 'one of your own'}; nothing was asked; train with {library.objectives}, or ask after the "
+            "training: guard.evaluate(model, prior=...)"
         )
-    if len(known) != count:
+    if known is None or len(known) != count:
+        there = "the guard's set of labels is private" if known is None else f"there are {len(known)}"
         raise InputError(
-            f"the booster has {count} classes, and its labels must stand for as many; there are {len(known)}; nothing "
-            "was asked; pass classes= a list of what its labels 0, 1, ... stand for"
+            f"the booster has {count} classes, and its labels must stand for as many; {there}; nothing was asked; pass "
+            "classes= a list of what its labels 0, 1, ... stand for"
         )
     return known

@@ -1,4 +1,4 @@
-"""A callback of LightGBM's."""
+"""A callback for LightGBM."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import re
 from typing import Any
 
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout_callbacks.boosters import BoosterModel, BoosterRounds, classes_of
-from reusable_holdout_callbacks.scores import LIGHTGBM_SCORES, Score, prior_of
+from reusable_holdout_callbacks.boosters import BoosterModel, classes_of
+from reusable_holdout_callbacks.rounds import Rounds
+from reusable_holdout_callbacks.scores import LIGHTGBM, Score
 
 __all__ = ["LightGBMCallback", "LightGBMModel"]
+
+with of_extra("callbacks", "LightGBMCallback"):
+    import lightgbm
+    from lightgbm.callback import EarlyStopException
 
 _AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own callbacks
 
@@ -18,23 +23,13 @@ class LightGBMModel(BoosterModel):
     """A LightGBM booster as it was after one round."""
 
     def _loaded(self) -> Any:
-        import lightgbm  # noqa: PLC0415 - optional
-
         return lightgbm.Booster(model_str=self.content.decode())
 
     def _outputs(self, booster: Any, X: Any) -> Any:
         return booster.predict(X)
 
 
-class _NeedsLightGBM:
-    """LightGBM has no class of its own for callbacks: it is needed when one is made."""
-
-    def __init__(self) -> None:
-        with of_extra("callbacks", "LightGBMCallback"):
-            import lightgbm  # noqa: F401, PLC0415
-
-
-class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
+class LightGBMCallback(Rounds):
     """Callback of LightGBM that asks a guarded holdout once a round, with the validation score as the prior.
 
     For ``lightgbm.train(callbacks=[...])`` and ``LGBMClassifier.fit(callbacks=[...])``. Each round that is asked about
@@ -43,12 +38,12 @@ class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate.
+        With features; no gate and no ladder.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid_0-auc", or a function of `evaluation_result_list` that gives
-        the prior. By default what is the guard's metric on the last evaluation set: `binary_error` and `multi_error`
-        for accuracy, `binary_logloss` and `multi_logloss`, `auc`, `average_precision`, `rmse`, `l1`, `l2`. A ladder
-        takes none.
+        the prior. By default the score that is the guard's metric on the last evaluation set: `binary_error` and
+        `multi_error` for accuracy, `binary_logloss` and `multi_logloss`, `auc`, `average_precision`, `rmse`, `l1`,
+        `l2`.
     every : int
         Rounds from one query to the next; the last declared round is asked about, too, if the training gets there.
     classes : array-like, optional
@@ -59,11 +54,11 @@ class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
 
     Notes
     -----
-    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    `answers` has the answers, also after a halt, which is raised as `Halted`: see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
-    Early stopping goes on the validation score, as before: who stops on the guard's answers spends the holdout. The
-    round it stops at is asked about only if it is due. Refused is ``lightgbm.cv``, which would ask in each fold.
+    Early stopping goes on the validation score, as before: stopping on the guard's answers spends the holdout. The
+    round it stops at is asked about only if it is due. ``lightgbm.cv`` is refused, because it would ask in each fold.
 
     Examples
     --------
@@ -82,14 +77,12 @@ class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
     [10, 20, 25]
     """
 
+    library = LIGHTGBM
     order, before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
 
     def __call__(self, env: Any) -> None:
         """Ask if the round is due."""
-        from lightgbm import CVBooster  # noqa: PLC0415
-        from lightgbm.callback import EarlyStopException  # noqa: PLC0415
-
-        if isinstance(env.model, CVBooster):
+        if isinstance(env.model, lightgbm.CVBooster):
             raise InputError(
                 "lightgbm.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
                 "that is trained on all rows: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
@@ -97,31 +90,21 @@ class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
         if env.iteration == env.begin_iteration:
             self._begin(env.begin_iteration)
             self._frozen(env.model)  # what does not fit is told now
-        prior = self._prior(env.evaluation_result_list or [])
+        results = env.evaluation_result_list or []
+        prior = self._prior_of(results, [Score(one[0], one[1], float(one[2])) for one in results])
         number = env.iteration + 1
         due = self._is_due(number, last=number == env.end_iteration)
         if due and self._ask(number, self._frozen(env.model), prior):
-            raise EarlyStopException(env.iteration, env.evaluation_result_list or [])
-
-    def _prior(self, results: Any) -> float | None:
-        if not self.guard.takes_priors:
-            return None
-        if callable(self.prior):
-            return float(self.prior(results))
-        scores = [Score(one[0], one[1], float(one[2])) for one in results]
-        sets = "valid_sets=[valid] (of fit: eval_set=[(X_valid, y_valid)])"
-        return prior_of(scores, self.guard.metric, self.prior, known=LIGHTGBM_SCORES, sets=sets)
+            raise EarlyStopException(env.iteration, results)
 
     def _frozen(self, booster: Any) -> LightGBMModel:
         text = re.sub(r"(?m)^\[num_threads: .*\n", "", booster.model_to_string(num_iteration=-1))
-        objective, count = _objective(text)
-        advice = 'objective="binary" or "multiclass"'
-        classes = classes_of(self.guard, objective, count, self.classes, advice=advice)
+        classes = classes_of(self.guard, *_objective(text), self.classes, LIGHTGBM)
         return LightGBMModel(text.encode(), booster.num_feature(), classes)
 
 
 def _objective(text: str) -> tuple[str, int | None]:
-    """Objective of a booster, and how many classes it tells probabilities of."""
+    """Return a booster's objective, and how many classes it tells probabilities of."""
     header = dict(re.findall(r"(?m)^(objective|num_class)=(.*)$", text.partition("\nTree=")[0]))
     name = header.get("objective", "").partition(" ")[0]
     if name in {"binary", "cross_entropy"}:

@@ -1,4 +1,4 @@
-"""A callback of XGBoost's."""
+"""A callback for XGBoost."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout_callbacks.boosters import BoosterModel, BoosterRounds, classes_of
-from reusable_holdout_callbacks.scores import XGBOOST_SCORES, Score, prior_of
+from reusable_holdout_callbacks.boosters import BoosterModel, classes_of
+from reusable_holdout_callbacks.rounds import Rounds
+from reusable_holdout_callbacks.scores import XGBOOST, Score
 
 __all__ = ["XGBoostCallback", "XGBoostModel"]
 
@@ -29,7 +30,7 @@ class XGBoostModel(BoosterModel):
         return booster.predict(xgboost.DMatrix(X, enable_categorical=True))
 
 
-class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
+class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     """Callback of XGBoost that asks a guarded holdout once a round, with the validation score as the prior.
 
     For ``xgboost.train(callbacks=[...])`` and ``XGBClassifier(callbacks=[...])``. Each round that is asked about takes
@@ -38,11 +39,11 @@ class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate.
+        With features; no gate and no ladder.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid-auc", or a function of `evals_log` that gives the prior. By
-        default what is the guard's metric on the last evaluation set: `error` and `merror` for accuracy, `logloss`,
-        `auc`, `aucpr` (nearly average precision), `rmse`, `mae`. A ladder takes none.
+        default the score that is the guard's metric on the last evaluation set: `error` and `merror` for accuracy,
+        `logloss`, `auc`, `aucpr` (nearly average precision), `rmse`, `mae`.
     every : int
         Rounds from one query to the next; the last round of the training is asked about, too.
     classes : array-like, optional
@@ -52,12 +53,12 @@ class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
 
     Notes
     -----
-    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    `answers` has the answers, also after a halt, which is raised as `Halted`: see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
-    Early stopping goes on the validation score, as before: who stops on the guard's answers spends the holdout. The
+    Early stopping goes on the validation score, as before: stopping on the guard's answers spends the holdout. The
     last round is asked about with all its trees, unless an ``EarlyStopping(save_best=True)`` stands before this one.
-    Refused are ``xgboost.cv``, which would ask in each fold, and trainings of several processes.
+    ``xgboost.cv`` is refused, because it would ask in each fold, and so are trainings of several processes.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
     [10, 20, 25]
     """
 
+    library = XGBOOST
     _log: Any
 
     def before_training(self, model: Any) -> Any:
@@ -91,7 +93,7 @@ class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
             )
         self._begin()
         self._before, self._log = model.num_boosted_rounds(), {}
-        self._classes(model)
+        self._frozen(model)  # what does not fit is told now
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -107,34 +109,22 @@ class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
             self._ask(number, self._frozen(model), self._prior(number - 1))
         return model
 
-    def _prior(self, place: int) -> float | None:
-        if not self.guard.takes_priors:
-            return None
-        if callable(self.prior):
-            return float(self.prior(self._log))
-        scores = [
-            Score(data, name, float(values[place]))
-            for data, found in self._log.items()
-            for name, values in found.items()
-        ]
-        sets = 'evals=[(dvalid, "valid")] (of fit: eval_set=[(X_valid, y_valid)])'
-        return prior_of(scores, self.guard.metric, self.prior, known=XGBOOST_SCORES, sets=sets)
-
-    def _classes(self, model: Any) -> Any:
-        objective, count = _objective(model)
-        advice = 'objective="binary:logistic" or "multi:softprob"'
-        return classes_of(self.guard, objective, count, self.classes, advice=advice)
+    def _prior(self, place: int) -> float:
+        each = [(data, name, values) for data, found in self._log.items() for name, values in found.items()]
+        return self._prior_of(
+            self._log, [Score(data, name, float(values[place])) for data, name, values in each]
+        )
 
     def _frozen(self, model: Any) -> XGBoostModel:
         if model.attributes():  # what early stopping notes is no part of the model
             model = model.copy()
             model.set_attr(**dict.fromkeys(model.attributes()))
-        content = bytes(model.save_raw("ubj"))
-        return XGBoostModel(content, model.num_features(), self._classes(model))
+        classes = classes_of(self.guard, *_objective(model), self.classes, XGBOOST)
+        return XGBoostModel(bytes(model.save_raw("ubj")), model.num_features(), classes)
 
 
 def _objective(booster: Any) -> tuple[str, int | None]:
-    """Objective of a booster, and how many classes it tells probabilities of."""
+    """Return a booster's objective, and how many classes it tells probabilities of."""
     learner = json.loads(booster.save_config())["learner"]
     name = learner["objective"]["name"]
     if name in {"binary:logistic", "reg:logistic"}:

@@ -1,13 +1,19 @@
-"""What the callbacks of all libraries have in common: when they ask, how, and what a halt does."""
+"""The rounds of a training: when a callback asks, how, and what a halt does."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+from numpy.typing import ArrayLike
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer, check_is_guard
+from reusable_holdout.guard import Answer
+from reusable_holdout.slips import checked_call
+from reusable_holdout_callbacks.guard_calls import ask_about, check_guard
+from reusable_holdout_callbacks.scores import Library, Score, prior_of
 
 __all__ = ["OnHalt", "RoundAnswer", "Rounds"]
 
@@ -15,7 +21,7 @@ OnHalt = Literal["raise", "stop"]
 
 
 class RoundAnswer(NamedTuple):
-    """What the guard said of one round.
+    """The guard's answer about one round.
 
     Attributes
     ----------
@@ -29,16 +35,18 @@ class RoundAnswer(NamedTuple):
 
 
 class Rounds:
-    """Asks a guard about the model of a training, as it is after some of its rounds.
+    """Callback that asks a guard about the booster, as it is after some rounds of its training.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate.
+        With features; no gate and no ladder.
     prior : str, callable or None
-        Where the validation score is found.
+        Name of a validation score, or a function of what the library logs.
     every : int
         Rounds from one query to the next.
+    classes : array-like, optional
+        What the labels 0, 1, ... stand for; the guard's classes by default.
     on_halt : {"raise", "stop"}
         Whether a halt is raised out of the training, or stops it.
 
@@ -60,9 +68,20 @@ class Rounds:
         If the training was stopped by a halt.
     """
 
-    def __init__(self, guard: ReusableHoldout, *, prior: Any, every: int, on_halt: OnHalt) -> None:
+    library: ClassVar[Library]
+
+    @checked_call
+    def __init__(
+        self,
+        guard: ReusableHoldout,
+        *,
+        prior: str | Callable[[Any], float] | None = None,
+        every: int = 1,
+        classes: ArrayLike | None = None,
+        on_halt: OnHalt = "raise",
+    ) -> None:
         super().__init__()  # what the library's own class needs
-        _check_guard(guard)
+        check_guard(guard)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise InputError(
                 f"every must be a whole number of rounds, 1 or more; got {every!r}; nothing was made"
@@ -74,11 +93,8 @@ class Rounds:
                 "prior must be the name of a validation score or a function of what the library logs; got "
                 f"{type(prior).__name__}; nothing was made"
             )
-        if prior is not None and not guard.takes_priors:
-            raise InputError(
-                "a ladder has its own prior, its best score so far; leave prior out; nothing was made"
-            )
         self.guard, self.prior, self.every, self.on_halt = guard, prior, every, on_halt
+        self.classes = classes
         self._begin()
 
     def __repr__(self) -> str:
@@ -90,18 +106,24 @@ class Rounds:
         self._asked_at, self._stopped = before, False
 
     def _is_due(self, number: int, *, last: bool = False) -> bool:
-        """Whether to ask after a round: every so many, or the next one there is, and the last."""
+        """Return True if a round is to be asked about: every so many, or the next one there is, and the last."""
         if self._stopped or number <= self._asked_at:
             return False
         return last or number // self.every > self._asked_at // self.every
 
-    def _ask(self, number: int, model: Any, prior: float | None) -> bool:
+    def _prior_of(self, logged: Any, scores: Sequence[Score]) -> float:
+        """Return the prior of a round, of what the library logs and of the scores in it."""
+        if callable(self.prior):
+            return float(self.prior(logged))
+        return prior_of(scores, self.guard.metric, self.prior, self.library)
+
+    def _ask(self, number: int, model: Any, prior: float) -> bool:
         """Ask about the model of a round.
 
         Returns
         -------
         bool
-            Whether the training is to stop.
+            True if the training is to stop.
 
         Raises
         ------
@@ -112,7 +134,7 @@ class Rounds:
         """
         self._asked_at = number
         try:
-            answer = self.guard.evaluate(model, prior=prior, name=f"round {number}")
+            answer = ask_about(self.guard, model, prior, f"round {number}")
         except Halted as halted:
             halted.answers = [one.answer for one in self.answers]
             if self.on_halt == "raise":
@@ -124,17 +146,3 @@ class Rounds:
             return True
         self.answers.append(RoundAnswer(number, answer))
         return False
-
-
-def _check_guard(guard: ReusableHoldout) -> None:
-    check_is_guard(guard)
-    if not guard.has_features:
-        raise InputError(
-            "a training's models are asked about with the holdout's features; this guard holds labels only; nothing "
-            "was made; make it with ReusableHoldout(X, y, ...)"
-        )
-    if guard.policy == "gate":
-        raise InputError(
-            "a gate says yes or no to one named score, and does not tell how good a round is; nothing was made; train "
-            "first, then ask guard.compare(model, incumbent, prior=...)"
-        )

@@ -1,4 +1,4 @@
-"""Which of a booster's validation scores is the guard's metric, and what it says in the guard's unit."""
+"""The validation score of a round that is the guard's metric, in the guard's unit."""
 
 from __future__ import annotations
 
@@ -10,34 +10,61 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import Metric
 
-__all__ = ["LIGHTGBM_SCORES", "XGBOOST_SCORES", "Score", "prior_of"]
+__all__ = ["LIGHTGBM", "XGBOOST", "Library", "Score", "prior_of"]
 
-XGBOOST_SCORES = {  # the library's name, and the guard's
-    "error": "zero_one_loss",
-    "merror": "zero_one_loss",
-    "logloss": "log_loss",
-    "mlogloss": "log_loss",
-    "auc": "roc_auc",
-    "aucpr": "average_precision",
-    "rmse": "rmse",
-    "mae": "mae",
-}
-LIGHTGBM_SCORES = {
-    "binary_error": "zero_one_loss",
-    "multi_error": "zero_one_loss",
-    "binary_logloss": "log_loss",
-    "multi_logloss": "log_loss",
-    "auc": "roc_auc",
-    "average_precision": "average_precision",
-    "rmse": "rmse",
-    "l1": "mae",
-    "l2": "mse",
-}
+
+class Library(NamedTuple):
+    """A library of boosters.
+
+    Attributes
+    ----------
+    scores : mapping of str to str
+        Its scores, with the guard's names for them.
+    sets : str
+        How evaluation sets are passed, for messages.
+    objectives : str
+        Objectives that tell probabilities, for messages.
+    """
+
+    scores: Mapping[str, str]
+    sets: str
+    objectives: str
+
+
+XGBOOST = Library(
+    {
+        "error": "zero_one_loss",
+        "merror": "zero_one_loss",
+        "logloss": "log_loss",
+        "mlogloss": "log_loss",
+        "auc": "roc_auc",
+        "aucpr": "average_precision",
+        "rmse": "rmse",
+        "mae": "mae",
+    },
+    'evals=[(dvalid, "valid")] (of fit: eval_set=[(X_valid, y_valid)])',
+    'objective="binary:logistic" or "multi:softprob"',
+)
+LIGHTGBM = Library(
+    {
+        "binary_error": "zero_one_loss",
+        "multi_error": "zero_one_loss",
+        "binary_logloss": "log_loss",
+        "multi_logloss": "log_loss",
+        "auc": "roc_auc",
+        "average_precision": "average_precision",
+        "rmse": "rmse",
+        "l1": "mae",
+        "l2": "mse",
+    },
+    "valid_sets=[valid] (of fit: eval_set=[(X_valid, y_valid)])",
+    'objective="binary" or "multiclass"',
+)
 _TRAINING = {"train", "training", "dtrain"}  # a score on these rows tells how well they are known by heart
 
 
 class _Reading(NamedTuple):
-    """A metric of the guard is `offset` + `factor` times what is measured."""
+    """A metric of the guard is `offset` + `factor` times the measured score."""
 
     measured: str
     factor: float
@@ -46,7 +73,7 @@ class _Reading(NamedTuple):
 
 _READINGS = {
     "accuracy": _Reading("zero_one_loss", -1.0, 1.0),
-    "roc_auc_ovr_weighted": _Reading("roc_auc", 1.0, 0.0),  # what XGBoost's is of three or more classes
+    "roc_auc_ovr_weighted": _Reading("roc_auc", 1.0, 0.0),  # XGBoost's score of three or more classes
     "neg_log_loss": _Reading("log_loss", -1.0, 0.0),
     "neg_mean_absolute_error": _Reading("mae", -1.0, 0.0),
     "neg_mean_squared_error": _Reading("mse", -1.0, 0.0),
@@ -75,10 +102,8 @@ class Score(NamedTuple):
         return f"{self.data}-{self.name}"
 
 
-def prior_of(
-    scores: Sequence[Score], metric: Metric, wanted: str | None, *, known: Mapping[str, str], sets: str
-) -> float:
-    """Validation score of a round in the unit of a guard's metric.
+def prior_of(scores: Sequence[Score], metric: Metric, wanted: str | None, library: Library) -> float:
+    """Return the validation score of a round in the unit of a guard's metric.
 
     A score that is known by the library's name is moved into the metric's bounds, as the guard moves the losses of
     rows; another one is taken as it is.
@@ -92,23 +117,31 @@ def prior_of(
     wanted : str or None
         Name of the score, alone or after its rows' and a dash; by default the guard's metric on the last set that is
         not called "train" or "training".
-    known : mapping of str to str
-        Scores of the library, with the guard's names.
-    sets : str
-        How evaluation sets are passed, for the message.
+    library : Library
 
     Raises
     ------
     InputError
-        If there is no such score, or it is known to be of another metric; says what to pass.
+        If there is no such score, or it is known to be of another metric; the message says what to pass.
     """
-    reading = _READINGS.get(metric.name, _Reading(metric.name, 1.0, 0.0))
+    reading, known = _READINGS.get(metric.name, _Reading(metric.name, 1.0, 0.0)), library.scores
+    listed = ", ".join(one.full_name for one in scores) or "none"
     if wanted is None:
         fit = [one for one in scores if known.get(one.name) == reading.measured and one.data not in _TRAINING]
     else:
         fit = [one for one in scores if wanted in (one.name, one.full_name)]
+    if not fit and wanted is not None:
+        raise InputError(
+            f"there is no score {wanted!r}; the scores of a round are: {listed}; nothing was asked; pass "
+            f"{library.sets} too"
+        )
     if not fit:
-        raise InputError(_missing(scores, metric, wanted, known, sets))
+        names = " or ".join(f'"{name}"' for name, meaning in known.items() if meaning == reading.measured)
+        how = f"the metric {names}" if names else "prior= a function of its scores"
+        raise InputError(
+            f"the prior of a round must be a validation score of the guard's metric, {metric.name}; the scores are: "
+            f"{listed}; nothing was asked; pass {library.sets} and {how}; or prior= the name of a score, or a function"
+        )
     found = fit[-1]
     if found.name not in known:
         return found.value
@@ -119,18 +152,3 @@ def prior_of(
         )
     value = reading.offset + reading.factor * found.value
     return float(np.clip(value, metric.lower, metric.upper))  # NaN stays, and the guard refuses it
-
-
-def _missing(
-    scores: Sequence[Score], metric: Metric, wanted: str | None, known: Mapping[str, str], sets: str
-) -> str:
-    measured = _READINGS.get(metric.name, _Reading(metric.name, 1.0, 0.0)).measured
-    names = " or ".join(f'"{name}"' for name, meaning in known.items() if meaning == measured)
-    listed = ", ".join(one.full_name for one in scores) or "none"
-    if wanted is not None:
-        return f"there is no score {wanted!r}; the scores of a round are: {listed}; nothing was asked; pass {sets} too"
-    how = f"{sets} and the metric {names}" if names else f"{sets} and prior= a function of its scores"
-    return (
-        f"the prior of a round must be a validation score of the guard's metric, {metric.name}; the scores are: "
-        f"{listed}; nothing was asked; pass {how}; or prior= the name of a score, or a function"
-    )

@@ -1,96 +1,318 @@
-"""``reusable-holdout redact``."""
+"""The developer's part of an evaluation: what was asked and answered, the guard's answer, and no score.
+
+Each writer lists what it keeps, and not what it takes away. So whatever a later version of a tool adds stays behind.
+"""
 
 from __future__ import annotations
 
-import argparse
-import sys
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reusable_holdout.cli.command import PROGRAM, add, tell
-from reusable_holdout.errors import Halted
-from reusable_holdout.guard.answer import Answer
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.errors import InputError, of_extra
+from reusable_holdout.metrics import ScoreTable
+from reusable_holdout.slips import checked_call
+from reusable_holdout_evals.guards import ask, check_judged, numbers_of, open_guard_of
+from reusable_holdout_evals.readers import read_inspect, read_lm_eval, read_scores
+from reusable_holdout_evals.readers.files import file_text
 
-__all__ = ["add_redact"]
+__all__ = ["WITHHELD", "redact_inspect", "redact_lm_eval", "samples_of", "scores_of"]
 
-_HALTED = 2  # as a gate's
+WITHHELD = "withheld"
+"""The text that stands in a log in the place of a score, and of a target."""
+
+_OF_THE_RUN = {
+    *(
+        "created",
+        "dataset",
+        "eval_id",
+        "model",
+        "model_args",
+        "model_generate_config",
+        "packages",
+        "revision",
+    ),
+    *("run_id", "task", "task_file", "task_id", "task_version"),
+}
+_STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl$")
+_OF_THE_HARNESS = ("date", "lm_eval_version", "model_name", "model_source")
+_OF_ITS_CONFIG = ("batch_size", "gen_kwargs", "limit", "model", "model_args")
+_OF_A_TASK = ("n-samples", "n-shot", "versions")
 
 
-def add_redact(commands: Any) -> None:
-    """Add ``redact``."""
-    parser = add(
-        commands,
-        "redact",
-        _redact,
-        "Ask a guard about an evaluation, and write what the developer may see of it: outputs and the guard's answer, "
-        "no target and no score. For the side that keeps the holdout. Exit status 2 if the budget is spent: then "
-        "nothing was told, and nothing was written.",
-        "redact --inspect full.eval --ledger guard.db --prior 0.7 --out public.eval",
+def scores_of(incumbent: Any, scorer: str) -> Any:
+    """Read a file of scores, or the scores of a scorer in a log of Inspect; tables stay as they are."""
+    if not isinstance(incumbent, str | Path):
+        return incumbent
+    if Path(incumbent).suffix in {".eval", ".json"}:
+        return read_inspect(incumbent, scorer=scorer)
+    return read_scores(incumbent)
+
+
+def _guard_of(guard: ReusableHoldout | None, ledger: str | Path | None, table: ScoreTable) -> ReusableHoldout:
+    if (guard is None) == (ledger is None):
+        raise InputError("name guard= or ledger=, one of them; nothing was asked")
+    found = open_guard_of(str(ledger), table) if guard is None else guard
+    check_judged(found)
+    return found
+
+
+def _check_new(out: str | Path, what: str) -> None:
+    if Path(out).exists():
+        raise InputError(f"the developer's {what} must be a new one; {out} is there; nothing was asked")
+
+
+# ---- Inspect
+
+
+@checked_call
+def redact_inspect(
+    log: str | Path,
+    out: str | Path,
+    *,
+    prior: float | None = None,
+    guard: ReusableHoldout | None = None,
+    ledger: str | Path | None = None,
+    scorer: str | None = None,
+    key: str | None = None,
+    groups: str | None = None,
+    missing: float | None = None,
+    incumbent: Any = None,
+    show: Collection[str] = (),
+    messages: bool = False,
+) -> Answer:
+    """Ask a guard about a full log, and write a log for the developer.
+
+    The developer's log has the id, epoch, input, choices and output of each sample, and what is named here; its results
+    are the guard's answer. Events, which have every target and score, timings and token counts stay behind.
+
+    Parameters
+    ----------
+    log : str or Path
+        Log of a finished evaluation, where the holdout is kept.
+    out : str or Path
+        New file, ``.eval`` or ``.json``.
+    prior : float, optional
+        The developer's own estimate; with an incumbent, of the difference.
+    guard : ReusableHoldout, optional
+        With metric "score", and the samples' ids; or `ledger`.
+    ledger : str or Path, optional
+        Ledger of a guard that :func:`reusable_holdout_evals.inspect.new_guard` made.
+    scorer, key, groups, missing
+        As for :func:`reusable_holdout_evals.read_inspect`. Scores of other scorers are withheld, too.
+    incumbent : table or path, optional
+        As for :func:`reusable_holdout_evals.inspect.guarded_task`.
+    show : collection of str
+        Keys of the samples' metadata that the developer may see.
+    messages : bool
+        True to show the conversations. Do not if scorers write into them.
+
+    Returns
+    -------
+    Answer
+
+    Raises
+    ------
+    Halted
+        If a budget has run out and the question is new; nothing was written.
+    InputError
+        If the log or the guard does not fit; nothing was asked, and nothing was written.
+
+    Notes
+    -----
+    Inspect logs a sample as its scorers left it. If a scorer writes into the text of the output or the input, that text
+    is shown.
+    """
+    with of_extra("inspect", "the redaction of a log"):
+        from inspect_ai.log import read_eval_log, write_eval_log  # noqa: PLC0415 - slow to import
+
+    _check_new(out, "log")
+    table = read_inspect(log, scorer=scorer, key=key, groups=groups, missing=missing)
+    full = read_eval_log(str(log), resolve_attachments=True)
+    other = scores_of(incumbent, scorer or table.metric)
+    answer = ask(_guard_of(guard, ledger, table), table, other, prior=prior, name=table.metric)
+    write_eval_log(_public_log(full, f"guarded_{table.metric}", answer, show, messages=messages), str(out))
+    return answer
+
+
+def _public_log(full: Any, name: str, answer: Answer, show: Collection[str], *, messages: bool) -> Any:
+    from inspect_ai import log  # noqa: PLC0415 - slow to import
+
+    metrics = {key: log.EvalMetric(name=key, value=value) for key, value in numbers_of(answer).items()}
+    counted = full.results
+    results = log.EvalResults(
+        total_samples=counted.total_samples if counted else len(full.samples or ()),
+        completed_samples=counted.completed_samples if counted else len(full.samples or ()),
+        scores=[log.EvalScore(name=name, scorer=name, metrics=metrics)],
     )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--inspect", type=Path, metavar="LOG", help="full log of Inspect, .eval or .json")
-    source.add_argument(
-        "--lm-eval", type=Path, metavar="FOLDER", help="what lm_eval --log_samples --output_path wrote"
-    )
-    parser.add_argument("--out", type=Path, required=True, help="new log, or new folder")
-    parser.add_argument(
-        "--ledger", required=True, help="SQLite file or URL of a guard made with the ids, sorted as text"
-    )
-    parser.add_argument("--prior", type=float, help="the developer's estimate, or of the difference")
-    parser.add_argument("--incumbent", type=Path, help="the same of another system: asks how much better")
-    parser.add_argument("--score", help="scorer or metric, where there are several")
-    parser.add_argument("--task", help="of lm-evaluation-harness")
-    parser.add_argument("--filter", help="of lm-evaluation-harness, where there are several")
-    parser.add_argument("--groups", help="of Inspect: key of the metadata by which the guard has groups")
-    parser.add_argument(
-        "--show", action="append", default=[], metavar="KEY", help="of metadata or documents; may be repeated"
+    hidden = {
+        key: field.get_default(call_default_factory=True)
+        for key, field in type(full.eval).model_fields.items()
+        if key not in _OF_THE_RUN and not field.is_required()
+    }
+    return log.EvalLog(
+        status=full.status,
+        eval=full.eval.model_copy(update=hidden),
+        results=results,
+        stats=log.EvalStats(started_at=full.stats.started_at, completed_at=full.stats.completed_at),
+        samples=[_public_sample(one, name, show, messages=messages) for one in full.samples or ()],
     )
 
 
-def _redact(options: argparse.Namespace) -> int:
-    if options.lm_eval is not None and options.task is None:
-        options.refuse("--lm-eval needs --task")
-    try:
-        answer = (_of_inspect if options.inspect is not None else _of_lm_eval)(options)
-    except Halted as halted:
-        print(f"{PROGRAM}: {halted}", file=sys.stderr)
-        return _HALTED
-    tell(answer._asdict() if options.json else str(answer), as_json=options.json)
-    return 0
+def _public_sample(full: Any, name: str, show: Collection[str], *, messages: bool) -> Any:
+    """Return a sample without its scores, and its output without what a scorer attached to it."""
+    from inspect_ai.log import EvalSample  # noqa: PLC0415 - slow to import
+    from inspect_ai.scorer import Score  # noqa: PLC0415
 
-
-def _of_inspect(options: argparse.Namespace) -> Answer:
-    from reusable_holdout_evals.inspect import redact
-
-    return redact(
-        options.inspect,
-        options.out,
-        ledger=options.ledger,
-        prior=options.prior,
-        scorer=options.score,
-        groups=options.groups,
-        incumbent=options.incumbent,
-        show=options.show,
+    choices = [
+        one.model_copy(update={"message": one.message.model_copy(update={"metadata": None})})
+        for one in full.output.choices
+    ]
+    nothing = dict.fromkeys(("usage", "time", "metadata", "error"))
+    return EvalSample(
+        id=full.id,
+        epoch=full.epoch,
+        input=full.input,
+        choices=full.choices,
+        target=WITHHELD,
+        output=full.output.model_copy(update={"choices": choices, **nothing}),
+        messages=full.messages if messages else [],
+        metadata={key: value for key, value in full.metadata.items() if key in show},
+        scores={name: Score(value=WITHHELD)},
     )
 
 
-def _of_lm_eval(options: argparse.Namespace) -> Answer:
-    from reusable_holdout import ReusableHoldout
-    from reusable_holdout_evals.lm_eval import redact, samples_of
-    from reusable_holdout_evals.readers import read_lm_eval
+# ---- lm-evaluation-harness
 
-    table = read_lm_eval(
-        samples_of(options.lm_eval, options.task), metric=options.score, filter=options.filter
-    )
-    with ReusableHoldout.open(options.ledger, None, sorted(table.ids)) as guard:
-        return redact(
-            options.lm_eval,
-            options.out,
-            guard=guard,
-            task=options.task,
-            prior=options.prior,
-            metric=options.score,
-            filter=options.filter,
-            incumbent=options.incumbent,
-            show=options.show,
+
+@checked_call
+def redact_lm_eval(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    task: str,
+    prior: float | None = None,
+    guard: ReusableHoldout | None = None,
+    ledger: str | Path | None = None,
+    metric: str | None = None,
+    filter: str | None = None,  # noqa: A002 - the column's name in the harness's files
+    id: str = "doc_id",  # noqa: A002 - as in the guard's tables
+    incumbent: Any = None,
+    show: Collection[str] = (),
+) -> Answer:
+    """Ask a guard about one task's samples, and write a folder for the developer.
+
+    It has ``results_*.json``, with the guard's answer in the place of the task's metrics, and ``samples_*.jsonl`` with
+    ids and generated text. Ids that are hashes stay behind: a reader who knows a question can find the target with that
+    hash by trying. So do log-likelihoods, which are the score of a task with one continuation, documents but for what
+    is named, targets, their hashes, prompts, which may end with the target, and other tasks.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder of ``lm_eval --log_samples --output_path``, where the holdout is kept.
+    out : str or Path
+        New folder.
+    task : str
+    prior : float, optional
+        The developer's own estimate; with an incumbent, of the difference.
+    guard : ReusableHoldout, optional
+        With metric "score", and the samples' ids as text, in sorted order; or `ledger`.
+    ledger : str or Path, optional
+        Ledger of such a guard.
+    metric, filter, id
+        As for :func:`reusable_holdout_evals.read_lm_eval`.
+    incumbent : table or path, optional
+        Another folder or file of the same task: then the question is how much better this one is.
+    show : collection of str
+        Keys of the documents that the developer may see, such as "question".
+
+    Returns
+    -------
+    Answer
+
+    Raises
+    ------
+    Halted
+        If a budget has run out and the question is new; nothing was written.
+    InputError
+        If the files or the guard do not fit; nothing was asked, and nothing was written.
+    """
+    place = Path(out)
+    _check_new(place, "folder")
+    samples = samples_of(Path(folder), task)
+    chosen: dict[str, Any] = {"metric": metric, "filter": filter, "id": id}
+    table, other = read_lm_eval(samples, **chosen), incumbent
+    if isinstance(incumbent, str | Path):
+        other = read_lm_eval(samples_of(Path(incumbent), task), **chosen)
+    answer = ask(_guard_of(guard, ledger, table), table, other, prior=prior, name=f"{task} {table.metric}")
+    place.mkdir(parents=True)
+    for path in samples:
+        lines = [json.dumps(one, ensure_ascii=False) for one in _public_lines(path, filter, id, set(show))]
+        (place / path.name).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    stamp = _STAMP.search(samples[-1].name)
+    results = _results(samples, task, table.metric, filter, answer)
+    file = place / (f"results_{stamp[1]}.json" if stamp else "results.json")
+    file.write_text(json.dumps(results, indent=2), encoding="utf-8")
+    return answer
+
+
+def samples_of(folder: Path, task: str) -> list[Path]:
+    """Return the files of one task's samples, in a folder of the harness; InputError if there are none."""
+    if folder.is_file():
+        return [folder]
+    found = sorted(folder.rglob("samples_*.jsonl"))
+    of_task = [path for path in found if _STAMP.sub("", path.name) == f"samples_{task}"]
+    if not of_task:
+        raise InputError(
+            f"the folder {folder} must hold samples of {task!r}; it holds {len(found):,} files of others; evaluate "
+            "with --log_samples; nothing was asked"
         )
+    return of_task
+
+
+def _public_lines(path: Path, chosen: str | None, column: str, show: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the developer's part of each line."""
+    for text in file_text(path, what="samples of lm-evaluation-harness").split("\n"):
+        line = json.loads(text) if text.strip() else None
+        if line is None or (chosen is not None and line.get("filter", "none") != chosen):
+            continue
+        named = ("doc_id", "filter") if column.endswith("_hash") else ("doc_id", column, "filter")
+        kept = {key: line[key] for key in named if key in line}
+        document = line.get("doc")
+        if show and isinstance(document, dict):
+            kept["doc"] = {key: value for key, value in document.items() if key in show}
+        if _is_generated(line.get("arguments")):
+            kept |= {key: line[key] for key in ("resps", "filtered_resps") if key in line}
+        yield kept
+
+
+def _is_generated(arguments: Any) -> bool:
+    """Return True if responses are text: only a generation has settings for a second argument."""
+    calls = list(arguments.values()) if isinstance(arguments, dict) else []
+    return bool(calls) and all(isinstance(one, dict) and isinstance(one.get("arg_1"), dict) for one in calls)
+
+
+def _results(
+    samples: list[Path], task: str, metric: str, chosen: str | None, answer: Answer
+) -> dict[str, Any]:
+    """Return the harness's own file of results, with the guard's answer for its metrics."""
+    full: Mapping[str, Any] = {}
+    for path in sorted(samples[-1].parent.glob("results_*.json")):
+        full = json.loads(file_text(path, what="results of lm-evaluation-harness"))
+    end = chosen or "none"
+    what = f"{metric}_difference" if answer.paired else metric
+    names = {"answer": what, "difference": what}
+    names |= {name: f"{what}_{name}" for name in ("accepted", "low", "high")}
+    guarded = {f"{names.get(name, name)},{end}": value for name, value in numbers_of(answer).items()}
+    kept: dict[str, Any] = {key: full[key] for key in _OF_THE_HARNESS if key in full}
+    config = full.get("config")
+    if isinstance(config, dict):
+        kept["config"] = {key: config[key] for key in _OF_ITS_CONFIG if key in config}
+    for key in _OF_A_TASK:
+        if isinstance(full.get(key), dict) and task in full[key]:
+            kept[key] = {task: full[key][task]}
+    return {"results": {task: {"alias": task, **guarded}}, "guarded": True, **kept}

@@ -12,9 +12,8 @@ for _library in (
         raise MissingExtraError("a leaderboard", _library, "leaderboard")
 
 # ruff: noqa: E402 - what follows needs these libraries
-from reusable_holdout_box.remote import RemoteHoldout
+from reusable_holdout_box import RemoteHoldout
 
-from reusable_holdout_leaderboard.client.remote import BoardHoldout
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError
 from reusable_holdout_leaderboard.files.predictions import parse_submission
@@ -34,7 +33,6 @@ from reusable_holdout_leaderboard.store.records import (
 )
 
 __all__ = [
-    "BoardHoldout",
     "ClosedError",
     "Competition",
     "Event",

@@ -51,7 +51,8 @@ class Rules:
     metric : str
         Name of a metric in the catalogue.
     metric_parameters : mapping of str to float
-        Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss".
+        Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss". Targets
+        outside the bounds are moved to them, and nothing says so.
     also : tuple of str
         Other metrics that the final standings show, of the same predictions; see :func:`also_of`.
     queries : int

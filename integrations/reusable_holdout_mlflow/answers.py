@@ -6,63 +6,26 @@ it and however often, and a server that has it already drops it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from mlflow.entities import Metric
+from mlflow.entities import Metric, RunTag
+from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout_mlflow.guard_calls import released
+from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from mlflow.tracking import MlflowClient
-
-__all__ = ["log_answers", "milliseconds", "released", "steps_in"]
+__all__ = ["log_answers", "log_halt", "log_missing", "log_tags", "milliseconds", "numbers_of"]
 
 _METRICS_OF_A_CALL = 1_000  # MLflow's limit
-_METRICS_OF_AN_ANSWER = 9
-_KINDS = ("holdout", "difference")  # of scores, and of comparisons of two models
 
 
-def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:
-    """History of some queries about a guard's own metric.
-
-    Parameters
-    ----------
-    first, last : int
-        Numbers of queries, both included; to the end by default.
-    """
-    history = guard.history()
-    history = history[(history["view"] == guard.view) & (history["kind"] != "view")]
-    wanted = history["query"] >= first
-    return history[wanted if last is None else wanted & (history["query"] <= last)]
-
-
-def steps_in(client: MlflowClient, run_id: str) -> set[int]:
-    """Numbers of the queries whose answers a run has."""
-    return {metric.step for kind in _KINDS for metric in client.get_metric_history(run_id, f"{kind}_answer")}
-
-
-def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, queries: int) -> None:
-    """Log rows of a history in as few calls as MLflow allows.
-
-    Parameters
-    ----------
-    queries : int
-        Planned in all.
-    """
-    metrics = [metric for row in rows.itertuples(index=False) for metric in _metrics(row, queries)]
-    each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % _METRICS_OF_AN_ANSWER  # no answer is torn apart
-    for start in range(0, len(metrics), each):
-        client.log_batch(run_id, metrics=metrics[start : start + each], synchronous=True)
-
-
-def milliseconds(when: pd.Timestamp) -> int:
-    """Time as MLflow counts it."""
-    return int(when.timestamp() * 1_000)
-
-
-def _metrics(row: Any, queries: int) -> list[Metric]:
-    query, when, kind = int(row.query), milliseconds(row.asked_at), _KINDS[row.paired]
+def numbers_of(row: Any, queries: int) -> dict[str, float]:
+    """Return the metrics of one row of a history; `queries` are planned in all."""
+    kind = "difference" if row.paired else "holdout"  # a comparison of two models, or a score
     values = {
         f"{kind}_answer": row.value,
         f"{kind}_prior": row.prior,
@@ -74,4 +37,53 @@ def _metrics(row: Any, queries: int) -> list[Metric]:
         "holdout_queries_left": queries - row.asked,
         "holdout_nats": row.nats,
     }
-    return [Metric(name, float(value), when, query) for name, value in values.items()]
+    return {name: float(value) for name, value in values.items()}
+
+
+def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, queries: int) -> None:
+    """Log rows of a history in as few calls as MLflow allows; `queries` are planned in all."""
+    each_row: Iterable[Any] = rows.itertuples(index=False)
+    metrics = [
+        Metric(name, value, milliseconds(row.asked_at), int(row.query))
+        for row in each_row
+        for name, value in numbers_of(row, queries).items()
+    ]
+    each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % 9  # no answer is torn apart
+    for start in range(0, len(metrics), each):
+        client.log_batch(run_id, metrics=metrics[start : start + each], synchronous=True)
+
+
+def log_missing(
+    client: MlflowClient, run_id: str, guard: ReusableHoldout, *, first: int, last: int | None = None
+) -> pd.DataFrame:
+    """Log the answers of some queries that a run lacks, and return their rows."""
+    rows = released(guard, first=first, last=last)
+    if len(rows):
+        answers = ("holdout_answer", "difference_answer")
+        there = {one.step for name in answers for one in client.get_metric_history(run_id, name)}
+        rows = rows[~rows["query"].isin(there)]
+    log_answers(client, run_id, rows, queries=guard.plan.queries)
+    return rows
+
+
+def log_tags(client: MlflowClient, run_id: str, tags: dict[str, str], metrics: Sequence[Metric] = ()) -> None:
+    """Log tags, and metrics that belong to them, in one call."""
+    entities = [RunTag(name, value) for name, value in tags.items()]
+    client.log_batch(run_id, metrics=list(metrics), tags=entities, synchronous=True)
+
+
+def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
+    """Say in a metric, a tag and the note of a run that its guard has halted; once, and only if it has."""
+    reason = guard.halt_reason
+    if reason is None:
+        return
+    before = client.get_run(run_id).data.tags
+    if not is_halted(before):  # else another process has logged it, or a call that seemed to fail
+        tags = noted(before, halt_note(guard, reason)) | {BUDGET: budget_in_words(guard)}
+        halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), guard.answered)
+        log_tags(client, run_id, tags, [halt])
+
+
+def milliseconds(when: pd.Timestamp) -> int:
+    """Return a time as MLflow counts it."""
+    return int(when.timestamp() * 1_000)

@@ -1,4 +1,4 @@
-"""Searches of scikit-learn that log what their guard releases, without a line of their own."""
+"""Autologging: searches of scikit-learn log what their guard releases."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import mlflow
+from reusable_holdout_sklearn import GuardedSearchCV
+from sklearn.model_selection import GridSearchCV
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
@@ -29,7 +31,7 @@ _THREAD = threading.local()
 
 @checked_call
 def autolog(*, disable: bool = False) -> None:
-    """Log every search that asks a guard, as :func:`reusable_holdout_mlflow.track` around its `fit` would.
+    """Log every search that asks a guard, as :func:`reusable_holdout_mlflow.track` around its `fit` would do.
 
     Searches are GridSearchCV and the others of scikit-learn with a guarded scorer, and GuardedSearchCV. Inside an
     active run the answers are that run's; else the search gets a run in MLflow's current experiment, which
@@ -40,14 +42,12 @@ def autolog(*, disable: bool = False) -> None:
     Parameters
     ----------
     disable : bool
-        Undo it. A search that is being fitted is logged to its end.
+        Undo it; a search that is being fitted is logged to its end.
     """
     with _CHANGES:
         if disable:
             for search, (before, ours) in _WRAPPED.items():
-                if (
-                    search.__dict__.get("fit") is ours
-                ):  # else others have wrapped it, and it does nothing any more
+                if search.__dict__.get("fit") is ours:  # else others have wrapped it, and it does nothing
                     search.fit = before  # type: ignore[attr-defined]
             _WRAPPED.clear()
             return
@@ -59,10 +59,7 @@ def autolog(*, disable: bool = False) -> None:
 
 
 def _searches() -> list[type]:
-    """Classes of searches that are known by now; those that come later inherit what they call."""
-    from reusable_holdout_sklearn import GuardedSearchCV  # noqa: PLC0415 - loads scikit-learn
-    from sklearn.model_selection import GridSearchCV  # noqa: PLC0415
-
+    """Return the classes of searches that are known by now; later ones inherit what they call."""
     found: list[type] = [GuardedSearchCV, GridSearchCV.__mro__[1]]
     for search in found:
         inherited: list[type] = type.__subclasses__(search)
@@ -83,9 +80,7 @@ def _logging(search: type, fit: Callable[..., Any]) -> Callable[..., Any]:
             with _run_of(type(self).__name__) as run, track(guard, run=run):
                 if getattr(self, "guard", None) is None:  # scikit-learn's, which MLflow knows itself
                     return fit(self, *args, **kwargs)
-                with (
-                    SILENCE as logs
-                ):  # else each refitted candidate would log itself as if it were the winner
+                with SILENCE as logs:  # else each refitted candidate would log itself as the winner
                     fitted = fit(self, *args, **kwargs)
                     if logs:
                         log_winner(fitted, *args, own=run is not None, **kwargs)
@@ -105,7 +100,7 @@ def _guard_of(search: Any) -> ReusableHoldout | None:
 
 @contextmanager
 def _run_of(name: str) -> Iterator[str | None]:
-    """Run for one search; None where there is an active one, or none can be made."""
+    """Start a run for one search; yield None where there is an active run, or none can be made."""
     run = None
     if mlflow.active_run() is None:
         try:

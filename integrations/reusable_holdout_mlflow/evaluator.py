@@ -1,6 +1,6 @@
 """The evaluator ``reusable_holdout`` of :func:`mlflow.models.evaluate`: it answers through the guard.
 
-``data`` is the analyst's own, for the prior; the holdout is named by its ledger or its guard, and MLflow never has it.
+``data`` is the analyst's own, for the prior; MLflow never has the holdout.
 """
 
 from __future__ import annotations
@@ -14,50 +14,44 @@ from mlflow.utils.autologging_utils import disable_autologging
 
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import has_most_rows, predictions_of
-from reusable_holdout_mlflow.evaluated import EvaluatedRun, metrics_of
-from reusable_holdout_mlflow.registered import registered_guard
+from reusable_holdout.guard import check_is_guard, has_most_rows, predictions_of
+from reusable_holdout_mlflow.evaluated import EvaluatedRun
+from reusable_holdout_mlflow.guard_calls import ask_about, needs_prior
 
 __all__ = ["HoldoutEvaluator"]
 
-_PLACES = ("guard", "ledger")
-_SETTINGS = (*_PLACES, "prior", "tolerance", "name")
-_OWN_PRIOR = {"ladder", "parameter-free-ladder"}
-_STATED_PRIOR = "gate"
+_SETTINGS = ("guard", "prior", "tolerance", "name")
 
 
 class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
-    """Ask a guard how good a model is; log its answer, and nothing else that depends on the holdout.
+    """Evaluator that asks a guard how good a model is, and logs nothing about the holdout but the answer.
 
     ``evaluator_config`` has:
 
     guard : ReusableHoldout
-        The guard; or
-    ledger : str
-        the file of its ledger, after :func:`reusable_holdout_mlflow.registered.register_holdout`.
     prior : float, optional
         The analyst's own estimate. By default the model's score on ``data``: rows that it was not fitted to, and that
         are not the holdout's.
     tolerance : float, optional
         For guess-and-check.
     name : str, optional
-        What history calls the question; by default the model's type.
+        Name of the question in the guard's history; by default the model's type.
 
     Notes
     -----
-    MLflow's own evaluators log exact scores of whatever ``data`` they get, and MLflow logs its digest, before any
-    evaluator runs. So the holdout must never be ``data``: if most of its rows are in it, this evaluator refuses. That
-    some are, more than chance explains, is a fact about the holdout: it takes a charge, like a model that fails there.
-    A model that fails on ``data`` is refused for nothing. ``extra_metrics`` and ``custom_artifacts`` are
-    the other evaluators'. The answer's step is its query; of a logged model MLflow repeats the metrics at step 0. A
-    halt leaves :func:`mlflow.models.evaluate` as what it is: :class:`Halted`.
+    MLflow's own evaluators log exact scores of the ``data`` they get, and MLflow logs its digest, before any evaluator
+    runs. So the holdout must never be ``data``: if most of its rows are in it, this evaluator refuses. That some are,
+    more than chance explains, is a fact about the holdout: it takes a charge, like a model that fails there. A model
+    that fails on ``data`` is refused at no cost. ``extra_metrics`` and ``custom_artifacts`` are the other evaluators'.
+    The answer's step is its query; of a logged model MLflow repeats the metrics at step 0. A halt leaves
+    :func:`mlflow.models.evaluate` as :class:`Halted`.
     """
 
     @classmethod
     def can_evaluate(cls, *, model_type: str | None, evaluator_config: dict[str, Any], **_: Any) -> bool:
-        """Whether it was configured: without ``evaluators=`` MLflow tries all that are installed."""
+        """Return True if it was configured: without ``evaluators=`` MLflow tries all that are installed."""
         del model_type  # the guard's metric decides
-        return any(name in (evaluator_config or {}) for name in _PLACES)
+        return "guard" in (evaluator_config or {})
 
     def evaluate(
         self,
@@ -113,39 +107,30 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         except Halted:
             log.halt()
             raise
-        log.answer(answer, model_id)
-        return EvaluationResult(metrics=metrics_of(guard, answer), artifacts=log.files(), run_id=run_id)
-
-
-# ---- the question
+        metrics = log.answer(answer, model_id)
+        return EvaluationResult(metrics=metrics, artifacts=log.files(), run_id=run_id)
 
 
 def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
-    """Guard that a configuration names."""
+    """Return the guard of a configuration."""
     if model is None:
         raise InputError(
-            "the guard asks a model for its predictions; there is none; pass model=, or ask with "
-            "guard.evaluate_predictions; nothing was asked"
+            "the guard asks a model for its predictions; there is none; pass model=, or ask the guard about the "
+            "predictions themselves; nothing was asked"
         )
     unknown = sorted(set(config) - set(_SETTINGS))
-    if unknown or all(name in config for name in _PLACES):
+    if unknown or "guard" not in config:
         raise InputError(
-            f"evaluator_config must have one of {' and '.join(_PLACES)}, and may have {', '.join(_SETTINGS[2:])}; got "
+            f"evaluator_config must have guard, and may have {', '.join(_SETTINGS[1:])}; got "
             f"{', '.join(sorted(config))}; nothing was asked"
         )
-    if "ledger" in config:
-        return registered_guard(config["ledger"])
-    guard = config["guard"]
-    if not isinstance(guard, ReusableHoldout):
-        raise InputError(
-            f'"guard" must be a ReusableHoldout; got {type(guard).__name__}; its ledger\'s file goes under "ledger"; '
-            "nothing was asked"
-        )
+    check_is_guard(config["guard"])
+    guard: ReusableHoldout = config["guard"]
     return guard
 
 
 class _Pyfunc:
-    """What MLflow knows of a model: `predict`, to labels or values."""
+    """A model as MLflow knows it: `predict`, to labels or values."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -158,7 +143,7 @@ class _Pyfunc:
 
 
 def _predictor(model: Any) -> Any:
-    """Estimator inside a logged model, which may have probabilities; else what MLflow makes of it."""
+    """Return the estimator inside a logged model, which may have probabilities; else MLflow's model."""
     try:
         raw = model.get_raw_model()
     except (AttributeError, NotImplementedError):
@@ -167,13 +152,13 @@ def _predictor(model: Any) -> Any:
 
 
 def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | None) -> float | None:
-    """Prior that was stated, or the score on the analyst's data; the model must work there in either case."""
+    """Return the stated prior, or the score on the analyst's data; in either case the model must work there."""
     metric, rows = guard.metric, dataset.features_data
-    is_needed = stated is None and guard.policy not in _OWN_PRIOR and guard.policy != _STATED_PRIOR
+    is_measured = stated is None and needs_prior(guard)
     predictions = predictions_of(
-        model, rows if is_needed else rows[:2], response=metric.response, classes=guard.class_set
+        model, rows if is_measured else rows[:2], response=metric.response, classes=guard.class_set
     )
-    if not is_needed:
+    if not is_measured:
         return stated
     if not dataset.has_targets:
         raise InputError(
@@ -192,4 +177,6 @@ def _ask(
     rows = dataset.features_data
     labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # unread: the prior is known
     with disable_autologging():
-        return guard.evaluate(model, rows, labels, prior=prior, tolerance=config.get("tolerance"), name=name)
+        return ask_about(
+            guard, model, rows, labels, prior=prior, tolerance=config.get("tolerance"), name=name
+        )

@@ -10,13 +10,11 @@ from collections.abc import Callable
 __all__ = ["Follower"]
 
 _REST = 1.0  # seconds between steps, at least
-_REST_PER_WORK = (
-    40.0  # times a step's processor time, so that the loop, in the same interpreter, keeps 95% beside two
-)
+_REST_PER_WORK = 20.0  # times a step's processor time, so that the loop, in the same interpreter, keeps 95%
 
 
 class Follower:
-    """Take one step again and again, each after a rest.
+    """A thread that takes one step again and again, each after a rest.
 
     Nothing is queued: a step looks into the ledger for what is new, so neither a slow server nor a long loop fills the
     memory, and a rest that is long makes a batch that is large.
@@ -33,7 +31,7 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="reusable-holdout-mlflow", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

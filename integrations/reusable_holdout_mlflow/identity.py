@@ -1,36 +1,39 @@
-"""What a run says of the guard it follows; all of it is public."""
+"""The public facts by which the runs of a guard are found: the holdout's digest, its epoch, and its ledger."""
 
 from __future__ import annotations
 
 import getpass
 import hashlib
+import json
 import uuid
 import weakref
 from collections.abc import Mapping
 
 import sqlalchemy as sa
+from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelInput
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
 
-__all__ = ["ledger_identity", "params_of", "tag", "tags_of", "takes_answers", "user"]
+__all__ = ["ledger_identity", "log_dataset", "params_of", "tag", "tags_of", "takes_answers", "user"]
 
 _PREFIX = "reusable_holdout"
 _IN_MEMORY: weakref.WeakKeyDictionary[ReusableHoldout, str] = weakref.WeakKeyDictionary()
+_DIGITS = 32  # of a dataset's digest, for MLflow takes 36 characters
 
 
 def tag(name: str) -> str:
-    """Full name of a tag or parameter of ours."""
+    """Return the full name of a tag or parameter of this library."""
     return f"{_PREFIX}.{name}"
 
 
 def tags_of(guard: ReusableHoldout) -> dict[str, str]:
-    """Tags by which the runs of a guard are found, and what kind of guard it is."""
+    """Return the tags by which the runs of a guard are found and compared."""
     tags = {
         "digest": guard.digest,
         "ledger": ledger_identity(guard),
         "epoch": str(guard.epoch),
-        "policy": guard.policy,
-        "mechanism": guard.plan.mechanism,
         "metric": guard.metric.name,
         "direction": "max" if guard.metric.greater_is_better else "min",
     }
@@ -38,23 +41,41 @@ def tags_of(guard: ReusableHoldout) -> dict[str, str]:
 
 
 def takes_answers(tags: Mapping[str, str], guard: ReusableHoldout) -> bool:
-    """Whether a run with these tags has no other guard's answers: one run is about one budget."""
+    """Return True if a run with these tags has no other guard's answers: one run is about one budget."""
     mine = tags_of(guard)
     return all(tags.get(name, mine[name]) == mine[name] for name in map(tag, ("digest", "epoch", "ledger")))
 
 
 def params_of(guard: ReusableHoldout) -> dict[str, str]:
-    """The plan, as parameters of a run."""
-    plan = guard.plan
-    numbers = plan.record()
-    lower, upper = numbers.pop("bounds")
-    numbers |= {"lower": lower, "upper": upper, "threshold": plan.threshold, "epsilon": plan.epsilon}
-    numbers["metric"] = guard.metric.name
+    """Return the plan, as parameters of a run."""
+    numbers = guard.plan.record() | {"metric": guard.metric.name}
     return {tag(name): str(value) for name, value in numbers.items()}
 
 
+def log_dataset(
+    client: MlflowClient, run_id: str, guard: ReusableHoldout, *, models: list[LoggedModelInput] | None = None
+) -> None:
+    """Log the holdout as an input of a run: its name, size, metric and keyed digest, and not one row.
+
+    The server keeps one row for each dataset, and fails if two clients make it at the same moment: then it is there.
+    """
+    profile = {"num_rows": guard.plan.rows, "metric": guard.metric.name, "epoch": guard.epoch}
+    dataset = Dataset(
+        f"holdout {guard.digest[:8]}", guard.digest[:_DIGITS], "withheld", "{}", profile=json.dumps(profile)
+    )
+    inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "holdout")])]
+    for last in (False, False, True):
+        try:
+            client.log_inputs(run_id, inputs, models=models)
+        except MlflowException:
+            if last:
+                raise
+        else:
+            return
+
+
 def ledger_identity(guard: ReusableHoldout) -> str:
-    """Name of a ledger: a digest of its place, without user and password; of this object, if it is in memory."""
+    """Return the name of a ledger: a digest of its place, without user and password; of this object, if in memory."""
     if guard.ledger is None:
         return _IN_MEMORY.setdefault(guard, f"memory-{uuid.uuid4().hex[:16]}")
     place = sa.make_url(guard.ledger).set(username=None, password=None, query={})
@@ -62,7 +83,7 @@ def ledger_identity(guard: ReusableHoldout) -> str:
 
 
 def user() -> str:
-    """Who runs this process, as MLflow's own runs say it."""
+    """Return who runs this process, as MLflow's own runs say it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container may have no name for its user

@@ -6,15 +6,13 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from mlflow.entities import Run
+from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout_mlflow.pictures import GAP_AND_BUDGET
 from reusable_holdout_mlflow.words import BUDGET, NOTE, OVERFITTING, budget_in_words
-
-if TYPE_CHECKING:
-    from mlflow.entities import Run
-    from mlflow.tracking import MlflowClient
 
 __all__ = ["VIEW", "write_note"]
 
@@ -39,7 +37,7 @@ def write_note(
     experiment_id : str
     guard : ReusableHoldout
     runs : sequence of Run
-        Those that asked the holdout, in any experiment, the oldest first.
+        The runs that asked the holdout, in any experiment, the oldest first.
     page : str
         Id of the holdout's page.
     """
@@ -61,7 +59,7 @@ def write_note(
 
 
 def _with_part(note: str, holdout: str, text: str) -> str:
-    """Note with the part about one holdout exchanged or, if it has none, added."""
+    """Return a note in which the part about one holdout is exchanged or, if there is none, added."""
     start, end = (f"<!-- {edge} of holdout {holdout} -->" for edge in ("part", "end"))
     part = f"{start}{text}\n\n{end}"
     before, mark, rest = note.partition(start)
@@ -72,7 +70,7 @@ def _with_part(note: str, holdout: str, text: str) -> str:
 
 
 def _headline(guard: ReusableHoldout, runs: Sequence[Run]) -> str:
-    """One line: MLflow shows no more of a note until it is opened."""
+    """Return one line: MLflow shows no more of a note until it is opened."""
     overfitted = [run for run in runs if run.data.tags.get(OVERFITTING, "").startswith("overfitted")]
     if overfitted:
         worst = max(overfitted, key=lambda run: abs(run.data.metrics.get("holdout_gap", 0.0)))
@@ -87,7 +85,7 @@ def _headline(guard: ReusableHoldout, runs: Sequence[Run]) -> str:
 
 
 def _table(runs: Sequence[Run]) -> str:
-    """The last runs, the newest first."""
+    """Return a table of the last runs, the newest first."""
     lines = ["| run | answer | interval | prior | |", "|---|---|---|---|---|"]
     for run in reversed(runs[-_RUNS:]):
         numbers, tags = run.data.metrics, run.data.tags
@@ -104,12 +102,12 @@ def _table(runs: Sequence[Run]) -> str:
 
 
 def _plain(run: Run) -> str:
-    """Name of a run, without what Markdown would read."""
+    """Return the name of a run, without characters that Markdown would read."""
     return re.sub(r"[^\w .,:=+-]", " ", str(run.info.run_name))[:40].strip() or "a run"
 
 
 def _saved_view() -> str:
-    """Columns for MLflow's own run list, as it keeps them."""
+    """Return columns for MLflow's own run list, as it keeps them."""
     numbers = [f"metrics.`holdout_{name}`" for name in _METRICS]
     words = [f"tags.`{name}`" for name in (OVERFITTING, BUDGET)]
     state = {

@@ -1,4 +1,4 @@
-"""Table and pictures of what a guard has released, as files for MLflow."""
+"""Table and pictures of a guard's released answers, as files for MLflow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.plotting import INK
-from reusable_holdout_mlflow.answers import released
+from reusable_holdout_mlflow.guard_calls import released
 
 __all__ = ["GAP_AND_BUDGET", "Files", "write_files"]
 
@@ -23,7 +23,7 @@ _MARGINS = {
 
 
 class Files(NamedTuple):
-    """What was written.
+    """The written files.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Files(NamedTuple):
     pictures: list[Path]
 
     def for_a_run(self) -> list[Path]:
-        """Table and answers: the budget is the holdout's, not the run's."""
+        """Return the table and the picture of the answers: the budget is the holdout's, not the run's."""
         return [self.table, *self.pictures[:1]]
 
 
@@ -65,7 +65,7 @@ def write_files(guard: ReusableHoldout, folder: str) -> Files:
 
 
 def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None:
-    """By how much priors were too hopeful: as long as the holdout agrees, by nothing."""
+    """Draw by how much priors were too hopeful: as long as the holdout agrees, by nothing."""
     sign = 1 if higher_is_better else -1
     gap, paid = sign * (history["prior"] - history["value"]), history["charged"]
     ax.axhline(0.0, color=INK["budget"], lw=1)
@@ -77,7 +77,7 @@ def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None
 
 
 def _draw_budget(ax: Any, history: pd.DataFrame, guard: ReusableHoldout) -> None:
-    """What is left of charges and of queries, as shares."""
+    """Draw the shares of charges and queries that are left."""
     plan = guard.plan
     left = int(history["charges_left"].iloc[-1]) if len(history) else plan.charges
     asked = [0, *history["query"]]

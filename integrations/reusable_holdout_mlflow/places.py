@@ -1,18 +1,15 @@
-"""Which experiment a run belongs to, and whether its server can be reached."""
+"""The experiment that a run belongs to, and the reach of its server."""
 
 from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import mlflow
 from mlflow.exceptions import MlflowException
-
-if TYPE_CHECKING:
-    from mlflow.tracking import MlflowClient
+from mlflow.tracking import MlflowClient
 
 __all__ = ["active_run", "check_reachable", "experiment_id"]
 
@@ -21,12 +18,12 @@ _PATIENCE = 5.0  # seconds
 
 
 def active_run(tracking_uri: str) -> mlflow.ActiveRun | None:
-    """Active run of this thread, if it lies on this server."""
+    """Return the active run of this thread, if it lies on this server."""
     return mlflow.active_run() if _is_current(tracking_uri) else None
 
 
 def experiment_id(client: MlflowClient, name: str | None, tracking_uri: str) -> str:
-    """Id of an experiment.
+    """Return the id of an experiment.
 
     Parameters
     ----------
@@ -64,7 +61,7 @@ def _is_current(tracking_uri: str) -> bool:
 
 
 def check_reachable(tracking_uri: str) -> None:
-    """Find out in seconds that a server is down; MLflow's own retries take minutes.
+    """Check in seconds that a server is up; MLflow's own retries take minutes.
 
     Raises
     ------

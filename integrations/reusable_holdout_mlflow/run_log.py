@@ -11,20 +11,20 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout_mlflow.answers import log_answers, released, steps_in
-from reusable_holdout_mlflow.dataset import log_dataset
-from reusable_holdout_mlflow.identity import params_of, tag, tags_of, takes_answers, user
+from reusable_holdout_mlflow.answers import log_answers, log_halt, log_missing, log_tags
+from reusable_holdout_mlflow.guard_calls import released
+from reusable_holdout_mlflow.identity import log_dataset, params_of, tag, tags_of, takes_answers, user
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
 from reusable_holdout_mlflow.places import check_reachable, experiment_id
-from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted, words_of
+from reusable_holdout_mlflow.words import BUDGET, budget_in_words, words_of
 
 __all__ = ["RunLog", "told"]
 
@@ -33,9 +33,9 @@ _PAUSE_PER_FAILURE = 10.0  # times as long as the failure took: a tenth of the l
 
 
 class RunLog:
-    """Log what a guard releases to one run, and to the holdout's page.
+    """The log of a guard's released answers in one run, and on the holdout's page.
 
-    Only what the guard released is known here. What fails is tried again later, from the ledger.
+    Nothing but released answers is known here. After a failure the log catches up later, from the ledger.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class RunLog:
         guard: ReusableHoldout,
         tracking_uri: str,
         *,
-        experiment: str | None,
-        run_name: str | None,
-        run: str | None,
+        experiment: str | None = None,
+        run_name: str | None = None,
+        run: str | None = None,
         first: int | None = None,
     ) -> None:
         self.tracking_uri, self.run_id = tracking_uri, run
@@ -66,8 +66,7 @@ class RunLog:
         self._experiment, self._run_name, self._owned = experiment, run_name, run is None
         self._first = guard.answered + 1 if first is None else first
         self._logged = self._first - 1  # last query that the run surely has
-        self._alone = run is None  # whether it has nothing but what was logged here, without a failure
-        self._opened = self._halt_logged = self._warned = self._finished = False
+        self._opened = self._warned = self._finished = False
         self._place, self._quiet_until = "", 0.0
         self._process, self._lock = os.getpid(), threading.Lock()
 
@@ -83,24 +82,19 @@ class RunLog:
             self._while_running(self._open, refusal=InputError)
 
     def follow(self) -> None:
-        """Log what is new in the ledger, and raise nothing; a background thread calls this."""
-        self._follow(self._log_new)
+        """Log the new answers in the ledger, draw the page again, and raise nothing; a background thread calls this."""
 
-    def follow_page(self) -> None:
-        """Draw the page and the experiment's note again, and raise nothing; a background thread calls this."""
-        self._follow(lambda: self._page.refresh_if_new(self._place))
-
-    def _follow(self, step: Callable[[], None]) -> None:
-        def opened() -> None:
+        def step() -> None:
             self._open()
-            step()
+            self._log_new()
+            self._page.refresh_if_new(self._place)
 
         with self._lock, suppress(RuntimeWarning):  # a thread has nobody to tell, where warnings are errors
             if not self._finished and time.monotonic() >= self._quiet_until:
-                self._while_running(opened)
+                self._while_running(step)
 
     def finish(self, status: str) -> None:
-        """Add what is missing, table and pictures, and end the run if it was made here; once."""
+        """Add missing answers, table and pictures, and end the run if it was made here; once."""
         if os.getpid() != self._process:
             return  # a fork has a copy of this object; the run is its parent's
         with self._lock:
@@ -130,7 +124,7 @@ class RunLog:
             )
 
     def replay(self, last: int, status: str | None) -> int:
-        """Complete the run from the ledger; anything that fails is raised.
+        """Complete the run from the ledger; every failure is raised.
 
         Parameters
         ----------
@@ -151,8 +145,6 @@ class RunLog:
             self._client.set_terminated(self.run_id, status=status)
         return added
 
-    # ---- failures
-
     def _while_running(self, step: Callable[[], None], *, refusal: type[Exception] | tuple[()] = ()) -> None:
         """Take a step; if it fails, warn once and leave the server alone for a while."""
         started = time.monotonic()
@@ -164,7 +156,6 @@ class RunLog:
         except Exception as error:
             now = time.monotonic()
             self._quiet_until = now + max(_SHORTEST_PAUSE, _PAUSE_PER_FAILURE * (now - started))
-            self._alone = False  # a call that seemed to fail may have been taken
             if not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -180,46 +171,37 @@ class RunLog:
         """Make or find the run and describe the guard, once."""
         if self._opened:
             return
-        params, tags = params_of(self._guard), tags_of(self._guard)
         before: dict[str, str] = {}
+        params = params_of(self._guard)
         if self.run_id is not None:
-            before = self._tags_of_named(params)
-            self._halt_logged = is_halted(before)
-            self._place = str(self._client.get_run(self.run_id).info.experiment_id)
+            self._place, before, known = self._named_run()
+            params = {name: value for name, value in params.items() if name not in known}
         elif not self._place:
             self._place = experiment_id(self._client, self._experiment, self.tracking_uri)
         page = self._page.find(self._place)
         if self.run_id is None:
-            self.run_id = self._new_run()
+            name = self._run_name or f"guard of {self._guard.metric.name}"
+            made = self._client.create_run(self._place, run_name=name, tags={tag("owned"): "true"})
+            self.run_id = str(made.info.run_id)
         started = before.get(tag("first_query"), "")
         if started.isdecimal():
             self._first = min(self._first, int(started))
-        tags |= {tag("page_run"): page, tag("first_query"): str(self._first), tag("last_query"): ""}
-        if not self._halt_logged and not self._guard.halted:
+        tags = {tag("page_run"): page, tag("first_query"): str(self._first), tag("last_query"): ""}
+        if not self._guard.halted:
             tags[BUDGET] = budget_in_words(self._guard)
         if not before.get("mlflow.user"):
             tags["mlflow.user"] = user()
-        self._client.log_batch(
-            self.run_id,
-            params=[Param(key, value) for key, value in params.items()],
-            tags=[RunTag(key, value) for key, value in tags.items()],
-            synchronous=True,
-        )
+        entities = [Param(key, value) for key, value in params.items()]
+        self._client.log_batch(self.run_id, params=entities, synchronous=True)
+        log_tags(self._client, self.run_id, tags_of(self._guard) | tags)
         log_dataset(self._client, self.run_id, self._guard)
         self._opened = True
-        self._log_halt()
+        log_halt(self._client, self.run_id, self._guard)
 
-    def _new_run(self) -> str:
-        """Make a run: the analyst's own, beside all others."""
-        name = self._run_name or f"guard of {self._guard.metric.name}"
-        return str(
-            self._client.create_run(self._place, run_name=name, tags={tag("owned"): "true"}).info.run_id
-        )
-
-    def _tags_of_named(self, params: dict[str, str]) -> dict[str, str]:
-        """Tags of the named run; refuse it if it cannot be used."""
+    def _named_run(self) -> tuple[str, dict[str, str], dict[str, str]]:
+        """Return the experiment, tags and parameters of the named run; refuse it if it cannot be used."""
         try:
-            data = self._client.get_run(self.run_id).data
+            run = self._client.get_run(self.run_id)
         except MlflowException as error:
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                 raise
@@ -227,70 +209,44 @@ class RunLog:
                 f"run must be the id of a run on the tracking server; there is no run {self.run_id!r}; leave it out "
                 "for a new one; nothing was logged"
             ) from None
-        tags: dict[str, str] = dict(data.tags)
-        if not takes_answers(tags, self._guard) or any(
-            data.params.get(key, value) != value for key, value in params.items()
-        ):
+        if not takes_answers(run.data.tags, self._guard):
             raise InputError(
-                f"one run tracks one guard; run {self.run_id!r} has another guard's plan or holdout; leave run out "
-                "for another one; nothing was logged"
+                f"one run tracks one guard; run {self.run_id!r} has the answers of another holdout, epoch or ledger; "
+                "leave run out for another one; nothing was logged"
             )
-        return tags
+        return str(run.info.experiment_id), dict(run.data.tags), dict(run.data.params)
 
     def _end(self, status: str) -> None:
         if self._owned:
             self._client.set_terminated(self.run_id, status=status)
 
-    # ---- answers
+    # ---- answers and files
 
     def _log_new(self) -> None:
-        """Log what the ledger has and was not logged here, also if it is other processes' answers."""
+        """Log the answers in the ledger that were not logged here, other processes' answers among them."""
         if self._guard.answered > self._logged:
-            self._log(released(self._guard, first=self._logged + 1))
-            if self._guard.halted:
-                self._log_halt()
+            rows = released(self._guard, first=self._logged + 1)
+            log_answers(self._client, self.run_id or "", rows, queries=self._guard.plan.queries)
+            self._say(rows)
 
     def _catch_up(self, last: int | None = None) -> int:
-        """Log what is in the ledger and not in the run, and note that the run is complete; how many were missing."""
-        first = self._logged + 1 if self._alone else self._first
-        rows = released(self._guard, first=first, last=last)
-        if len(rows) and not self._alone:
-            rows = rows[~rows["query"].isin(steps_in(self._client, self.run_id or ""))]
-        self._log(rows)
-        self._log_halt()
+        """Log the answers that the run lacks, and note that it is complete; return how many were missing."""
+        rows = log_missing(self._client, self.run_id or "", self._guard, first=self._first, last=last)
+        self._say(rows)
         end = self._guard.answered if last is None else last
         self._client.set_tag(self.run_id, tag("last_query"), str(end))
         return len(rows)
 
-    def _log(self, rows: pd.DataFrame) -> None:
-        log_answers(self._client, self.run_id or "", rows, queries=self._guard.plan.queries)
-        words = [RunTag(key, value) for key, value in words_of(self._guard, rows).items()]
+    def _say(self, rows: pd.DataFrame) -> None:
+        """Say in tags what the last of the new answers means."""
+        words = words_of(self._guard, rows)
         if words:
-            self._client.log_batch(self.run_id, tags=words, synchronous=True)
+            log_tags(self._client, self.run_id or "", words)
             self._logged = max(self._logged, int(rows["query"].iloc[-1]))
-
-    def _log_halt(self) -> None:
-        """Log the halt, once, if there is one."""
-        reason = None if self._halt_logged else self._guard.halt_reason
-        if reason is None:
-            return
-        before = self._client.get_run(self.run_id).data.tags
-        # Another process may have logged it, or a call of ours that seemed to fail.
-        if not is_halted(before):
-            tags = noted(before, halt_note(self._guard, reason)) | {BUDGET: budget_in_words(self._guard)}
-            halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)
-            self._client.log_batch(
-                self.run_id,
-                metrics=[halt],
-                tags=[RunTag(key, value) for key, value in tags.items()],
-                synchronous=True,
-            )
-        self._halt_logged = True
-
-    # ---- files
+        log_halt(self._client, self.run_id or "", self._guard)
 
     def _log_files(self) -> None:
-        """Table and pictures, for the run and for the page."""
+        """Log table and pictures, for the run and for the page."""
         with tempfile.TemporaryDirectory() as folder:
             files = write_files(self._guard, folder)
             for path in files.for_a_run():
@@ -299,6 +255,6 @@ class RunLog:
 
 
 def told(error: Exception) -> str:
-    """Error in short, without the password that a server's address may hold."""
+    """Return an error in short, without the password that a server's address may hold."""
     text = re.sub(r"//[^/@\s]+@", "//", " ".join(str(error).split()))
     return f"{type(error).__name__}: {text[:300]}"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from mlflow.entities import ViewType
+from mlflow.entities import Experiment, Run, ViewType
+from mlflow.tracking import MlflowClient
 
 from reusable_holdout_mlflow.identity import tag
-
-if TYPE_CHECKING:
-    from mlflow.entities import Experiment, Run
-    from mlflow.tracking import MlflowClient
 
 __all__ = ["experiments", "pages_of", "runs_of"]
 
@@ -20,27 +17,18 @@ _EXPERIMENTS_OF_A_SEARCH = 200  # their ids go in one request
 _RUNS_OF_A_PAGE = 1_000
 
 
-def runs_of(client: MlflowClient, digest: str, *, ledger: str | None = None) -> list[Run]:
-    """Runs that asked a holdout, without its page, the oldest first.
-
-    Parameters
-    ----------
-    digest : str
-        Of the holdout.
-    ledger : str, optional
-        Identity of a ledger: its runs alone.
-    """
-    runs = [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
-    return [run for run in runs if ledger is None or run.data.tags.get(tag("ledger")) == ledger]
+def runs_of(client: MlflowClient, digest: str) -> list[Run]:
+    """Return the runs that asked the holdout with this digest, without its page, the oldest first."""
+    return [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
 
 
 def pages_of(client: MlflowClient, digest: str) -> list[Run]:
-    """Pages of a holdout, the oldest first: one, or for a moment several if processes raced to make it."""
+    """Return the pages of a holdout, the oldest first: one, or for a moment several if processes raced to make it."""
     return _tagged(client, "page", digest)
 
 
 def experiments(client: MlflowClient) -> dict[str, Experiment]:
-    """All experiments by their ids."""
+    """Return all experiments by their ids."""
     found: list[Experiment] = _all(
         lambda token: client.search_experiments(view_type=ViewType.ACTIVE_ONLY, page_token=token)
     )
@@ -64,7 +52,7 @@ def _tagged(client: MlflowClient, name: str, value: str) -> list[Run]:
 
 
 def _all(search: Callable[[str | None], list[_T]]) -> list[_T]:
-    """All pages of a search."""
+    """Return the results of all pages of a search."""
     found: list[_T] = []
     token: str | None = None
     while True:

@@ -1,10 +1,12 @@
-"""Choose a run by what the holdout certified, and register its model with the certificate."""
+"""The best run by its certified answer, and models registered with their certificate."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import mlflow
+from mlflow.entities import Run
+from mlflow.entities.model_registry import ModelVersion
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import Answer, ReusableHoldout
@@ -12,10 +14,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import tag, tags_of
 from reusable_holdout_mlflow.search import experiments, runs_of
-
-if TYPE_CHECKING:
-    from mlflow.entities import Run
-    from mlflow.entities.model_registry import ModelVersion
 
 __all__ = ["BestRun", "best_run", "register_certified"]
 
@@ -43,9 +41,9 @@ class BestRun(NamedTuple):
 def best_run(
     guard: ReusableHoldout | str, *, experiment: str | None = None, tracking_uri: str | None = None
 ) -> BestRun:
-    """Run with the best certified answer: the highest `holdout_low`, or for losses the lowest `holdout_high`.
+    """Return the run with the best certified answer: the highest `holdout_low`, of losses the lowest `holdout_high`.
 
-    The intervals of all answers hold together, so that of the chosen one holds too, though it was chosen.
+    The intervals of all answers are valid together, so the interval of the best one is valid too, though it was chosen.
 
     Parameters
     ----------
@@ -83,7 +81,7 @@ def best_run(
 
 
 def _ends(client: MlflowClient, run: Run) -> list[tuple[int, Any]]:
-    """Certified ends of a run's answers, with the sign that makes the greatest the best."""
+    """Return the certified ends of a run's answers, with the sign that makes the greatest the best."""
     sign, name = (-1, "holdout_high") if run.data.tags.get(tag("direction")) == "min" else (1, "holdout_low")
     if name not in run.data.metrics:
         return []
@@ -100,8 +98,8 @@ def _at(client: MlflowClient, run: Run, name: str, query: int) -> float:
 def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer: Answer) -> ModelVersion:
     """Register a model with the interval that its guard certified, on MLflow's current servers.
 
-    The new version is tagged with value, interval, confidence, metric, query, digest, epoch and policy: all of it was
-    released before.
+    The new version is tagged with value, interval, confidence, metric, query, digest and epoch: all of it was released
+    before.
 
     Parameters
     ----------
@@ -111,7 +109,7 @@ def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer
         Of the registered model; made if it does not exist.
     guard : ReusableHoldout
     answer : Answer
-        What the guard answered about this model.
+        The guard's answer about this model.
 
     Returns
     -------

@@ -1,10 +1,11 @@
-"""Bring to MLflow what the ledger has and the server lacks."""
+"""Synchronisation: answers in the ledger that the MLflow server lacks are brought there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import mlflow
+from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
@@ -15,14 +16,11 @@ from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import RunLog, told
 from reusable_holdout_mlflow.search import runs_of
 
-if TYPE_CHECKING:
-    from mlflow.entities import Run
-
 __all__ = ["Synced", "sync"]
 
 
 class Synced(NamedTuple):
-    """What was brought to the server.
+    """The answers that were brought to the server.
 
     Attributes
     ----------
@@ -47,16 +45,10 @@ class _Span(NamedTuple):
 
 
 @checked_call
-def sync(
-    guard: ReusableHoldout,
-    *,
-    experiment: str | None = None,
-    tracking_uri: str | None = None,
-    run: str | None = None,
-) -> Synced:
-    """Replay from the ledger what MLflow lacks, for instance after a crash of the server or of the analyst's process.
+def sync(guard: ReusableHoldout, *, experiment: str | None = None, tracking_uri: str | None = None) -> Synced:
+    """Replay answers from the ledger that MLflow lacks, for instance after a crash of the server or of the process.
 
-    Afterwards each released answer is in a run, once. What is replayed is what :meth:`ReusableHoldout.history` shows.
+    Afterwards each released answer is in a run, once, as :meth:`ReusableHoldout.history` shows it.
 
     A run that was cut off gets the answers from its first query on, up to the first of the next run; it is ended if
     `track` had made it. Answers that no run holds get one of their own. The holdout's page is brought up to date.
@@ -68,9 +60,7 @@ def sync(
     experiment : str, optional
         Where a run for answers that no run holds is made; by default as in :func:`track`.
     tracking_uri : str, optional
-        Server; MLflow's current one otherwise.
-    run : str, optional
-        Id of a run: it alone is completed. By default all runs of this holdout and ledger, which are found by tags.
+        Server; MLflow's current one otherwise. The runs of this holdout and ledger are found by tags.
 
     Returns
     -------
@@ -79,12 +69,12 @@ def sync(
     Raises
     ------
     InputError
-        If the server cannot be reached, or the named run does not exist or tracks another guard.
+        If the server cannot be reached.
 
     Notes
     -----
-    An answer is logged with the time at which the ledger recorded it, so that a server with MLflow's own database drops
-    what it has already, even if a process logs to the same run at this moment.
+    An answer is logged with the time at which the ledger recorded it. So a server with MLflow's own database drops an
+    answer that it has already, even if a process logs to the same run at this moment.
     """
     uri = tracking_uri or mlflow.get_tracking_uri()
     try:
@@ -93,36 +83,20 @@ def sync(
         raise InputError(
             f"the tracking server must be reachable; it is not ({told(error)}); nothing was lost; try again later"
         ) from None
-    asked = guard.answered
-    found = runs_of(MlflowClient(uri), guard.digest, ledger=ledger_identity(guard))
-    spans = _spans(found, asked)
-    if run is not None:
-        named = [span for span in spans if span.run == run]
-        return _completed(guard, uri, named or [_Span(run, 1, asked, complete=False, open=False)], [], None)
-    cut_off = [span for span in spans if not span.complete or span.open]
-    return _completed(guard, uri, cut_off, _gaps(spans, asked), experiment)
-
-
-def _completed(
-    guard: ReusableHoldout,
-    uri: str,
-    spans: list[_Span],
-    gaps: list[tuple[int, int]],
-    experiment: str | None,
-) -> Synced:
-    """Replay into runs that exist, and into new ones."""
-    runs, added = [], 0
-    work = [(span.run, span.first, span.last, span.open) for span in spans]
-    for run, first, last, ends in [*work, *((None, first, last, True) for first, last in gaps)]:
-        log = RunLog(guard, uri, experiment=experiment, run_name=None, run=run, first=first)
+    asked, runs, added = guard.answered, [], 0
+    spans = _spans(runs_of(MlflowClient(uri), guard.digest), ledger_identity(guard), asked)
+    work = [(span.run, span.first, span.last, span.open) for span in spans if span.open or not span.complete]
+    for run, first, last, ends in [*work, *((None, *gap, True) for gap in _gaps(spans, asked))]:
+        log = RunLog(guard, uri, experiment=experiment, run=run, first=first)
         added += log.replay(last, "FINISHED" if ends else None)
         runs.append(str(log.run_id))
     return Synced(tuple(runs), added)
 
 
-def _spans(runs: list[Run], asked: int) -> list[_Span]:
-    """Queries of each run; one that was cut off has those before the next run."""
-    started = [run for run in runs if run.data.tags.get(tag("first_query"), "").isdecimal()]
+def _spans(runs: list[Run], ledger: str, asked: int) -> list[_Span]:
+    """Return the queries of each run of a ledger; a run that was cut off has the queries before the next run."""
+    own = [run for run in runs if run.data.tags.get(tag("ledger")) == ledger]
+    started = [run for run in own if run.data.tags.get(tag("first_query"), "").isdecimal()]
     firsts = sorted({int(run.data.tags[tag("first_query")]) for run in started})
     spans = []
     for run in started:
@@ -136,7 +110,7 @@ def _spans(runs: list[Run], asked: int) -> list[_Span]:
 
 
 def _gaps(spans: list[_Span], asked: int) -> list[tuple[int, int]]:
-    """First and last query of each stretch that no run holds."""
+    """Return the first and the last query of each stretch that no run holds."""
     gaps, reached = [], 0
     for span in sorted(spans, key=lambda one: one.first):
         if span.first > reached + 1:

@@ -1,4 +1,4 @@
-"""Log every answer, charge and halt of a guard to an MLflow tracking server."""
+"""Tracking: every answer, charge and halt of a guard is logged to an MLflow server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Tracked", "track"]
 
 
 class Tracked:
-    """Where a guard is tracked.
+    """The run that a guard is tracked in.
 
     Attributes
     ----------
@@ -61,18 +61,18 @@ def track(
 ) -> Iterator[Tracked]:
     """Log what a guard releases inside a ``with`` block.
 
-    Nothing else about the holdout is known here: what is logged is what :meth:`ReusableHoldout.history` shows.
+    Nothing else about the holdout is known here: the log has what :meth:`ReusableHoldout.history` shows.
 
-    Inside an active run the answers are that run's; else a run is made. A background thread reads what is new in the
-    ledger, other processes' answers too, and logs it in one call. Each answer is a step, numbered by its query:
+    Inside an active run the answers are that run's; else a run is made. A background thread reads new answers from the
+    ledger, other processes' answers too, and logs them in one call. Each answer is a step, numbered by its query:
     `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left`, `nats`, each with the prefix
     `holdout_`. Tags say in plain words whether the last model is overfitted, `holdout_overfitting`, and what is left,
     `holdout_budget`. The plan is logged as parameters, a halt as a tag, a metric and a note, the holdout as a dataset
     without rows. When the block ends, also by an exception or with the interpreter, the rest follows, with the history
     as a table and a picture.
 
-    One more run is the holdout's page: all answers of all runs, pictures, and who asked. The experiment's note says,
-    while the block runs, which run is overfitted and what is left, with a picture; what others wrote there stays.
+    One more run is the holdout's page: all answers of all runs, and pictures. The experiment's note says, while the
+    block runs, which run is overfitted and what is left, with a picture; what others wrote there stays.
 
     A server that cannot be reached is a warning, and is tried again later; what is missing after the block,
     :func:`sync` replays from the ledger.
@@ -88,8 +88,9 @@ def track(
     run_name : str, optional
         Name of a new run.
     run : str, optional
-        Id of a run to log to; it is left open. By default the active run of this thread, if it is on the same server,
-        has no other guard's answers, and neither an experiment nor a name is given; else a new one.
+        Id of a run to log to, which has no answers of another holdout, epoch or ledger; it is left open. By default the
+        active run of this thread, if it is on the same server, has no other guard's answers, and neither an experiment
+        nor a name is given; else a new one.
     live : bool
         Whether to log while the block runs; otherwise all at the end.
 
@@ -115,13 +116,12 @@ def track(
         run = _active(guard, uri)
     log = RunLog(guard, uri, experiment=experiment, run_name=run_name, run=run)
     log.begin()
-    followers = [Follower(log.follow), Follower(log.follow_page)] if live else []
-    for follower in followers:
+    follower = Follower(log.follow)
+    if live:
         follower.start()
 
     def end(status: str = "FINISHED") -> None:
-        for follower in followers:
-            follower.stop()
+        follower.stop()
         log.finish(status)
 
     atexit.register(end)  # for a block that is never left, such as one of an ExitStack in a notebook
@@ -138,7 +138,7 @@ def track(
 
 
 def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
-    """Id of the active run, if it can have this guard's answers."""
+    """Return the id of the active run, if it can have this guard's answers."""
     run = active_run(tracking_uri)
     if run is None:
         return None

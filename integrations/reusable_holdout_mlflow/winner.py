@@ -14,6 +14,7 @@ from mlflow.utils.autologging_utils import (
     disable_autologging,
     get_autologging_config,
 )
+from sklearn.base import is_classifier
 
 from reusable_holdout_mlflow.run_log import told
 
@@ -21,9 +22,9 @@ __all__ = ["SILENCE", "log_winner"]
 
 
 class _Silence:
-    """Switches MLflow's autologging off, for the process has one switch, until the last search inside has ended.
+    """Context in which MLflow's autologging is off until the last search inside has ended; on entry, if it was on.
 
-    It is then as the user had it. Says on entry whether the user had it on.
+    The process has one switch, which is afterwards as the user had it.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ SILENCE = _Silence()
 def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> None:
     """Log parameters, training scores and the model of the best estimator to the active run.
 
-    Does nothing where ``mlflow.sklearn.autolog`` is off. Knows the training rows, and nothing of the holdout.
+    Nothing is logged where ``mlflow.sklearn.autolog`` is off. Only the training rows are known here.
 
     Parameters
     ----------
@@ -80,15 +81,13 @@ def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> No
 
 
 def _training_scores(best: Any, X: Any, y: Any) -> dict[str, float]:
-    """Scores on the training rows, by MLflow's names for them."""
-    from sklearn.base import is_classifier  # noqa: PLC0415 - loads scikit-learn
-
+    """Return scores on the training rows, by MLflow's names for them."""
     score = float(best.score(X, y))
     return {"training_score": score} | ({"training_accuracy_score": score} if is_classifier(best) else {})
 
 
 def _model_settings(best: Any, X: Any) -> dict[str, Any]:
-    """Settings of ``mlflow.sklearn.autolog`` that are about the model."""
+    """Return the settings of ``mlflow.sklearn.autolog`` about the model."""
     settings = {"registered_model_name": get_autologging_config("sklearn", "registered_model_name", None)}
     if get_autologging_config("sklearn", "log_input_examples", False):
         settings["input_example"] = X[:5]

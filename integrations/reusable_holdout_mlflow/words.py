@@ -1,4 +1,4 @@
-"""What a run list says of a run in plain words: whether its model is overfitted, and what is left of the budget."""
+"""Plain words for the run list: whether a run's model is overfitted, and what is left of the budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPARED = (
 
 
 def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
-    """Tags of a run whose last answer is the last of these rows of a history; none if there are no rows."""
+    """Return the tags of a run whose last answer is the last of these rows of a history; none without rows."""
     if not len(rows):
         return {}
     last = rows.iloc[-1]
@@ -40,28 +40,26 @@ def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
 
 
 def budget_in_words(guard: ReusableHoldout) -> str:
-    """What is left now."""
+    """Return in words what is left now."""
     reason = guard.halt_reason
     return _left(guard, guard.charges_left) if reason is None else f"halted: {_HALTS[reason]}"
 
 
 def is_halted(tags: Mapping[str, str]) -> bool:
-    """Whether a run's tags say that its guard had halted."""
+    """Return True if a run's tags say that its guard has halted."""
     return tags.get(BUDGET, "").startswith("halted")
 
 
 def halt_note(guard: ReusableHoldout, reason: str) -> str:
-    """The halt in words, for people who look at a run."""
+    """Return the halt in words, for people who look at a run."""
     plan = guard.plan
     why = _WHY[reason].format(charges=plan.charges, queries=plan.queries)
     return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."
 
 
-def noted(tags: Mapping[str, str], note: str, *, first: bool = False) -> dict[str, str]:
-    """Note of a run with one more paragraph; what its owner wrote stays."""
-    own = tags.get(NOTE)
-    paragraphs = [note, own] if first else [own, note]
-    return {NOTE: "\n\n".join(one for one in paragraphs if one)}
+def noted(tags: Mapping[str, str], note: str) -> dict[str, str]:
+    """Return the note of a run with one more paragraph; what its owner wrote stays."""
+    return {NOTE: "\n\n".join(one for one in (tags.get(NOTE), note) if one)}
 
 
 def _left(guard: ReusableHoldout, charges: int) -> str:
@@ -69,7 +67,7 @@ def _left(guard: ReusableHoldout, charges: int) -> str:
 
 
 def _overfitting(row: Any, *, higher_is_better: bool) -> str:
-    """What an answer says of its prior, which is the analyst's story: beyond the interval it is refuted."""
+    """Return what an answer says of its prior: beyond the interval it is refuted."""
     if failed(row):
         return "the model failed on the holdout"
     if row["kind"] not in _COMPARED:

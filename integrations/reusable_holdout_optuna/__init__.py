@@ -3,7 +3,7 @@
 from reusable_holdout.errors import of_extra
 
 with of_extra("optuna", "reusable_holdout_optuna"):
-    import optuna  # noqa: F401 - what follows needs it
+    import optuna  # noqa: F401 - the modules below need it
 
 from reusable_holdout_optuna.callback import GuardCallback
 from reusable_holdout_optuna.confirmation import guard_results

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from optuna import TrialPruned
-from optuna.trial import TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
-from reusable_holdout_optuna.confirmation import (
-    Confirmation,
-    Which,
-    note_halt,
-)
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
+from reusable_holdout_optuna.confirmation import Confirmation, Which
+from reusable_holdout_optuna.guard_calls import halt_of
 
 __all__ = ["GuardCallback"]
 
@@ -29,7 +22,7 @@ class GuardCallback:
     """Callback of a study that has its new bests confirmed by a guarded holdout, and stops it on a halt.
 
     For tuners that call :meth:`optuna.Study.optimize` themselves and take callbacks, and for loops of ask and tell.
-    Elsewhere :class:`GuardedStudy` says more: the answers are on the trials, and a halt is raised.
+    Elsewhere :class:`GuardedStudy` does more: the answers are on the trials, and a halt is raised.
 
     Parameters
     ----------
@@ -54,7 +47,7 @@ class GuardCallback:
     Optuna lets nobody change a finished trial, so the answer about trial 7 is the study's user attribute
     `guard_trial_7`; :func:`guard_results` shows them all, and `guard_best` is the best.
 
-    Of scikit-learn's searches, use ``reusable_holdout_sklearn.GuardedSearchCV``.
+    For scikit-learn's searches, use ``reusable_holdout_sklearn.GuardedSearchCV``.
 
     Examples
     --------
@@ -81,7 +74,9 @@ class GuardCallback:
         objective: int | None = None,
     ) -> None:
         self.guard = guard
-        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials, objective)
+        self._confirmation = Confirmation(
+            guard, predict, ask=ask, n_startup_trials=n_startup_trials, objective=objective
+        )
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Ask about a trial that was just finished, if it is due."""
@@ -89,31 +84,15 @@ class GuardCallback:
         value = self._confirmation.value_of(trial.values) if trial.state == TrialState.COMPLETE else None
         try:
             if value is not None and self._confirmation.is_due(study, trial.number, value):
-                self._confirmation.confirm_finished(study, trial)
-        except Halted as halted:
+                self._confirmation.confirm_finished(study, trial, value)
+            halted = halt_of(self.guard)
+        except Halted as own:
+            halted = own
+        if halted is not None:
             self._stop(study, halted)
-        else:
-            if self.guard.halted:
-                self._stop(study, self.guard.halt())
-
-    def prune_if_halted(self, trial: Trial) -> None:
-        """Prune a trial that starts after a halt; to be called first in an objective.
-
-        Raises
-        ------
-        optuna.TrialPruned
-            If the guard has halted.
-        """
-        reason = self.guard.halt_reason
-        if reason is not None:
-            trial.set_user_attr("guard_halted", reason)
-            raise TrialPruned(f"the guard has halted ({reason})")
-
-    def __repr__(self) -> str:
-        return f"<GuardCallback: {self.guard!r}>"
 
     def _stop(self, study: Study, halted: Halted) -> None:
-        note_halt(study, halted.reason)
+        study.set_user_attr("guard_halted", halted.reason)
         try:
             study.stop()
         except RuntimeError:  # a loop of ask and tell

@@ -1,47 +1,27 @@
-"""Which trials a guard is asked about, how, and what is kept of it: released values, and nothing else."""
+"""The trials that a guard is asked about, and the released values that the study keeps of the answers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from optuna.study import StudyDirection
-from optuna.trial import TrialState
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import Answer
+from reusable_holdout_optuna.guard_calls import ask_about, check_guard
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
-
-__all__ = [
-    "Best",
-    "Confirmation",
-    "Which",
-    "attributes",
-    "guard_results",
-    "note_halt",
-]
+__all__ = ["Best", "Confirmation", "Which", "guard_results"]
 
 Which = Literal["new-best", "all"]
 
 # study attribute of a trial that was finished when the guard answered: Optuna lets nobody change it any more
 _OF_STUDY = "guard_trial_{}"
 
-_ATTRIBUTES = {  # of a trial: field of the answer
-    "guard_low": "low",
-    "guard_high": "high",
-    "guard_charged": "charged",
-    "guard_prior": "prior",
-    "guard_query": "query",
-    "guard_replayed": "replayed",
-    "guard_charges_left": "charges_left",
-    "guard_answer": "value",  # written last: whoever sees it sees the others
-}
+_COLUMNS = ("prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
@@ -52,7 +32,7 @@ class Best(NamedTuple):
     number : int
         Of the trial.
     answer, low, high : float
-        What the guard says of it.
+        The guard's answer about it.
     """
 
     number: int
@@ -62,7 +42,7 @@ class Best(NamedTuple):
 
 
 class Confirmation:
-    """Asks a guard about trials.
+    """The questions about a study's trials.
 
     Parameters
     ----------
@@ -70,31 +50,28 @@ class Confirmation:
     predict : callable
         Of a trial: a fitted model, or predictions for the holdout's rows.
     ask : {"new-best", "all"}
-        About trials whose value is better than those of all completed ones, or about all.
+        About trials whose value is better than the values of all completed ones, or about all.
     n_startup_trials : int
         Completed trials before the first question.
-    objective : int or None
+    objective : int, optional
         Which of several objectives is the guard's metric, from 0.
 
     Raises
     ------
     InputError
-        If the guard is a gate, or something else is out of range.
+        If the guard is a gate or a ladder, or something else is out of range.
     """
 
     def __init__(
         self,
         guard: ReusableHoldout,
         predict: Callable[[Any], Any],
-        ask: Which,
-        n_startup_trials: int,
-        objective: int | None,
+        *,
+        ask: Which = "new-best",
+        n_startup_trials: int = 0,
+        objective: int | None = None,
     ) -> None:
-        if guard.policy == "gate":
-            raise InputError(
-                "a gate says yes or no to one named score, and does not tell how good a trial is; nothing was run; "
-                "optimize first, then ask guard.compare(best, incumbent, prior=...)"
-            )
+        check_guard(guard)
         if ask not in get_args(Which):
             raise InputError(f'ask must be "new-best" or "all"; got {ask!r}')
         if not callable(predict):
@@ -102,18 +79,15 @@ class Confirmation:
                 "predict must be a function of a trial that returns a fitted model or predictions; got "
                 f"{type(predict).__name__}"
             )
-        if (
-            isinstance(n_startup_trials, bool)
-            or not isinstance(n_startup_trials, int)
-            or n_startup_trials < 0
-        ):
-            raise InputError(f"n_startup_trials must be a whole number, 0 or more; got {n_startup_trials!r}")
-        if objective is not None and (isinstance(objective, bool) or not isinstance(objective, int)):
-            raise InputError(
-                f"objective must be the place of an objective, a whole number from 0; got {objective!r}"
-            )
+        for name, value in {
+            "n_startup_trials": n_startup_trials,
+            "objective": 0 if objective is None else objective,
+        }.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InputError(f"{name} must be a whole number, 0 or more; got {value!r}")
         self.guard, self.predict, self.which = guard, predict, ask
         self.n_startup_trials, self.objective = n_startup_trials, objective
+        self._sign = 1.0 if guard.metric.greater_is_better else -1.0
 
     def check(self, study: Study) -> None:
         """Refuse a study whose values cannot be the guard's priors.
@@ -123,71 +97,58 @@ class Confirmation:
         InputError
             If it has several objectives, or optimizes in the other direction than the guard's metric.
         """
-        metric, count = self.guard.metric, len(study.directions)
+        metric, count, place = self.guard.metric, len(study.directions), self.objective or 0
         if self.objective is None and count != 1:
             raise InputError(
                 f"a study of several objectives must say which one is the guard's metric, {metric.name}; this one has "
                 f"{count}; nothing was asked; pass objective=0 if it is the first"
             )
-        if not 0 <= self._place < count:
+        if place >= count:
             raise InputError(
-                f"objective must be from 0 to {count - 1}, for the study has {count}; got {self.objective}; nothing "
-                "was asked"
+                f"objective must be from 0 to {count - 1}, for the study has {count}; got {place}; nothing was asked"
             )
         wanted = StudyDirection.MAXIMIZE if metric.greater_is_better else StudyDirection.MINIMIZE
-        if study.directions[self._place] != wanted:
+        if study.directions[place] != wanted:
             better = "greater" if metric.greater_is_better else "smaller"
             raise InputError(
                 f"of {metric.name}, the guard's metric, {better} is better, so the study must {wanted.name.lower()} "
-                f"it; this one is to {study.directions[self._place].name.lower()}; nothing was asked; let the "
+                f"it; this one is to {study.directions[place].name.lower()}; nothing was asked; let the "
                 f"objective return {metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
             )
 
-    @property
-    def _place(self) -> int:
-        return self.objective or 0
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.guard.metric.greater_is_better else -1.0
-
     def value_of(self, values: Any) -> float | None:
-        """Value of the guarded objective, of what an objective returned or a trial has; None if Optuna will fail it."""
+        """Return the value of the guarded objective; None if there is none, or Optuna will fail the trial.
+
+        Parameters
+        ----------
+        values : float, sequence of float or None
+            As an objective returned them, or a trial has them.
+        """
         if isinstance(values, Sequence) and not isinstance(values, str):
-            count = 1 if self.objective is None else self._place + 1
-            fits = len(values) == 1 if self.objective is None else len(values) >= count
-            return self.value_of(values[self._place]) if fits else None
+            place = self.objective or 0
+            fits = len(values) == 1 if self.objective is None else len(values) > place
+            return self.value_of(values[place]) if fits else None
         try:
             return float(values)
         except (TypeError, ValueError):
             return None
 
     def is_due(self, study: Study, number: int, value: float) -> bool:
-        """Whether the guard is to be asked about a trial of this value."""
+        """Return True if the guard is to be asked about a trial of this value."""
         if not math.isfinite(value):  # how objectives say that parameters are impossible
             return False
-        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        known = [self.value_of(trial.values) for trial in done if trial.number != number]
-        others = [other for other in known if other is not None]
+        others = [other for other, trial in self._completed(study) if trial.number != number]
         if len(others) < self.n_startup_trials:
             return False
         return self.which == "all" or all(self._sign * value > self._sign * other for other in others)
 
-    def confirm_finished(self, study: Study, trial: FrozenTrial) -> None:
-        """Ask about a trial that is finished, and write the answer on the study.
-
-        Raises
-        ------
-        Halted, InputError, ModelError
-            As from the guard.
-        """
-        value = self.value_of(trial.values)
-        if value is not None:
-            study.set_user_attr(_OF_STUDY.format(trial.number), attributes(self.ask(trial, value)))
-            self.note_best(study)
-
-    def ask(self, trial: Trial | FrozenTrial, value: float) -> Answer:
+    def ask(self, trial: Trial | FrozenTrial, value: float) -> dict[str, Any]:
         """Ask about one trial, with its value as the prior.
+
+        Returns
+        -------
+        dict
+            Attributes to keep: what the guard released, as JSON has it.
 
         Raises
         ------
@@ -196,34 +157,31 @@ class Confirmation:
         InputError, ModelError
             As from the guard.
         """
-        asked, name = self.predict(trial), f"trial {trial.number}"
-        prior = None if self.guard.policy in {"ladder", "parameter-free-ladder"} else value
-        if any(hasattr(asked, method) for method in ("predict", "predict_proba", "decision_function")):
-            return self.guard.evaluate(asked, prior=prior, name=name)
-        return self.guard.evaluate_predictions(asked, prior=prior, name=name)
+        answer = ask_about(self.guard, self.predict(trial), value, f"trial {trial.number}")
+        told = {name: getattr(answer, "value" if name == "answer" else name) for name in _COLUMNS}
+        last = told.pop("answer")  # whoever sees it sees the others
+        return {f"guard_{name}": one for name, one in {**told, "answer": last}.items()}
 
-    # ---- the best
+    def confirm_finished(self, study: Study, trial: FrozenTrial, value: float) -> None:
+        """Ask about a trial that is finished, and write the answer on the study."""
+        study.set_user_attr(_OF_STUDY.format(trial.number), self.ask(trial, value))
+        self.note_best(study)
 
-    def unanswered_best(self, study: Study) -> FrozenTrial | None:
-        """Best trial by the study's own values, if the guard was not asked about it."""
-        best = self._best_of(study)
-        value = None if best is None else self.value_of(best.values)
-        if best is None or value is None or not math.isfinite(value):
-            return None
-        return best if _kept(study.user_attrs, best) is None else None
+    def confirm_best(self, study: Study) -> None:
+        """Ask about the best completed trial, if the guard was not asked about it."""
+        completed = [one for one in self._completed(study) if math.isfinite(one[0])]
+        if completed:
+            value, best = max(completed, key=lambda one: (self._sign * one[0], -one[1].number))
+            if _kept(study.user_attrs, best) is None:
+                self.confirm_finished(study, best, value)
 
-    def _best_of(self, study: Study) -> FrozenTrial | None:
-        if self.objective is None:
-            try:
-                return study.best_trial
-            except ValueError:  # none is complete, or none feasible
-                return None
+    def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
+        """Return the completed trials with their values."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        valued = [(value, one) for one in done if (value := self.value_of(one.values)) is not None]
-        return max(valued, key=lambda one: (self._sign * one[0], -one[1].number))[1] if valued else None
+        return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 
     def best(self, study: Study) -> Best | None:
-        """Trial with the best answer, of equal ones the first asked about; None if there is no answer."""
+        """Return the trial with the best answer, of equal answers the first; None if there is no answer."""
         found = _answered(study)
         if not found:
             return None
@@ -239,21 +197,8 @@ class Confirmation:
             study.set_user_attr("guard_best", best._asdict())
 
 
-# ---- what is kept
-
-
-def attributes(answer: Answer) -> dict[str, Any]:
-    """User attributes of a trial: what the guard released, as JSON has it."""
-    return {name: getattr(answer, field) for name, field in _ATTRIBUTES.items()}
-
-
-def note_halt(study: Study, reason: str) -> None:
-    """Write on the study that nothing new will be answered."""
-    study.set_user_attr("guard_halted", reason)
-
-
 def guard_results(study: Study) -> pd.DataFrame:
-    """Trials that a guard was asked about, with its answers.
+    """Return the trials that a guard was asked about, with its answers.
 
     Parameters
     ----------
@@ -265,19 +210,17 @@ def guard_results(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         In the order of the questions: trial, params, prior, answer, charged, low, high, query, replayed, charges_left.
     """
-    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
-
-    columns = ["prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left"]
     rows = [
-        [trial.number, dict(trial.params), *(kept[f"guard_{column}"] for column in columns)]
+        {"trial": trial.number, "params": dict(trial.params)}
+        | {name: kept[f"guard_{name}"] for name in _COLUMNS}
         for trial, kept in _answered(study)
     ]
-    rows.sort(key=lambda row: (row[7], row[0]))  # replays after the question they repeat
-    return pd.DataFrame(rows, columns=["trial", "params", *columns])
+    rows.sort(key=lambda row: (row["query"], row["trial"]))  # replays after the question they repeat
+    return pd.DataFrame(rows, columns=["trial", "params", *_COLUMNS])
 
 
 def _answered(study: Study) -> list[tuple[FrozenTrial, dict[str, Any]]]:
-    """Trials with an answer, and their attributes."""
+    """Return the trials with an answer, and the attributes that were kept of it."""
     of_study = study.user_attrs
     kept = ((trial, _kept(of_study, trial)) for trial in study.get_trials(deepcopy=False))
     return [(trial, one) for trial, one in kept if one is not None]

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from optuna import TrialPruned
+from optuna.study import Study
+from optuna.trial import Trial
 
 from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
-from reusable_holdout_optuna.confirmation import (
-    Best,
-    Confirmation,
-    Which,
-    attributes,
-    guard_results,
-    note_halt,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
+from reusable_holdout_optuna.confirmation import Best, Confirmation, Which, guard_results
+from reusable_holdout_optuna.guard_calls import halt_of
 
 __all__ = ["GuardedStudy"]
 
@@ -45,8 +37,8 @@ class GuardedStudy:
         Of a trial that is to be asked about: a model fitted on all training rows, or predictions for the holdout's
         rows. It may use ``trial.params`` and ``trial.user_attrs``.
     ask : {"new-best", "all"}
-        About trials whose value is better than those of all completed ones (of n honest trials in random order there
-        are about ln n), or about all.
+        About trials whose value is better than the values of all completed ones (of n honest trials in random order
+        there are about ln n), or about all.
     n_startup_trials : int
         Trials that complete before the first question: a sampler's first ones are random, and questions about bad
         models are wasted. If none after them is better, the best of them is asked about at the end.
@@ -70,9 +62,9 @@ class GuardedStudy:
     attributes `guard_answer`, `guard_low`, `guard_high`, `guard_charged`, `guard_prior`, `guard_query`,
     `guard_replayed`, `guard_charges_left`; the study has `guard_best`, and after a halt `guard_halted`.
 
-    The question is asked at the end of the objective, for a finished trial can get no attributes (of one that is asked
-    about later they are in the study's `guard_trial_7`). A halt there is kept until :meth:`optimize` ends, so no trial
-    stays RUNNING.
+    The question is asked at the end of the objective, for a finished trial can get no attributes (those of a trial that
+    is asked about later are in the study's `guard_trial_7`). A halt there is kept until :meth:`optimize` ends, so no
+    trial stays RUNNING.
 
     Examples
     --------
@@ -111,26 +103,18 @@ class GuardedStudy:
         objective: int | None = None,
     ) -> None:
         self.study, self.guard = study, guard
-        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials, objective)
+        self._confirmation = Confirmation(
+            guard, predict, ask=ask, n_startup_trials=n_startup_trials, objective=objective
+        )
         self._confirmation.check(study)
         self._halted: Halted | None = None
 
-    def optimize(
-        self,
-        func: Callable[[Trial], float],
-        n_trials: int | None = None,
-        timeout: float | None = None,
-        n_jobs: int = 1,
-        catch: Iterable[type[Exception]] | type[Exception] = (),
-        callbacks: Iterable[Callable[[Study, FrozenTrial], None]] | None = None,
-        gc_after_trial: bool = False,
-        show_progress_bar: bool = False,
-    ) -> None:
+    def optimize(self, func: Callable[[Trial], Any], n_trials: int | None = None, **settings: Any) -> None:
         """Optimize as :meth:`optuna.Study.optimize` does, and ask.
 
         Parameters
         ----------
-        func, n_trials, timeout, n_jobs, catch, callbacks, gc_after_trial, show_progress_bar
+        func, n_trials, **settings
             As for :meth:`optuna.Study.optimize`.
 
         Raises
@@ -145,24 +129,13 @@ class GuardedStudy:
         ModelError
             If a model fails on the holdout: the trial has failed, and it took a charge.
         """
-        self._halted = None
-        if self.guard.halted:
-            self._note(self.guard.halt())
-        else:
-            self.study.optimize(
-                self._objective(func),
-                n_trials=n_trials,
-                timeout=timeout,
-                n_jobs=n_jobs,
-                catch=catch,
-                callbacks=callbacks,
-                gc_after_trial=gc_after_trial,
-                show_progress_bar=show_progress_bar,
-            )
+        self._halted = halt_of(self.guard)
+        if self._halted is None:
+            self.study.optimize(self._objective(func), n_trials=n_trials, **settings)
             self._confirm_best()
-        halted = self._take_halt()
-        if halted is not None:
-            raise halted
+        if self._halted is not None:
+            self._note(self._halted)
+            raise self._halted.with_traceback(None)
 
     @property
     def best(self) -> Best | None:
@@ -170,27 +143,23 @@ class GuardedStudy:
         return self._confirmation.best(self.study)
 
     @property
-    def best_trial(self) -> FrozenTrial | None:
-        """Best trial by the guard's answers, as Optuna keeps it; None if nothing was answered."""
-        best = self.best
-        return None if best is None else self.study.get_trials(deepcopy=True)[best.number]
-
-    @property
     def guard_results(self) -> pd.DataFrame:
-        """What was asked; see :func:`guard_results`."""
+        """The questions and their answers; see :func:`guard_results`."""
         return guard_results(self.study)
 
     def __repr__(self) -> str:
         return f"<GuardedStudy: {self.study.study_name!r}, {self.guard!r}>"
 
-    def _objective(self, func: Callable[[Trial], float]) -> Callable[[Trial], float]:
-        def objective(trial: Trial) -> float:
-            if self.guard.halted:
-                self._prune(trial, self.guard.halt())
+    def _objective(self, func: Callable[[Trial], Any]) -> Callable[[Trial], Any]:
+        def objective(trial: Trial) -> Any:
+            halted = halt_of(self.guard)
             try:
-                value = func(trial)
-            except Halted as halted:  # the objective has asked by itself
-                self._prune(trial, halted)
+                value = func(trial) if halted is None else None
+            except Halted as own:  # the objective has asked by itself
+                halted = own
+            if halted is not None:
+                self._stop(trial, halted)
+                raise TrialPruned(f"the guard has halted ({halted.reason})")
             number = self._confirmation.value_of(value)
             if number is not None and self._confirmation.is_due(trial.study, trial.number, number):
                 self._confirm(trial, number)
@@ -200,35 +169,27 @@ class GuardedStudy:
 
     def _confirm(self, trial: Trial, value: float) -> None:
         try:
-            answer = self._confirmation.ask(trial, value)
+            attributes = self._confirmation.ask(trial, value)
         except Halted as halted:
-            trial.set_user_attr("guard_halted", halted.reason)
-            self._note(halted)
-            trial.study.stop()
+            self._stop(trial, halted)
             return
-        for name, kept in attributes(answer).items():
+        for name, kept in attributes.items():
             trial.set_user_attr(name, kept)
         self._confirmation.note_best(trial.study)
 
     def _confirm_best(self) -> None:
         """Ask about the best trial if nobody has: it was a startup trial, or older than the guard."""
-        best = self._confirmation.unanswered_best(self.study)
-        if best is not None and self._take_halt() is None:
-            try:
-                self._confirmation.confirm_finished(self.study, best)
-            except Halted as halted:
-                self._note(halted)
-        self._confirmation.note_best(self.study)
+        try:
+            if self._halted is None:  # else a thread has set it
+                self._confirmation.confirm_best(self.study)
+        except Halted as halted:
+            self._note(halted)
 
-    def _prune(self, trial: Trial, halted: Halted) -> None:
+    def _stop(self, trial: Trial, halted: Halted) -> None:
         trial.set_user_attr("guard_halted", halted.reason)
         self._note(halted)
         trial.study.stop()
-        raise TrialPruned(f"the guard has halted ({halted.reason})") from None
 
     def _note(self, halted: Halted) -> None:
         self._halted = halted
-        note_halt(self.study, halted.reason)
-
-    def _take_halt(self) -> Halted | None:  # threads have set it
-        return None if self._halted is None else self._halted.with_traceback(None)
+        self.study.set_user_attr("guard_halted", halted.reason)

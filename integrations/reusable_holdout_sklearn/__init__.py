@@ -1,10 +1,9 @@
 """A guarded holdout where scikit-learn expects a scorer, a search or a cross-validation."""
 
 from reusable_holdout_sklearn.cross_validation import guarded_cross_validate
-from reusable_holdout_sklearn.deployed import TRUSTED_TYPES
 from reusable_holdout_sklearn.priors import PriorScorer, prior_scorer
 from reusable_holdout_sklearn.scorer import GuardedScorer, guarded_scorer
-from reusable_holdout_sklearn.search import GuardedSearchCV
+from reusable_holdout_sklearn.search import TRUSTED_TYPES, GuardedSearchCV
 
 __all__ = [
     "TRUSTED_TYPES",

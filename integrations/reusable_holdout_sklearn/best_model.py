@@ -1,4 +1,4 @@
-"""What a fitted search hands on to its best model."""
+"""Methods of a fitted search that its best model carries out."""
 
 from __future__ import annotations
 
@@ -8,71 +8,54 @@ from typing import Any, TypeVar, cast
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["BestModel", "best_can"]
+__all__ = ["BestModel", "if_best_has"]
 
 _Method = TypeVar("_Method")
 
 
-def best_can(name: str) -> Callable[[_Method], _Method]:
-    """Whether the best model, or before fit the estimator that is searched, has this method."""
+def if_best_has(name: str) -> Callable[[_Method], _Method]:
+    """Make a method available if the best model has `name`; before fit, if the estimator that is searched has it."""
 
-    def check(self: BestModel) -> bool:
-        if hasattr(self, "best_estimator_"):
-            getattr(self.best_estimator_, name)
-        elif not self.refit:
+    def check(search: BestModel) -> bool:
+        if hasattr(search, "best_estimator_"):
+            getattr(search.best_estimator_, name)
+        elif not search.refit:
             raise AttributeError(
                 f"{name} needs a best model, which refit=False does not keep; set refit=True, or fit the one you want "
                 "with best_params_"
             )
         else:
-            getattr(getattr(self.search, "estimator", self.search), name)
+            getattr(getattr(search.search, "estimator", search.search), name)
         return True
 
     return cast("Callable[[_Method], _Method]", available_if(check))
 
 
+def _of_best(name: str, words: str) -> Any:
+    def method(self: BestModel, X: Any) -> Any:
+        return getattr(self._best(), name)(X)
+
+    method.__name__, method.__doc__ = name, words
+    return if_best_has(name)(method)
+
+
 class BestModel:
-    """Methods of the best model, each there if the model has it."""
+    """The methods of the best model, each available if the model has it."""
 
     search: Any
     refit: bool
     best_estimator_: Any
 
+    predict = _of_best("predict", "Predict with the best model.")
+    predict_proba = _of_best("predict_proba", "Predict probabilities with the best model.")
+    predict_log_proba = _of_best(
+        "predict_log_proba", "Predict logarithms of probabilities with the best model."
+    )
+    decision_function = _of_best("decision_function", "Return the decision scores of the best model.")
+    score_samples = _of_best("score_samples", "Return the sample scores of the best model.")
+    transform = _of_best("transform", "Transform with the best model.")
+    inverse_transform = _of_best("inverse_transform", "Invert the transformation of the best model.")
+
     def _best(self) -> Any:
         check_is_fitted(self)
         return self.best_estimator_
-
-    @best_can("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict with the best model."""
-        return self._best().predict(X)
-
-    @best_can("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Predict probabilities with the best model."""
-        return self._best().predict_proba(X)
-
-    @best_can("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities with the best model."""
-        return self._best().predict_log_proba(X)
-
-    @best_can("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Decision scores of the best model."""
-        return self._best().decision_function(X)
-
-    @best_can("score_samples")
-    def score_samples(self, X: Any) -> Any:
-        """Sample scores of the best model."""
-        return self._best().score_samples(X)
-
-    @best_can("transform")
-    def transform(self, X: Any) -> Any:
-        """Transform with the best model."""
-        return self._best().transform(X)
-
-    @best_can("inverse_transform")
-    def inverse_transform(self, X: Any) -> Any:
-        """Invert the transformation of the best model."""
-        return self._best().inverse_transform(X)

@@ -14,8 +14,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard, fitted_and_measured
-from reusable_holdout_sklearn.priors import prior_scorer
+from reusable_holdout_sklearn.candidates import Fit
+from reusable_holdout_sklearn.guard_calls import ask_each, check_guard, halt_of, possible_replays
+from reusable_holdout_sklearn.priors import prior_scorer, scorers_of
 
 __all__ = ["guarded_cross_validate"]
 
@@ -31,16 +32,10 @@ def guarded_cross_validate(
     *,
     scoring: Any = None,
     cv: Any = None,
-    groups: Any = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
     params: dict[str, Any] | None = None,
-    pre_dispatch: int | str = "2*n_jobs",
-    return_train_score: bool = False,
     return_estimator: bool = False,
-    return_indices: bool = False,
-    error_score: float | str = np.nan,
     name: str | None = None,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Cross-validate a model, then ask a guarded holdout about it.
 
@@ -56,23 +51,25 @@ def guarded_cross_validate(
     guard : ReusableHoldout
         With features.
     scoring : str, callable, list, tuple or dict, optional
-        What else to measure on the folds, as for cross_validate; by default the guard's metric alone.
-    cv, groups, n_jobs, verbose, params, pre_dispatch, return_train_score, return_estimator, return_indices, error_score
+        Other scores to measure on the folds, as for cross_validate; by default the guard's metric alone.
+    cv, params, return_estimator
         As for cross_validate.
     name : str, optional
-        What history calls the question; by default the model's type.
+        Name of the question in the guard's history; by default the model's type.
+    **settings
+        Other arguments of cross_validate, such as `groups`, `n_jobs` and `return_train_score`.
 
     Returns
     -------
     dict
-        What cross_validate returns, and
+        The result of cross_validate, and
 
         test_prior : ndarray
             Scores of the folds in the guard's metric and its unit (losses are not negated); their mean is the prior.
         guard_answer : Answer
-            The one question.
+            The answer to the one question.
         guard_estimator : estimator
-            The model it is about, fitted on all rows; with `return_estimator`.
+            The model that was asked about, fitted on all rows; with `return_estimator`.
 
     Raises
     ------
@@ -98,29 +95,20 @@ def guarded_cross_validate(
     (np.True_, 1)
     """
     check_guard(guard)
-    scores: dict[str, Any] = cross_validate(
-        estimator,
-        X,
-        y,
-        groups=groups,
-        scoring=_with_prior(scoring, guard),
-        cv=cv,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        params=params,
-        pre_dispatch=pre_dispatch,
-        return_train_score=return_train_score,
-        return_estimator=return_estimator,
-        return_indices=return_indices,
-        error_score=error_score,
-    )
+    scorers = {} if scoring is None else scorers_of(scoring)
+    if _PRIOR in scorers:
+        raise InputError(
+            f"no scorer may be called {_PRIOR!r}: the guard's metric is; nothing was fitted; rename it"
+        )
+    scorers |= {_PRIOR: prior_scorer(guard)}
+    shared = {"cv": cv, "params": params, "return_estimator": return_estimator}
+    scores: dict[str, Any] = cross_validate(estimator, X, y, scoring=scorers, **shared, **settings)
     prior = _take_prior(scores, guard, alone=scoring is None)
-    if guard.halted and not guard.could_replay([prior]):
-        raise _with_scores(guard.halt(), scores)
-    fit_params = _fit_params(estimator, y, cv, params or {})
-    measured = fitted_and_measured(estimator, {}, X, y, fit_params, guard, prior)
-    called = type(estimator).__name__ if name is None else name
-    asked = guard.ask([measured], [prior], names=[called], X_train=X)
+    if not possible_replays(guard, [prior]):
+        raise _with_scores(halt_of(guard), scores)
+    fit = Fit(estimator, X, y, _fit_params(estimator, y, cv, params or {}))
+    measured = fit.measured({}, guard, prior)
+    asked = ask_each(guard, [measured], [prior], [name or type(estimator).__name__], X)
     if asked.halted is not None:
         raise _with_scores(asked.halted, scores)
     (answer,) = asked.answers
@@ -129,7 +117,7 @@ def guarded_cross_validate(
             "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "
             "a failure's words, are withheld, for they may quote the holdout; either is a fact about the holdout and "
             f"took one charge (charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
-            "on training rows with the same columns, and see whence X came"
+            "on training rows with the same columns, and find out where X came from"
         )
     scores["guard_answer"] = answer
     if return_estimator:
@@ -137,25 +125,8 @@ def guarded_cross_validate(
     return scores
 
 
-def _with_prior(scoring: Any, guard: ReusableHoldout) -> dict[str, Any]:
-    """What the user wants measured on the folds, and the guard's metric."""
-    if scoring is None:
-        scorers = {}
-    elif isinstance(scoring, dict):
-        scorers = dict(scoring)
-    elif isinstance(scoring, list | tuple | set):
-        scorers = {one: one for one in scoring}
-    else:
-        scorers = {"score": scoring}
-    if _PRIOR in scorers:
-        raise InputError(
-            f"no scorer may be called {_PRIOR!r}: the guard's metric is; nothing was fitted; rename it"
-        )
-    return scorers | {_PRIOR: prior_scorer(guard)}
-
-
 def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) -> float:
-    """Mean over the folds in the metric's unit; the folds' are put down in it, too."""
+    """Return the mean over the folds in the metric's unit, and write the folds' scores in that unit, too."""
     train = scores.pop(f"train_{_PRIOR}", None)
     if alone:  # as cross_validate calls them, greater is better
         scores["test_score"] = scores[f"test_{_PRIOR}"]
@@ -172,7 +143,7 @@ def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) 
 
 
 def _fit_params(estimator: Any, y: Any, cv: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """What of the parameters the estimator is fitted with."""
+    """Return the parameters that the estimator is fitted with."""
     if not params or not get_config()["enable_metadata_routing"]:
         return params
     to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
@@ -182,5 +153,5 @@ def _fit_params(estimator: Any, y: Any, cv: Any, params: dict[str, Any]) -> dict
 
 
 def _with_scores(halted: Halted, scores: dict[str, Any]) -> Halted:
-    halted.scores = scores  # type: ignore[attr-defined] # what was computed is not lost
+    halted.scores = scores  # type: ignore[attr-defined] # the folds' scores are not lost
     return halted

@@ -1,4 +1,4 @@
-"""Where the prior of a candidate is found: the search must be scored by the guard's metric."""
+"""The prior of a candidate: its cross-validation mean, if the search is scored by the guard's metric."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import get_scorer, get_scorer_names
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
@@ -13,43 +15,13 @@ from reusable_holdout.guard import check_is_guard, predictions_of
 from reusable_holdout.metrics import Metric, described_metric, resolve_metric
 from reusable_holdout.slips import checked_call
 
-__all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer"]
+__all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer", "scorers_of"]
 
-_LOSSES = {  # of scikit-learn's scorers, and what the guard calls them without the sign
-    "neg_brier_score": "brier",  # "neg_log_loss" is none of them: the guard's losses are clipped
+_LOSSES = {  # scikit-learn's scorer, and the guard's loss; the guard's log loss is clipped, so it is none of them
+    "neg_brier_score": "brier",
     "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
-}
-_SAME_NAME = {
-    "accuracy",
-    "average_precision",
-    "balanced_accuracy",
-    "matthews_corrcoef",
-    "neg_brier_score",
-    "neg_log_loss",
-    "neg_mean_absolute_error",
-    "neg_mean_squared_error",
-    "neg_root_mean_squared_error",
-    "r2",
-    "roc_auc",
-    "roc_auc_ovr",
-    "roc_auc_ovr_weighted",
-    *(
-        f"{name}{average}"
-        for name in ("f1", "precision", "recall")
-        for average in ("", "_macro", "_micro", "_weighted")
-    ),
-}
-_BY_NAME = {  # bounds of the targets do not tell them apart, and who names scikit-learn's clipped loss means it
-    "mae",
-    "mse",
-    "neg_log_loss",
-    "neg_mean_absolute_error",
-    "neg_mean_squared_error",
-    "neg_root_mean_squared_error",
-    "r2",
-    "rmse",
 }
 
 
@@ -88,12 +60,12 @@ class PriorScorer:
             metric: Any = described_metric(self.metric.describe()).describe()
         except InputError:  # one of the user's own
             metric = self.metric
-        return {"metric": metric, "classes": self.classes, "weighted": self.weighted}
+        return {**self.__dict__, "metric": metric}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        metric = state["metric"]
-        self.metric = described_metric(metric) if isinstance(metric, dict) else metric
-        self.classes, self.weighted = state["classes"], state.get("weighted", False)
+        self.__dict__.update(state)
+        if isinstance(self.metric, dict):
+            self.metric = described_metric(self.metric)
 
     def __repr__(self) -> str:
         return f"prior_scorer(<{self.metric.name}>)"
@@ -101,7 +73,7 @@ class PriorScorer:
 
 @checked_call
 def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
-    """Scorer that measures the guard's metric on folds, and never asks the guard.
+    """Make a scorer that measures the guard's metric on folds, and never asks the guard.
 
     For the search inside :class:`GuardedSearchCV` when scikit-learn has no scorer of this metric, such as a loss with
     bounds or a metric of your own.
@@ -121,7 +93,7 @@ def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
 
 
 class PriorColumn(NamedTuple):
-    """Which scores of `cv_results_` are the guard's metric.
+    """The scores of `cv_results_` that are the guard's metric.
 
     Attributes
     ----------
@@ -136,18 +108,27 @@ class PriorColumn(NamedTuple):
     offset: float = 0.0
 
     def priors(self, results: dict[str, Any], metric: Metric) -> NDArray[np.float64]:
-        """Cross-validation means in the metric's unit and within its bounds; NaN where a fit failed."""
+        """Return the cross-validation means in the metric's unit and within its bounds; NaN where a fit failed."""
         means = np.asarray(results[f"mean_test_{self.key}"], dtype=np.float64)
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
 
     def ranks(self, results: dict[str, Any], metric: Metric) -> NDArray[np.int64]:
-        """Ranks by cross-validation, from 1: the search's own, or where it has none those of the means."""
+        """Return the ranks by cross-validation, from 1: the search's own, or the ranks of the means."""
         named = results.get(f"rank_test_{self.key}")
         if named is not None:
             return np.asarray(named, dtype=np.int64)
         means = self.priors(results, metric)
         losses = -means if metric.greater_is_better else means
         return np.searchsorted(np.sort(losses), losses).astype(np.int64) + 1
+
+
+def scorers_of(scoring: Any) -> dict[str, Any]:
+    """Return the scorers of a `scoring` argument by the keys that scikit-learn gives them."""
+    if isinstance(scoring, dict):
+        return dict(scoring)
+    if isinstance(scoring, list | tuple | set):
+        return {name: name for name in scoring}
+    return {"score": scoring}
 
 
 def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> PriorColumn:
@@ -163,7 +144,7 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
         With `scoring`, as scikit-learn's searches have it.
     guard : ReusableHoldout
     prior : str or None
-        Key that the user says it is: "score" for a single metric, else one of the dict or list.
+        Key that the user names: "score" for a single metric, else one of the dict or list.
 
     Raises
     ------
@@ -171,15 +152,9 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
         If there are none, or a scorer's metric cannot be told.
     """
     metric, scoring = guard.metric, getattr(search, "scoring", None)
-    direction = 1.0 if metric.greater_is_better else -1.0
     if prior is not None:
-        return PriorColumn(prior, direction)
-    if isinstance(scoring, dict):
-        scorers = dict(scoring)
-    elif isinstance(scoring, list | tuple | set):
-        scorers = {name: name for name in scoring}
-    else:
-        scorers = {"score": _default(search) if scoring is None else scoring}
+        return PriorColumn(prior, 1.0 if metric.greater_is_better else -1.0)
+    scorers = scorers_of(_default(search) if scoring is None else scoring)
     preferred = getattr(search, "refit", None)
     for key in sorted(scorers, key=lambda key: key != preferred):  # the one the search ranks by, if it fits
         rule = _rule(scorers[key], metric, 2 if guard.classes is None else len(guard.classes))
@@ -193,16 +168,14 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
 
 
 def _default(search: Any) -> str | None:
-    """What an estimator's own `score` measures, as scikit-learn's do."""
-    from sklearn.base import is_classifier, is_regressor  # noqa: PLC0415
-
+    """Return the name of the score that an estimator's own `score` method measures."""
     if is_classifier(search):
         return "accuracy"
     return "r2" if is_regressor(search) else None
 
 
 def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | None:
-    """How the metric follows from this scorer's scores; None if it does not."""
+    """Return the factor and the offset that turn this scorer's scores into the metric; None if none do."""
     if isinstance(scorer, PriorScorer):
         same = scorer.metric.describe() == metric.describe()
         return (1.0 if metric.greater_is_better else -1.0, 0.0) if same else None
@@ -211,26 +184,25 @@ def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | No
         return None
     if metric.name == "zero_one_loss":
         return (-1.0, 1.0) if name == "accuracy" else None
-    if name in _SAME_NAME and _is(metric, name):
+    if _is(metric, name):
         return 1.0, 0.0
     if name in _LOSSES and _is(metric, _LOSSES[name]):
-        halved = name == "neg_brier_score" and classes > 2  # here, and not by scikit-learn
+        halved = name == "neg_brier_score" and classes > 2  # the guard's, and not scikit-learn's
         return (-0.5 if halved else -1.0), 0.0
     return None
 
 
 def _is(metric: Metric, name: str) -> bool:
-    if name in _BY_NAME:
+    try:
+        return metric.describe() == resolve_metric(name).describe()
+    except InputError:  # a metric whose bounds are the user's, or no metric of the guard's
         return metric.name == name
-    return metric.describe() == resolve_metric(name).describe()
 
 
 def _name(scorer: Any) -> str | None:
-    """Name of one of scikit-learn's own scorer objects."""
-    from sklearn.metrics import get_scorer  # noqa: PLC0415
-
-    for name in _SAME_NAME:
+    """Return the name of one of scikit-learn's own scorer objects."""
+    for name in get_scorer_names():
         known = get_scorer(name)
         if type(scorer) is type(known) and repr(scorer) == repr(known):
-            return name
+            return str(name)
     return None

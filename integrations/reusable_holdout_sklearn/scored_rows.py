@@ -1,4 +1,4 @@
-"""The rows that fitted models were scored on: they tell rows with shuffled columns from other rows."""
+"""The rows that fitted models were scored on, by which rows with shuffled columns are recognised."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Rows(NamedTuple):
     values: tuple[str, ...]
 
     def has_shuffled(self, other: Rows) -> bool:
-        """Return True if other rows with the same labels are these ones with some columns changed.
+        """Return True if other rows with the same labels are these rows with some columns changed.
 
-        Then a column is the same in both, or all columns hold the same values in another order. Rows of the same score
-        are no concern: a shuffle that changes no score has the same answer.
+        Then a column is the same in both, or all columns hold the same values in another order. Rows with the same
+        score are let through: a shuffle that changes no score has the same answer.
         """
         same = any(one and one == two for one, two in zip(self.columns, other.columns, strict=False))
         return abs(self.score - other.score) > _ROUNDING and (same or self.values == other.values)
@@ -58,7 +58,7 @@ class ScoredRows:
         self._objects: dict[int, tuple[weakref.ref[Any], bytes]] = {}
 
     def are_shuffled(self, content: bytes, X: Any, y: Any, score: float) -> bool:
-        """Note the rows that a model is scored on; True if it was scored on them before their columns were shuffled."""
+        """Note the rows that a model is scored on; return True if they are known rows with shuffled columns."""
         rows = Rows(score, *_columns(X))
         known = self._known.setdefault((content, _digest(y)), rows)
         for old in list(self._known)[:-_MOST]:
@@ -66,7 +66,7 @@ class ScoredRows:
         return known.has_shuffled(rows)
 
     def is_read_whole(self, model: Any, content: bytes) -> bool:
-        """Note that a model is scored; False if it is the same object as before, whose content is never the same.
+        """Note that a model is scored; return False if it is a known object whose content is never the same.
 
         Such a model may have been fitted again in between, or not.
         """
@@ -79,11 +79,11 @@ class ScoredRows:
         return True
 
     def latest(self) -> list[tuple[Key, Rows]]:
-        """Return the last rows, which a worker needs that scores the same models."""
+        """Return the last rows; a worker that scores the same models needs them."""
         return list(self._known.items())[-_SENT:]
 
     def add(self, rows: list[tuple[Key, Rows]]) -> None:
-        """Take the rows of the process that sent a scorer."""
+        """Add the rows of the process that sent a scorer."""
         for key, one in rows:
             self._known.setdefault(key, one)
 
@@ -92,12 +92,12 @@ _OF_GUARDS: weakref.WeakKeyDictionary[Any, ScoredRows] = weakref.WeakKeyDictiona
 
 
 def scored_rows_of(guard: Any) -> ScoredRows:
-    """Return the scored rows of a guard: copies of a scorer share them, in this process."""
+    """Return the scored rows of a guard: in one process all copies of a scorer share them."""
     return _OF_GUARDS.setdefault(guard, ScoredRows())
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return digests of columns and of their sorted values; of a wide table some columns are enough."""
+    """Return digests of the columns, and of their sorted values."""
     columns, values = [], []
     for column in _each_column(X):
         ordered = np.sort(column)
@@ -108,6 +108,7 @@ def _columns(X: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _each_column(X: Any) -> Iterator[NDArray[Any]]:
+    """Yield the columns; of a wide table some are enough."""
     table = X if hasattr(X, "shape") else np.asarray(X)
     if len(table.shape) != 2:
         table = np.asarray(table).reshape(len(table), -1)

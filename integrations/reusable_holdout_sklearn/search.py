@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
+from collections.abc import Sequence
 from typing import Any, Self
 
+from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from reusable_holdout import ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import check_is_guard
+from reusable_holdout.guard import Answer, MeasuredModel, frozen_guard, guard_here
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import Way, check_guard, refusals
-from reusable_holdout_sklearn.best_model import BestModel, best_can
+from reusable_holdout_sklearn.best_model import BestModel, if_best_has
 from reusable_holdout_sklearn.candidates import (
-    Confirmation,
-    Questions,
-    check_room,
+    Candidate,
+    Fit,
     chosen_candidates,
     fewest_candidates,
-    results_of,
+    table_of,
 )
-from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
-from reusable_holdout_sklearn.priors import prior_column
+from reusable_holdout_sklearn.guard_calls import (
+    Way,
+    ask_best,
+    ask_each,
+    can_leave_the_process,
+    check_guard,
+    check_room,
+    halt_of,
+    is_known_choice,
+    possible_replays,
+    refusals,
+)
+from reusable_holdout_sklearn.priors import PriorColumn, prior_column, scorers_of
 from reusable_holdout_sklearn.scorer import GuardedScorer
 
-__all__ = ["GuardedSearchCV"]
+__all__ = ["TRUSTED_TYPES", "GuardedSearchCV"]
+
+TRUSTED_TYPES = [
+    "reusable_holdout.guard.absent.FrozenGuard",
+    "reusable_holdout.guard.answer.Answer",
+    "reusable_holdout.guard.frozen.FrozenAnswer",
+    "reusable_holdout.guard.frozen.FrozenCertificate",
+    "reusable_holdout_sklearn.candidates.Candidate",
+    "reusable_holdout_sklearn.priors.PriorScorer",
+    "reusable_holdout_sklearn.search.GuardedSearchCV",
+]
+"""The types that ``skops.io.load(trusted=)`` and MLflow's ``skops_trusted_types=`` must allow besides the model's."""
 
 _OF_THE_SEARCH = ("cv_results_", "multimetric_", "n_splits_", "scorer_")
 _OF_THE_BEST = ("classes_", "feature_names_in_", "n_features_in_")
+_BATCH = 64  # candidates that are fitted, held in memory and asked about together
 
 
 class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,11 +68,12 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Parameters
     ----------
     search : estimator
-        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or whatever has `estimator` and,
-        fitted, `cv_results_`. Its cross-validation means are the priors, so it must be scored by the guard's metric: by
-        scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`, which is exact for every metric.
-    guard : ReusableHoldout or None
-        With features. None for a search alone: nothing is asked, and the best is the search's own.
+        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another estimator that has
+        `estimator` and, fitted, `cv_results_`. Its cross-validation means are the priors, so it must be scored by the
+        guard's metric: by scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`, which is exact
+        for every metric.
+    guard : ReusableHoldout
+        With features.
     ask : {"choose", "evaluate"}
         "choose" asks one question, which of the candidates is best by the holdout, with their cross-validation means as
         priors; it makes no charge, and costs about 3 nats where the favourite wins. It takes a query for each candidate
@@ -58,33 +84,28 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         a single one. You state that they do; if they do not, charges are lost, never validity.
     candidates : int, optional
         Ask only about so many of the best by cross-validation; about all by default. Of a search in rounds, such as
-        successive halving, about those of its last round.
+        successive halving, about the candidates of its last round.
     refit : bool
-        Whether the best model is kept. It is the one that was asked about, not a further fit.
+        Whether the best model is kept. It is the model that was asked about, not a further fit.
     n_jobs : int, optional
         For fits and predictions, as for joblib; by default as `search` has it.
-    verbose : int
-        A progress bar on stderr, from 1. The search has its own.
-    batch_size : int
-        Candidates that are fitted, held in memory and, with ``ask="evaluate"``, asked about as one batch: another size
-        is another transcript, whose intervals may differ in the last digits. A choice holds all candidates in memory.
 
     Attributes
     ----------
     best_estimator_ : estimator
         Fitted on all training rows; with `refit`.
     best_answer_ : Answer
-        What the guard says of it.
+        The guard's answer about it.
     best_params_ : dict
     best_index_ : int
         Its place in `cv_results_`.
     best_score_ : float
         ``best_answer_.value``, negated for losses.
     certificate_ : FrozenCertificate
-        `best_answer_`, as it stands in the ledger: what a pickle carries in the guard's place.
+        `best_answer_`, as it stands in the ledger; a pickle of the fitted search carries it in the guard's place.
     guard_results_ : pandas.DataFrame
-        What was answered, in order: candidate (place in `cv_results_`), params, cv_mean (the prior), answer, charged,
-        low, high, query, replayed. NaN for a candidate that failed on the holdout, and for those a choice did not take.
+        The answers, in order: candidate (place in `cv_results_`), params, cv_mean (the prior), answer, charged, low,
+        high, query, replayed. NaN for a candidate that failed on the holdout, and for those a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
@@ -106,13 +127,12 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Notes
     -----
     A choice takes the best candidate by the holdout. Asked one by one, the best candidate has the best answer; of equal
-    answers, the one that cross-validation ranks higher. (A ladder answers with the best score so far: there it is the
-    last new best.) An answer that is not charged is the cross-validation mean itself, so a search that is asked one by
-    one is ranked by its cross-validation, unless the holdout objects.
+    answers, the one that cross-validation ranks higher. An answer that is not charged is the cross-validation mean
+    itself, so a search that is asked one by one is ranked by its cross-validation, unless the holdout objects.
 
-    Candidates are fitted and predict in parallel; what is decided and charged is decided here, in candidate order. The
-    same key, data and batch size give the same answers and charges with any `n_jobs` and any backend of joblib, if the
-    fits are deterministic. A guard that cannot leave this process (its ledger is in memory) predicts in it.
+    Candidates are fitted and predict in parallel; the guard decides and charges in this process, in candidate order.
+    The same key and data give the same answers and charges with any `n_jobs` and any backend of joblib, if the fits are
+    deterministic. A guard that cannot leave this process (its ledger is in memory) predicts in it.
 
     When the guard has halted before the candidates are fitted, those whose prior it has never been asked with are not:
     they could not be answered. Others may be replays, which are free.
@@ -141,15 +161,13 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def __init__(
         self,
         search: Any,
-        guard: ReusableHoldout | None,
+        guard: ReusableHoldout,
         *,
         ask: Way = "choose",
         prior: str | None = None,
         candidates: int | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
-        verbose: int = 0,
-        batch_size: int = 64,
     ) -> None:
         self.search = search
         self.guard = guard
@@ -158,8 +176,6 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self.candidates = candidates
         self.refit = refit
         self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.batch_size = batch_size
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search, then ask.
@@ -169,7 +185,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         X, y : array-like
             Training rows; none of the holdout's.
         **params
-            For the search's `fit`: sample weights, groups and what else the estimator takes.
+            For the search's `fit`: sample weights, groups and other arguments of the estimator.
 
         Raises
         ------
@@ -178,69 +194,33 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         InputError
             If the search is not scored by the guard's metric, or the candidates do not fit the holdout.
         Refused
-            In place of these errors, if this object is a clone: the loops of others fit clones, and make NaN of an
-            error.
+            In place of these errors, if this object is a clone: other loops fit clones, and make NaN of an error.
         """
-        if self._is_cloned:
-            with refusals():
-                return self._fit(X, y, params)
-        return self._fit(X, y, params)
-
-    def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> Self:
-        self._check()
-        column = None if self.guard is None else prior_column(self.search, self.guard, prior=self.prior)
-        for name in (
-            "best_estimator_",
-            "best_answer_",
-            "best_params_",
-            "best_index_",
-            "best_score_",
-            "certificate_",
-            "guard_results_",
-        ):
-            self.__dict__.pop(name, None)
-        routed = process_routing(self, "fit", **params).search.fit if params and _routing() else params
-        self.search_ = clone(self.search).fit(X, y, **routed)
-        if self.guard is None or column is None:
-            return self._take_best_of_search(X, y, routed)
-        confirmation = Confirmation(self.guard.metric.greater_is_better, not self.guard.takes_priors)
-        chosen = chosen_candidates(results_of(self.search_), column, self.guard, self.candidates)
-        questions = Questions(
-            guard=self.guard,
-            candidates=chosen,
-            confirmation=confirmation,
-            estimator=self.search_.estimator,
-            X=X,
-            y=y,
-            fit_params=_fit_params(self.search_, routed),
-            n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs,
-            batch_size=self.batch_size,
-            keep=self.refit,
-            verbose=self.verbose > 0,
-        )
-        halted: Halted | None = None
-        try:
+        with refusals() if self._is_cloned else contextlib.nullcontext():
+            column = self._check()
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            routed = process_routing(self, "fit", **params).search.fit if params and _routing() else params
+            self.search_ = clone(self.search).fit(X, y, **routed)
+            self._told: list[tuple[Candidate, Answer | None]] = []
+            self._best_rank: tuple[float, int] | None = None
+            chosen = chosen_candidates(self.search_, column, self.guard, self.candidates)
+            fit = Fit(self.search_.estimator, X, y, _fit_params(self.search_, routed))
             if self.ask == "choose":
-                questions.choose()
+                self._choose(chosen, fit)
             else:
-                halted = questions.evaluate()
-        finally:  # an interrupt leaves what is known, too
-            self._take_best(confirmation)
-        if halted is not None:
-            raise _with_all_answers(halted, confirmation, len(chosen))
+                self._evaluate(chosen, fit)
         return self
 
-    def _check(self) -> None:
-        """Refuse what cannot work, before anything is fitted."""
-        if self.guard is not None:
-            check_is_guard(self.guard)
-        for name in ("candidates", "batch_size"):
-            value = getattr(self, name)
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
-            if not whole and not (name == "candidates" and value is None):
-                raise InputError(
-                    f"{name} must be a whole number, 1 or more; got {value!r}; nothing was fitted"
-                )
+    def _check(self) -> PriorColumn:
+        """Refuse settings that cannot work, before anything is fitted."""
+        most = self.candidates
+        if most is not None and (
+            isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 1
+        ):
+            raise InputError(
+                f"candidates must be a whole number, 1 or more; got {most!r}; nothing was fitted"
+            )
         if self.ask not in {"choose", "evaluate"}:
             raise InputError(f'ask must be "choose" or "evaluate"; got {self.ask!r}; nothing was fitted')
         if not isinstance(self.refit, bool):
@@ -253,42 +233,88 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 f"the search must have an estimator that it searches; got {type(self.search).__name__}; nothing was "
                 "fitted"
             )
-        if self.guard is None:
-            return
         check_guard(self.guard, self.ask)
-        scoring = getattr(self.search, "scoring", None)
-        scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
-        if any(isinstance(scorer, GuardedScorer) for scorer in scorers):
+        scorers = scorers_of(getattr(self.search, "scoring", None))
+        if any(isinstance(scorer, GuardedScorer) for scorer in scorers.values()):
             raise InputError(
                 "the search inside must be scored on its folds; got a guarded scorer, which would ask once per fold "
                 "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
         if self.ask == "choose":
-            check_room(self.guard, fewest_candidates(self.search, self.candidates))
+            check_room(self.guard, fewest_candidates(self.search, most))
+        return prior_column(self.search, self.guard, prior=self.prior)
 
-    def _take_best(self, confirmation: Confirmation) -> None:
-        self.guard_results_ = confirmation.frame()
-        if confirmation.best is None or self.guard is None:
+    # ---- asking
+
+    def _choose(self, chosen: Sequence[Candidate], fit: Fit) -> None:
+        """Ask which candidate is best; all models are held in memory."""
+        priors = [one.prior for one in chosen]
+        check_room(self.guard, len(priors), priors)
+        known = is_known_choice(self.guard, priors)  # a replay needs no predictions
+        with self._workers() as workers:
+            models = self._fitted(workers, chosen, fit, measured=not known)
+        choice = ask_best(self.guard, models, priors, fit.X)
+        for place, candidate in enumerate(chosen):
+            self._tell(candidate, choice.answer if place == choice.index else None, models[place])
+
+    def _evaluate(self, chosen: Sequence[Candidate], fit: Fit) -> None:
+        """Ask about each candidate, a batch at a time, up to a halt."""
+        askable = possible_replays(self.guard, [one.prior for one in chosen])
+        with self._workers() as workers:
+            for start in range(0, askable, _BATCH):
+                batch = chosen[start : min(start + _BATCH, askable)]
+                models = self._fitted(workers, batch, fit)
+                priors, names = [one.prior for one in batch], [one.name for one in batch]
+                asked = ask_each(self.guard, models, priors, names, fit.X)
+                for candidate, answer, model in zip(batch, asked.answers, models, strict=False):
+                    self._tell(candidate, answer, model)
+                if asked.halted is not None:
+                    raise self._with_all_answers(asked.halted, len(chosen))
+        if askable < len(chosen):
+            raise self._with_all_answers(halt_of(self.guard), len(chosen))
+
+    def _workers(self) -> Parallel:
+        return Parallel(n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs)
+
+    def _fitted(
+        self, workers: Parallel, batch: Sequence[Candidate], fit: Fit, *, measured: bool = True
+    ) -> list[MeasuredModel]:
+        """Fit candidates in parallel, and measure them there, if the guard can be."""
+        guard = self.guard if measured and can_leave_the_process(self.guard) else None
+        return list(
+            workers(delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
+        )
+
+    def _tell(self, candidate: Candidate, answer: Answer | None, model: MeasuredModel) -> None:
+        """Keep an answer, and the candidate if it is the best so far; of equal answers the better rank decides."""
+        self._told.append((candidate, answer))
+        if answer is None:
             return
-        candidate, self.best_answer_ = confirmation.best
+        score = answer.value if self.guard.metric.greater_is_better else -answer.value
+        if self._best_rank is not None and (score, -candidate.rank) <= self._best_rank:
+            return
+        self._best_rank = score, -candidate.rank
         self.best_index_, self.best_params_ = candidate.place, candidate.parameters
-        value = self.best_answer_.value
-        self.best_score_ = value if self.guard.metric.greater_is_better else -value
+        self.best_answer_, self.best_score_ = answer, score
+        self.certificate_ = self.guard.certificate(answer)
         if self.refit:
-            self.best_estimator_ = confirmation.model
-        self.certificate_ = self.guard.certificate(self.best_answer_)
+            self.best_estimator_ = model.model
 
-    def _take_best_of_search(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
-        search = self.search_
-        self.best_index_, self.best_params_ = search.best_index_, search.best_params_
-        if hasattr(search, "best_score_"):
-            self.best_score_ = search.best_score_
-        if self.refit:
-            self.best_estimator_ = getattr(search, "best_estimator_", None)
-            if self.best_estimator_ is None:
-                best = clone(search.estimator).set_params(**clone(self.best_params_, safe=False))
-                self.best_estimator_ = best.fit(X, y, **_fit_params(search, routed))
-        return self
+    def _with_all_answers(self, halted: Halted, candidates: int) -> Halted:
+        """Put the answers of the whole search on the exception, not only the answers of its last batch."""
+        halted.answers = [answer for _, answer in self._told if answer is not None]
+        halted.add_note(
+            f"{len(self._told)} of {candidates} candidates were answered; they are in guard_results_, and the best "
+            "of them is in best_answer_"
+        )
+        return halted
+
+    @property
+    def guard_results_(self) -> pd.DataFrame:
+        """The answers, one line for each candidate."""
+        if "_told" not in vars(self):
+            raise AttributeError("guard_results_ is there after fit")
+        return table_of(self._told, failed_is_charged=self.ask == "evaluate")
 
     # ---- what the fitted search and the best model have
 
@@ -299,16 +325,10 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             return getattr(self.best_estimator_, name)
         return object.__getattribute__(self, name)  # raises again, with its reason
 
-    def __getstate__(self) -> dict[str, Any]:
-        return pickled_state(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(loaded_state(state))
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_index_")
 
-    @best_can("score")
+    @if_best_has("score")
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Score the best model on rows the analyst may see, with the scorer of the search.
 
@@ -330,9 +350,19 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return float(score[self._score_key()] if isinstance(score, dict) else score)
 
     def _score_key(self) -> str:
-        if isinstance(self.search_.refit, str) or self.guard is None:
-            return str(self.search_.refit)
+        if isinstance(self.search_.refit, str):
+            return self.search_.refit
         return prior_column(self.search_, self.guard, prior=self.prior).key
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "certificate_" in state:  # a fitted search is deployed: what it holds says nothing of files
+            state["guard"] = frozen_guard(self.guard, self.certificate_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.guard = guard_here(self.guard)
 
     # ---- what scikit-learn asks
 
@@ -364,17 +394,7 @@ def _routing() -> bool:
 
 
 def _fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """What of the search's parameters its estimator is fitted with."""
+    """Return those of the search's parameters that its estimator is fitted with."""
     if not params or not _routing():
         return {name: value for name, value in params.items() if name != "groups"}
     return dict(process_routing(search, "fit", **params).estimator.fit)
-
-
-def _with_all_answers(halted: Halted, confirmation: Confirmation, candidates: int) -> Halted:
-    """Put the answers of the whole search on the exception, not those of its last batch alone."""
-    halted.answers = [answer for _, answer in confirmation.asked if answer is not None]
-    halted.add_note(
-        f"{len(confirmation.asked)} of {candidates} candidates were answered; they are in guard_results_, and the best "
-        "of them is in best_answer_"
-    )
-    return halted

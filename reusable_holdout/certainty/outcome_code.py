@@ -267,7 +267,7 @@ class FactorCode:
         return _nats_of_rank(rank, self.below + 1 + self.above)
 
     def are_told_for(self, nats: float) -> bool:
-        """Whether cells can have been told for so many nats: none, one, two, or as much as three cost at least."""
+        """Return True if so many nats can be the price of cells: of none, one or two, or at least that of three."""
         each = [0.0, *(self.nats(place) for place in range(-self.below, self.above + 1))]
         sums = (one + other for one in each for other in each)
         return nats >= 3.0 * self.nats(0) or any(abs(nats - one) <= 1e-9 for one in sums)

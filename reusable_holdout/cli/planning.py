@@ -62,7 +62,6 @@ def _plan(options: argparse.Namespace) -> int:
     record = plan.record() | {
         "threshold": plan.threshold,
         "epsilon": plan.epsilon,
-        "epsilons": plan.epsilons,
         "expected_null_charges": plan.expected_null_charges,
         "vacuous": plan.vacuous,
         "privacy_is_vacuous": plan.privacy_is_vacuous,

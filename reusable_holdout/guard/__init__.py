@@ -16,14 +16,13 @@ from reusable_holdout.guard.pricing import KeptLessWarning
 from reusable_holdout.guard.releases import Released, released
 from reusable_holdout.guard.row_sets import CopiedRowsWarning
 from reusable_holdout.guard.verification import Verification, verify
-from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
+from reusable_holdout.guard.whereabouts import frozen_guard, guard_here
 
 __all__ = [
     "Answer",
     "Asked",
     "Choice",
     "CopiedRowsWarning",
-    "ForWorkers",
     "FrozenAnswer",
     "FrozenCertificate",
     "Guardrail",
@@ -36,9 +35,10 @@ __all__ = [
     "ReusableHoldout",
     "Rotation",
     "Verification",
-    "Whereabouts",
     "begin_witness",
     "check_is_guard",
+    "frozen_guard",
+    "guard_here",
     "has_most_rows",
     "predictions_of",
     "released",

@@ -73,6 +73,9 @@ class FrozenGuard(AbsentGuard):
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenGuard, (self.name, self._text)
 
+    def __guard_name__(self) -> str:
+        return self.name
+
     def __repr__(self) -> str:
         return f"<FrozenGuard: {self.certificate()}>"
 

@@ -64,8 +64,9 @@ class Answered:
 
         What `refuse` raises by public numbers it raises here, too, before the rows are read; the transaction decides.
         """
-        state = self.state
-        if kind.halt_reason(state) is not None or self._ledger.find(question) is not None:
+        tail, row = self._ledger.look(question)
+        state = self._at(tail)
+        if kind.halt_reason(state) is not None or row is not None:
             return False
         if refuse is not None:
             refuse(state)
@@ -79,11 +80,11 @@ class Answered:
         The ledger is read for more than its first question only where that decides. Raises BudgetError or InputError if
         more is new than queries are left, or a tolerance cannot be kept.
         """
-        state = self.state
+        tail, row = self._ledger.look(questions[0])
+        state = self._at(tail)
         if kind.halt_reason(state) is not None:
             return False
-        roomy = len(questions) <= self._queries - state.asked and tolerances is None
-        if roomy and self._ledger.find(questions[0]) is None:
+        if row is None and len(questions) <= self._queries - state.asked and tolerances is None:
             return True
         with self._ledger.transaction() as transaction:
             new = first_occurrences(questions, transaction.find(questions))
@@ -104,8 +105,12 @@ class Answered:
 
     def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         """State before a question of a kind, as a transaction finds it."""
-        value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return self._at(transaction.tail)._replace(value=value)
+        state = self._at(transaction.tail)
+        if not kind.climbs:
+            return state
+        rows, place = transaction.rows(kind=kind.name), (kind.certificate.view, series)
+        values = [row.value for row in rows if (row.view, row.series) == place]
+        return state._replace(value=values[-1] if values else None)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left, by a BudgetError."""
@@ -242,7 +247,7 @@ def rows_of_batch(
         repeat(kind.certificate.view),
         repeat(kind.name),
         told,
-        names,
+        map(printable, names),
         repeat(series),
     )
     return list(map(Row._make, zip(*columns, strict=False)))  # questions after a halt have no row

@@ -290,7 +290,7 @@ def _ask_one(guard: Asking, one: _Measured) -> Answer:
 
 
 def _weighed(found: Sequence[Found], priors: Floats, policy: Check, bound: BoundMetric) -> Scores | None:
-    """What the policy decides on, for each query: a number, or a row of them; None if the rows were not needed."""
+    """Return the numbers that the policy decides on, one or a row for each query; None if no rows were needed."""
     known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
     if not known:
         return Scores.of([None] * len(found)) if None in found else None

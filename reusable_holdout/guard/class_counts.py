@@ -90,7 +90,7 @@ def numbers_of_ratio(
 
 
 def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Which public numbers of a metric depend on how many rows each class or group has, whatever the labels are."""
+    """Say of each public number of a metric whether it depends on class counts or group sizes, for any labels."""
     if _rests_on_sizes(bound):
         return (True, True, True)
     if bound.classes is None:
@@ -121,7 +121,10 @@ def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumber
 
 
 def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
-    """How many times the guessed rows the labels' own class counts are worth: private until it is told, rounded."""
+    """Return the ratio of the rows that the true class counts are worth to those of the guess.
+
+    It is private until it is told, rounded.
+    """
     exact = bound.exact
     ratios = (
         float(guessed.sensitivity / exact.sensitivity),

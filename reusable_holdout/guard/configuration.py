@@ -1,4 +1,4 @@
-"""What a ledger says to anyone, epoch by epoch: whose it is. It is resumed and verified by that, and stays as it is."""
+"""Public configuration of a ledger, one for each epoch: guards resume by it, `verify` reads it, nothing changes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import exam as exams
 from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View
-from reusable_holdout.ledger import Row, genesis, key_commitment
+from reusable_holdout.ledger import Row, SqlLedger, genesis, key_commitment
 from reusable_holdout.metrics import BoundMetric, Metric, described_metric
 from reusable_holdout.metrics.predictions import PRIVATE
 from reusable_holdout.plan import Plan, same_wish
@@ -238,8 +238,6 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
 
     Raises LedgerError if there is no such ledger, or it holds no guard.
     """
-    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
         epochs, last = [], store.configuration()
         if last is None:

@@ -240,7 +240,6 @@ class Rotating(Standing, Overview):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         prevalence: Any = None,
         training: Any = None,
         ids: ArrayLike | None = None,
@@ -267,8 +266,6 @@ class Rotating(Standing, Overview):
             Weights of the new rows.
         groups : array-like of shape (rows,), optional
             Groups of the new rows; needed if those of the old ones had some.
-        largest_group : int, optional
-            By default the same as before.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
         training : array-like, optional
@@ -313,7 +310,7 @@ class Rotating(Standing, Overview):
         whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
         """
         _check_may_rotate(self, early=early, grouped=groups is not None)
-        holdout = self._like_these(X, y, classes, sample_weight, groups, largest_group)
+        holdout = self._like_these(X, y, classes, sample_weight, groups)
         before, by_ratio = self._view.counts, self.plan.family == "ratio"
         expected = before.guessed if prevalence is None and before is not None else prevalence
         guess = guessed(holdout.bound, expected, by_ratio=by_ratio)
@@ -349,9 +346,7 @@ class Rotating(Standing, Overview):
         found.warn(found.plan.shared.told_before, vacuous=vacuous, stacklevel=3)  # rotate, sealed, user
         return Rotation(guard, self._holdout.X, self._holdout.y)
 
-    def _like_these(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any, largest_group: int | None
-    ) -> PrivateData:
+    def _like_these(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any) -> PrivateData:
         """Other rows, with what is public of these unless it is named."""
         holdout = self._holdout
         return PrivateData(
@@ -361,5 +356,4 @@ class Rotating(Standing, Overview):
             classes=holdout.bound.class_set if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=holdout.largest_group if largest_group is None else largest_group,
         )

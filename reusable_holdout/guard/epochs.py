@@ -56,7 +56,7 @@ def tells(counts: Counts | None) -> bool:
 
 
 def guesses(counts: Counts | None, metric: dict[str, Any]) -> tuple[Any, ...]:
-    """What is guessed of the counts, whether they have to be told, and for which metric."""
+    """Return the guess of the class counts, whether the counts have to be told, and the metric they serve."""
     return counts and counts.prevalence, tells(counts), metric
 
 

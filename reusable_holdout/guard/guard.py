@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from reusable_holdout.certainty import Policy
 from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.guard import class_counts, handle, whereabouts
+from reusable_holdout.guard import class_counts, handle
 from reusable_holdout.guard.absent import the_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.endings import Finals, Rotating
-from reusable_holdout.guard.handle import Handle
+from reusable_holdout.guard.handle import Handle, arrive
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.known_rows import Overlap
 from reusable_holdout.guard.measuring import Measuring
@@ -23,6 +23,7 @@ from reusable_holdout.guard.pricing import Wanted, decided_as_ratio, guessed
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.standing import check_may_stand, looked_through
 from reusable_holdout.guard.stores import declared_classes, find_key, new_or_kept, sql_ledger, watched
+from reusable_holdout.guard.whereabouts import remember
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.plan import MechanismChoice, Plan, SharedBudget
 
@@ -48,7 +49,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         scores the rows' ids, distinct names, and X is None.
     metric : str or Metric
         A name of the catalogue, or a metric of your own. With "score", "pass@3" or "pass^3" there are no labels: every
-        question brings a score for each row.
+        question brings a score for each row. Real targets outside the bounds that a metric states are moved to them,
+        and nothing says so: look at their range yourself.
     queries : int
         Questions K that will be asked at most.
     tolerance : float, optional
@@ -89,11 +91,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     groups : array-like of shape (rows,), optional
         Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
         and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
-    largest_group : int, optional
-        With `groups`: each row counts, of a group that is larger as many as this, a fixed choice. The population's mean
-        over rows, of larger groups so many each, is what answers are about then. Name it before you look at the sizes:
-        the plan's rows are as many groups of this size as the rows would fill, a number that is told, rounded, and
-        priced.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
@@ -210,7 +207,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         prevalence: Any = None,
         training: Any = None,
         ids: ArrayLike | None = None,
@@ -227,7 +223,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=largest_group,
             declared=lambda: declared_classes(ledger),
         )
         rule: dict[str, Any] = {
@@ -312,6 +307,11 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
                 f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
             )
         configuration = Configuration.parse(stored)
+        if "largest_group" in configuration.metric:
+            raise LedgerError(
+                "a ledger that was made with largest_group= can be verified and printed, but no longer asked; got one; "
+                "ask it with reusable-holdout 0.2.1"
+            )
         data = PrivateData(
             X,
             y,
@@ -319,7 +319,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             classes=configuration.classes if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=None if groups is None else configuration.metric.get("largest_group"),
         )
         plan, told = Plan.kept(configuration.plan), configuration.counts
         class_counts.rest_on(data.bound, told)
@@ -366,7 +365,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return whereabouts.reduced(self._handle_of_all)
+        remember(self)
+        return arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:

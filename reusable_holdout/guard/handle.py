@@ -18,7 +18,8 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
 from reusable_holdout.guard.pools import write_to_the_end
 from reusable_holdout.ledger import Ledger
-from reusable_holdout.ledger.failures import rotated
+from reusable_holdout.ledger.failures import refusal
+from reusable_holdout.ledger.location import file_identity, without_password
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 
@@ -26,8 +27,8 @@ __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private"
 class Handle(NamedTuple):
     """Where a guard lives: on this machine, or wherever its paths and its server can be reached.
 
-    A password in the ledger's URL travels with the pickle, and whoever reads the pickle reads it; left out of the URL,
-    each machine takes its own from ``~/.pgpass``. The private files are the same on all machines, in a shared folder.
+    A password in the ledger's URL does not travel: each machine takes its own from ``~/.pgpass`` or ``PGPASSWORD``. The
+    private files are the same on all machines, in a shared folder.
     """
 
     ledger: str  # SQLite file, or URL of a server
@@ -37,7 +38,7 @@ class Handle(NamedTuple):
     epoch: int | None = None  # None: the last one
 
     def __repr__(self) -> str:
-        where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
+        where = "a server" if _is_url(self.ledger) else self.ledger
         return f"<Handle: ledger on {where}, holdout in {self.holdout_file}>"
 
     @sealed
@@ -46,8 +47,6 @@ class Handle(NamedTuple):
 
         Raises HandleError or LedgerKeyError if holdout or key cannot be read here; LedgerError if the ledger cannot.
         """
-        from reusable_holdout.ledger.connection import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
-
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
         state = (os.getpid(), *map(file_identity, files))
         opened_with, guard = _OPEN.get(self, ((), None))
@@ -81,7 +80,7 @@ class Handle(NamedTuple):
         )
         if self.epoch is not None and self.epoch != guard.epoch:  # these rows were given another plan
             guard.close()
-            raise rotated(self.epoch, guard.epoch)
+            raise refusal("rotated", epoch=self.epoch, latest=guard.epoch)
         return guard
 
     def _opened_view(self) -> Any:
@@ -90,13 +89,13 @@ class Handle(NamedTuple):
 
 
 class UnreachableGuard(AbsentGuard):
-    """A guard whose handle could not be opened here, or that has none: it says why to whoever asks."""
+    """A guard whose handle could not be opened here; asked, it says why."""
 
-    def __init__(self, handle: Handle | None, error: HoldoutError) -> None:
+    def __init__(self, handle: Handle, error: HoldoutError) -> None:
         self._handle, self._error = handle, error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (UnreachableGuard, (None, self._error)) if self._handle is None else (arrive, (self._handle,))
+        return arrive, (self._handle,)
 
     def __repr__(self) -> str:
         return f"<UnreachableGuard: {self._error}>"
@@ -144,7 +143,8 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
     name = beside.name if epoch == 1 else f"{beside.name}.{epoch}"
     holdout_file = beside.with_name(f"{name}.holdout")
     write_private(holdout_file, contents)
-    return Handle(str(ledger.path or ledger.url), str(key_file.absolute()), str(holdout_file), epoch=epoch)
+    place = str(ledger.path or without_password(ledger.url))
+    return Handle(place, str(key_file.absolute()), str(holdout_file), epoch=epoch)
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:

@@ -15,20 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from reusable_holdout import metrics
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard import trial
-from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.boundary import attempt, quiet
 from reusable_holdout.guard.chunks import dask_rows, predicting
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
-from reusable_holdout.metrics import BoundMetric, Metric, objects
+from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout.metrics.containers import (
     check_same_order,
+    compact,
     from_arrow,
     index_of,
     is_dask,
+    no_array,
 )
 from reusable_holdout.metrics.predictions import PRIVATE, is_public
-from reusable_holdout.metrics.targets import compact
 from reusable_holdout.registry import Sketch
 
 __all__ = ["PrivateData", "rows_and_labels"]
@@ -42,8 +43,8 @@ class PrivateData:
     the others are as for :meth:`Metric.bind`. Without `classes` those that a ledger has `declared` count, where the
     labels' own are too many to be public. `bound` is the metric on the rows.
 
-    Where an analyst has it `opened`, that the metric is not defined on the labels is told when it is asked, and priced.
-    An InputError says that these do not fit one another.
+    That the metric is not defined on the labels is told when it is asked, and priced. What is `opened` of a guard's own
+    rows is not read and copied again. An InputError says that these do not fit one another.
     """
 
     def __init__(
@@ -55,7 +56,6 @@ class PrivateData:
         classes: ArrayLike | str | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         declared: Callable[[], list[Any] | str | None] = lambda: None,
         opened: bool = False,
     ) -> None:
@@ -68,16 +68,7 @@ class PrivateData:
             )
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
-        self.largest_group = largest_group
-        bind = partial(
-            _bound,
-            metric,
-            y,
-            opened=opened,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=largest_group,
-        )
+        bind = partial(_bound, metric, y, sample_weight=sample_weight, groups=groups)
         self.bound = bind(classes=classes)
         found = self.bound.classes if classes is None else None
         if found is not None and not _are_public(found, self.bound.rows):
@@ -140,12 +131,12 @@ class PrivateData:
         raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
 
 
-def _bound(metric: Metric, y: Any, *, opened: bool, **given: Any) -> BoundMetric:
-    """Metric bound to labels, of which no refusal tells anything."""
-    if metric.kernel is not None and not opened:  # most are defined on their labels
-        with contextlib.suppress(InputError, ModelError):
+def _bound(metric: Metric, y: Any, **given: Any) -> BoundMetric:
+    """Metric bound to labels, of which no refusal tells anything, and no word of a function of the user's own."""
+    with contextlib.nullcontext() if metric.kernel is not None else quiet():
+        with contextlib.suppress(InputError, ModelError):  # most are defined on their labels
             return metric.bind(y, **given)
-    return metrics.bound_or_undefined(metric, y, owned=not opened, **given)
+        return metrics.bound_or_undefined(metric, y, **given)
 
 
 def _are_public(classes: NDArray[Any], rows: int) -> bool:
@@ -154,7 +145,7 @@ def _are_public(classes: NDArray[Any], rows: int) -> bool:
 
 def _check_list(X: Any) -> None:
     if not isinstance(X, list | tuple):
-        raise objects.no_array(X, what="X")
+        raise no_array(X, what="X")
     try:
         np.asarray(X)
         return

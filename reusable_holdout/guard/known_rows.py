@@ -16,8 +16,8 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.inputs import PrivateData, rows_and_labels
 from reusable_holdout.guard.row_sets import ANALYSTS, RowSet, by_chance, column_names, ordered_rows
-from reusable_holdout.metrics.containers import typed_array
-from reusable_holdout.metrics.targets import compact, rows_of
+from reusable_holdout.metrics.containers import compact, typed_array
+from reusable_holdout.metrics.targets import rows_of
 from reusable_holdout.registry import Words, mixed
 
 __all__ = ["OwnedRows", "TrainedOn", "are_ids", "by_name", "comparable_names", "names_of", "secret_of"]

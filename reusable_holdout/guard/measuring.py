@@ -184,7 +184,7 @@ class Measuring(Voluntary):
     def could_have_chosen(self, priors: Sequence[float] | None) -> bool:
         """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
         kind = self._ways.choose
-        made = [row for row in self._ledger.rows_of_kind(kind.name) if row.view == self.view]
+        made = [row for row in self._ledger.rows(kind=kind.name) if row.view == self.view]
         if priors is None:
             return len(made) > 0
         stated = self._stated_priors(priors, batches.count_of(priors, "priors"))

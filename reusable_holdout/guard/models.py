@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import Response, objects
-from reusable_holdout.metrics.containers import as_array, check_same_order, from_arrow, one_column
+from reusable_holdout.metrics import Response
+from reusable_holdout.metrics.containers import as_array, check_same_order, from_arrow, no_array, one_column
 from reusable_holdout.metrics.predictions import Predictions
 
 __all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
@@ -139,7 +139,7 @@ def check_data(data: Any, what: str) -> None:
     """Refuse what holds no rows."""
     sized = hasattr(data, "shape") or hasattr(data, "__len__")
     if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
-        raise objects.no_array(data, what=what)
+        raise no_array(data, what=what)
 
 
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:

@@ -70,7 +70,6 @@ class Opening(NamedTuple):
             classes=None if self.metric.response == "values" else rows.bound.class_set,
             sample_weight=self.sample_weight,
             groups=rows.groups,
-            largest_group=rows.largest_group,
             opened=True,
         )
         described = data.bound.describe()
@@ -138,7 +137,7 @@ class Opening(NamedTuple):
         return row
 
     def _lost(self, view: View, plan: Plan) -> bool:
-        """Whether a view that was told of class counts keeps less than this tolerance, and was opened all the same."""
+        """Return True if a view was opened that keeps less than this tolerance, because class counts were told."""
         derived = "tolerance" not in plan.stated
         return _tell(view.counts) and derived and cast("float", self.tolerance) < plan.tolerance
 

@@ -80,7 +80,7 @@ def decided_as_ratio(
 def guessed(
     bound: BoundMetric, prevalence: object = None, *, by_ratio: bool = False, theory: int = THEORY.edition
 ) -> Counts | None:
-    """What is guessed of the class counts, or sizes of groups, that a metric rests on; None for others.
+    """Return a guess of the class counts, or sizes of groups, that a metric rests on; None for other metrics.
 
     Its public numbers become those of a guess that is right: whatever a plan by them says, or refuses, is the same for
     all labels. Of a metric that is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if
@@ -96,7 +96,10 @@ def guessed(
 
 
 def _rests_on_no_counts(bound: BoundMetric) -> bool:
-    """Whether it is plain: 0/1 losses and a user's own loss have means, and differences that are named are named."""
+    """Return True if no public number of a metric depends on class counts or on sizes of groups.
+
+    Losses of 0 and 1, and a user's own loss, are averaged over the rows; some metrics name their differences' family.
+    """
     metric = bound.metric
     named = metric.family == "binomial" if metric.differences is None else not callable(metric.differences)
     own = metric.loss is not None or named
@@ -146,7 +149,7 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
 
 
 class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
-    """What was told of the rows leaves less than was wished, and a guard keeps that.
+    """Warning that a guard keeps less than was wished, because of what was told of its rows.
 
     An error of this library as well, for where warnings are errors its words must reach the user.
     """

@@ -1,4 +1,4 @@
-"""What was released: the history of an epoch, as anyone can read it without the holdout and its key."""
+"""History of an epoch: all that was released, as anyone can read it without the holdout and its key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reusable_holdout.errors import InputError, LedgerError, printable
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import Allowance, failed
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger import Ledger, Row
+from reusable_holdout.ledger import Ledger, Row, SqlLedger
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Released", "history_frame", "released", "released_by"]
@@ -65,8 +65,6 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     InputError
         If there is no such epoch.
     """
-    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
         if store.configuration() is None:
             raise LedgerError(f"{store!r} holds no guard yet")

@@ -168,9 +168,8 @@ class Standing(Asking):
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 
-    @property
-    def _name(self) -> str:
-        """Which guard this is, in every process: without the key nothing can be learnt from it."""
+    def __guard_name__(self) -> str:
+        """Return the guard's name, the same in every process: without the key nothing can be learnt from it."""
         return self._root._content.guard(f"{self._root._place} {self._ledger.epoch} {self.view}")
 
     @sealed
@@ -236,8 +235,8 @@ class Standing(Asking):
 
         Notes
         -----
-        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
-        such a metric is given, and fails when it is asked, which takes a charge.
+        That a slice has rows of one class only is a fact about the labels: such a metric is given, and fails when it is
+        asked, which takes a charge. Real targets outside the metric's bounds are moved to them, and nothing says so.
 
         Examples
         --------

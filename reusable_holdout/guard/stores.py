@@ -34,7 +34,7 @@ from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.guard.views import Counts
-from reusable_holdout.ledger import Ledger, MemoryLedger, create_key_file, read_key_file
+from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
 from reusable_holdout.noise import key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 
@@ -154,8 +154,6 @@ def _check_is_gone(kept: str, key: bytes, place: str) -> None:
 
 def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
     """Ledger on disk or on a server."""
-    from reusable_holdout.ledger.storage import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
     return SqlLedger(location, must_exist=must_exist)
 
 

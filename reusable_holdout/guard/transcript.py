@@ -48,7 +48,7 @@ class Transcript(Answered):
 
     def views(self) -> list[View]:
         """Views that were opened, in order; without the guard's own metric."""
-        return [View.parse(row.told) for row in self._ledger.rows_of_kind(VIEW)]
+        return [View.parse(row.told) for row in self._ledger.rows(kind=VIEW)]
 
     def open(self, view: View, digest: bytes, name: str, kinds: Ways) -> Row | None:
         """Record what a view is, durably; None if another one took its number meanwhile.
@@ -56,11 +56,11 @@ class Transcript(Answered):
         Raises InputError, and tells nothing, if what may have to be told of the class counts would break a promise of
         the ways to ask of the guard's own metric; Halted if a final was given.
         """
-        with self._ledger.transaction() as transaction:
-            row = transaction.find([digest]).get(digest)
+        with self._ledger.transaction(digest) as transaction:
+            row = transaction.row
             state = self.state_in(transaction, kinds.final)
             reason = kinds.final.halt_reason(state) if row is None else None
-            fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
+            fits = len(transaction.rows(kind=VIEW)) + 1 == view.number
             if row is None and reason is None and fits:
                 if view.tells and kinds.policy.halt_reason(state) is None:
                     kinds.reveal.check_affordable(
@@ -89,8 +89,8 @@ class Transcript(Answered):
         question is new; ModelError if the model or metric failed, now or when it was first asked, which is recorded and
         paid for once.
         """
-        with self._ledger.transaction() as transaction:
-            row = transaction.find([question.digest]).get(question.digest)
+        with self._ledger.transaction(question.digest) as transaction:
+            row = transaction.row
             state = self.state_in(transaction, kind, question.series)
             replayed = row is not None
             reason = None if replayed else kind.halt_reason(state)

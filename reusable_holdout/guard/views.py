@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
 from reusable_holdout.certainty import edition
-from reusable_holdout.errors import HoldoutError, LedgerMismatchError
+from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.guard.kinds import Kind, State
 from reusable_holdout.guard.kinds.table import Rules, Ways, differing
 from reusable_holdout.ledger import Row
@@ -238,7 +238,7 @@ class View(Facts):
             view=0,
             kind=VIEW,
             told=self.text(),
-            name=name,
+            name=printable(name),
         )
 
 

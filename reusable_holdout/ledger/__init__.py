@@ -1,14 +1,15 @@
 """The durable record of what was released: integers and released values, nothing else."""
 
-from reusable_holdout.ledger.contract import Ledger, Transaction
 from reusable_holdout.ledger.key_file import create_key_file, key_commitment, read_key_file
 from reusable_holdout.ledger.memory import MemoryLedger
 from reusable_holdout.ledger.records import Row, Tail, chain_problems, genesis, seal
+from reusable_holdout.ledger.storage import Ledger, SqlLedger, Transaction
 
 __all__ = [
     "Ledger",
     "MemoryLedger",
     "Row",
+    "SqlLedger",
     "Tail",
     "Transaction",
     "chain_problems",

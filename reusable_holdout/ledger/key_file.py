@@ -1,10 +1,11 @@
-"""The noise key in a file of its own, so that a ledger can be handed to others."""
+"""The noise key in a file of its own: a ledger can be handed to others without it."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from reusable_holdout.noise import new_key
 __all__ = ["create_key_file", "key_commitment", "read_key_file"]
 
 _KEY_BYTES = 32
+_HEX = re.compile(rb"[0-9A-Fa-f]{64}")
 
 
 def create_key_file(path: Path, key: bytes | None = None) -> bytes:
@@ -38,7 +40,6 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
     if key is not None and len(key) != _KEY_BYTES:
         raise LedgerKeyError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; nothing was written")
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    problem = ""
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -49,13 +50,11 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
             os.link(temporary, path)  # unlike a rename, it never replaces a key that is in use
         _sync_folder(path.parent)
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        raise LedgerError(
+            f"the noise key must be writable at {path}; it is not ({error.strerror}); choose another folder"
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
-    if problem:
-        raise LedgerError(
-            f"the noise key must be writable at {path}; it is not ({problem}); choose another folder"
-        )
     return read_key_file(path)
 
 
@@ -80,19 +79,15 @@ def read_key_file(path: Path) -> bytes:
         raise LedgerKeyError(
             f"only its owner may read {path}; its mode is {mode:o}; chmod 600 it if nobody has read it"
         )
-    try:
-        key = bytes.fromhex(text.decode())
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
+    if _HEX.fullmatch(text) is None:
         raise LedgerKeyError(
             f"{path} must hold one key of {_KEY_BYTES} bytes in hex; it does not; restore it"
         )
-    return key
+    return bytes.fromhex(text.decode())
 
 
 def key_commitment(key: bytes) -> str:
-    """Number that tells whether a key is the same, and nothing else about it."""
+    """Return a digest of a key: it is equal for equal keys, and tells nothing else about them."""
     return hashlib.blake2b(b"commitment", key=key, digest_size=32).hexdigest()
 
 

@@ -6,11 +6,11 @@ import hashlib
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["COLUMNS", "Row", "Tail", "as_row", "chain_problems", "check_follows", "genesis", "plain", "seal"]
+__all__ = ["COLUMNS", "Row", "Tail", "chain_problems", "check_follows", "genesis", "seal"]
 
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     told : str
         Name of the outcome.
     name : str
-        What the analyst called it.
+        What the analyst called it, as one plain line; ledgers of 0.2.0 have some as they came.
     series : str
         Whose answers it follows, of a ladder that keeps a best for each.
     """
@@ -104,12 +104,6 @@ class Tail(NamedTuple):
         """End of a ledger that has a configuration and no row."""
         return cls(0, 0, 0.0, 0, "", genesis(configuration))
 
-    @classmethod
-    def after(cls, row: Row, sealed: bytes, charged: Row | None) -> Tail:
-        """End of a ledger whose last row this is, and whose last charge that."""
-        last = (b"", 0) if charged is None else (charged.digest, charged.asked)
-        return cls(row.query, row.charges, row.spent_nats, row.asked, row.kind, sealed, *last)
-
 
 def genesis(configuration: str) -> bytes:
     """Seal of an empty ledger: of its configuration."""
@@ -117,7 +111,7 @@ def genesis(configuration: str) -> bytes:
 
 
 def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
-    """Seal of a commit: of the seal before it and every column of its rows.
+    """Return the seal of a commit: a digest of the seal before it and of every column of its rows.
 
     Different rows have different encodings: their number, the lengths of all texts, all numbers in fixed widths, the
     texts.
@@ -127,27 +121,27 @@ def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
     LedgerError
         If a column does not hold what its type says, so that its encoding would not be its own.
     """
-    encoded = _encoded(rows)
-    if encoded is None:  # raised out here, for an encoder's own error carries what it could not encode
+    sealed = _sealed(previous, rows)
+    if sealed is None:  # raised out here, for an encoder's own error carries what it could not encode
         raise LedgerError(
             "a row's columns must hold integers, floats, a digest of 32 bytes and a text that UTF-8 can write; "
             "one does not; nothing was written"
         )
-    digest = hashlib.blake2b(previous, digest_size=_SEAL_BYTES, person=b"commit")
-    for part in encoded:
-        digest.update(part)
-    return digest.digest()
+    return sealed
 
 
-def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
+def _sealed(previous: bytes, rows: Sequence[Row]) -> bytes | None:
+    """Return the seal of a commit; None if a column does not hold what its type says."""
     try:
         if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
             return None
-        numbers = b"".join([_NUMBERS.pack(*row[:-_TEXTS]) for row in rows])
+        numbers = [_NUMBERS.pack(*row[:-_TEXTS]) for row in rows]
         texts = [text.encode() for row in rows for text in (row.kind, row.told, row.name, row.series)]
     except (struct.error, TypeError, AttributeError, OverflowError, UnicodeEncodeError):
         return None
-    return struct.pack(f">{len(texts) + 1}q", len(rows), *map(len, texts)), numbers, b"".join(texts)
+    lengths = struct.pack(f">{len(texts) + 1}q", len(rows), *map(len, texts))
+    encoded = b"".join([previous, lengths, *numbers, *texts])
+    return hashlib.blake2b(encoded, digest_size=_SEAL_BYTES, person=b"commit").digest()
 
 
 def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
@@ -198,17 +192,10 @@ def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
 # ---- recomputing
 
 
-def chain_problems(
-    configuration: str,
-    rows: Sequence[Row],
-    seals: Sequence[tuple[int, bytes]],
-    *,
-    expected_head: bytes | None = None,
-    expected_queries: int | None = None,
-) -> list[str]:
-    """Say what was changed, removed or added since the rows were sealed.
+def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> list[str]:
+    """Return what was changed, removed or added since the rows were sealed.
 
-    Finds every change but the removal of whole commits from the end; what was noted earlier finds that too.
+    Every change is found but one: the removal of whole commits from the end leaves a sound chain, of an earlier head.
 
     Parameters
     ----------
@@ -218,35 +205,29 @@ def chain_problems(
         All rows, in order.
     seals : sequence of (int, bytes)
         Query number of each commit's last row, with its seal.
-    expected_head : bytes, optional
-        Last seal at an earlier time: must still be in the chain.
-    expected_queries : int, optional
-        Number of rows at an earlier time: as many must still be there. With `expected_head`, where that seal stood.
 
     Returns
     -------
     list of str
         One sentence for each problem; empty for a sound chain. No sentence quotes a released value.
     """
-    problems = list(_problems(configuration, rows, seals))
-    if expected_queries is not None and len(rows) < expected_queries:
-        problems.append(f"{expected_queries} rows were here, {len(rows)} are left: the end was cut off")
-    if expected_head is not None:
-        known = [(0, genesis(configuration)), *seals]
-        if not any(stored == expected_head and expected_queries in {None, last} for last, stored in known):
-            problems.append(
-                "the expected head is not in the chain: rows were cut off or replaced since it was noted"
-            )
-    return problems
+    return list(_problems(configuration, rows, seals))
 
 
 def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
-    mistyped = [problem for row in rows for problem in _type_problems(row)]
+    mistyped = [
+        f"row {row.query!r}: its {name} must be of another type"
+        for row in rows
+        for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
+        if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES)
+    ]
     if mistyped:  # a database may hold anything in any column, and then nothing can be recomputed
         yield from mistyped
         return
-    yield from _repeated(rows)
+    first: dict[bytes, int] = {}
     for place, row in enumerate(rows, start=1):
+        if first.setdefault(row.digest, place) != place:
+            yield f"rows {first[row.digest]} and {place} answer the same question"
         if row.query != place:
             yield f"row {place} is missing, or rows were swapped or renumbered: row {row.query!r} stands there"
             return
@@ -257,41 +238,11 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
             return
         commit = rows[tail.query : last]
         yield from _sums_problems(tail, commit)
-        if not _seals(stored, tail.seal, commit):
-            first = "the configuration or " if tail.query == 0 else ""
+        if _sealed(tail.seal, commit) != stored:
+            which = "the configuration or " if tail.query == 0 else ""
             span = f"row {last}" if len(commit) == 1 else f"one of rows {tail.query + 1} to {last}"
-            yield f"{first}{span} was changed after being sealed, or a row near it was removed or added"
-        tail = Tail.after(commit[-1], stored, None)
+            yield f"{which}{span} was changed after being sealed, or a row near it was removed or added"
+        row = commit[-1]
+        tail = Tail(row.query, row.charges, row.spent_nats, row.asked, row.kind, stored)
     if tail.query < len(rows):
         yield f"rows {tail.query + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
-
-
-def _type_problems(row: Row) -> Iterator[str]:
-    for (name, kind), value in zip(COLUMNS.items(), row, strict=True):
-        if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES):
-            yield f"row {row.query!r}: its {name} must be of another type"
-
-
-def _seals(stored: bytes, previous: bytes, commit: Sequence[Row]) -> bool:
-    try:
-        return seal(previous, commit) == stored
-    except LedgerError:  # a text no ledger can write, so no ledger sealed it
-        return False
-
-
-def _repeated(rows: Sequence[Row]) -> Iterator[str]:
-    first: dict[object, int] = {}
-    for place, row in enumerate(rows, start=1):
-        if first.setdefault(row.digest, place) != place:
-            yield f"rows {first[row.digest]} and {place} answer the same question"
-
-
-def as_row(values: Sequence[Any]) -> Row:
-    """Row of what a driver fetched."""
-    row = Row._make(values)
-    return row if type(row.digest) is bytes else row._replace(digest=plain(row.digest))
-
-
-def plain(value: Any) -> Any:
-    """Bytes of drivers that give views; anything else as it is, for `chain_problems` to report."""
-    return bytes(value) if isinstance(value, memoryview) else value

@@ -4,24 +4,16 @@ Each class or function is one algorithm of one paper, in its real units. They ar
 themselves: a guard runs on :mod:`reusable_holdout.noise` alone.
 """
 
-from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
 from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-from reusable_holdout.mechanisms.samplers.rounded_normal import RoundedNormal
 from reusable_holdout.mechanisms.selection.accuracy import exponential_accuracy, noisy_max_accuracy
 from reusable_holdout.mechanisms.selection.comparison import SelectionNoise, compare_selections
 from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
-from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
-from reusable_holdout.mechanisms.selection.noisy_max import (
-    NoisyMax,
-    permute_and_flip,
-    report_noisy_max,
-    report_noisy_max_gap,
-)
+from reusable_holdout.mechanisms.selection.noisy_max import report_noisy_max
+from reusable_holdout.mechanisms.selection.permute_and_flip import permute_and_flip, permute_and_flip_top
 from reusable_holdout.mechanisms.selection.private_selection import PrivateSelection, private_selection
-from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
 from reusable_holdout.mechanisms.selection.synthetic import synthetic_accuracy, synthetic_data, synthetic_size
 from reusable_holdout.mechanisms.selection.tightest import select_then_measure, select_top
 from reusable_holdout.mechanisms.selection.top_k import TopK, TopKGaps, noisy_top_k_gaps, one_shot_top_k
@@ -33,15 +25,12 @@ from reusable_holdout.mechanisms.selection.unknown_domain import (
 from reusable_holdout.mechanisms.sketches import DistinctSketch
 from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
 from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
-from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
 from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
 from reusable_holdout.mechanisms.targets.boundary import (
-    TwoRuns,
     boundary_wrapper,
-    boundary_wrapper_black_box,
     exponential_weights,
     exponential_weights_or_low,
 )
@@ -55,15 +44,12 @@ __all__ = [
     "ConditionalStream",
     "DiscreteExponential",
     "DistinctSketch",
-    "GaussianSVT",
     "IndividualCharging",
     "MechanismNoise",
     "MixedInteraction",
-    "NoisyMax",
     "NumericSparse",
     "PrivateSelection",
     "RandomWords",
-    "RoundedNormal",
     "SelectionNoise",
     "Sparse",
     "StandardSVT",
@@ -71,10 +57,8 @@ __all__ = [
     "TargetInteraction",
     "TopK",
     "TopKGaps",
-    "TwoRuns",
     "UnknownDomainTop",
     "boundary_wrapper",
-    "boundary_wrapper_black_box",
     "compare_mechanisms",
     "compare_selections",
     "exponential_accuracy",
@@ -83,19 +67,16 @@ __all__ = [
     "exponential_weights",
     "exponential_weights_or_low",
     "gaussian_mechanism",
-    "joint_exponential_top",
     "laplace_accuracy",
     "laplace_mechanism",
     "noisy_max_accuracy",
     "noisy_top_k_gaps",
     "numeric_sparse_scales",
     "one_shot_top_k",
-    "one_shot_top_k_epsilon_each",
     "permute_and_flip",
     "permute_and_flip_top",
     "private_selection",
     "report_noisy_max",
-    "report_noisy_max_gap",
     "retraversal",
     "select_then_measure",
     "select_top",

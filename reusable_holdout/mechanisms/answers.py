@@ -24,7 +24,7 @@ def laplace_mechanism(
 ) -> npt.NDArray[np.float64]:
     """Release numbers with Laplace noise.
 
-    What is released is (epsilon, 0)-differentially private.
+    All released numbers together are (epsilon, 0)-differentially private.
 
     Parameters
     ----------
@@ -62,7 +62,10 @@ def laplace_mechanism(
     >>> bool(np.abs(released - [1000.0, 2000.0]).max() < laplace_accuracy(answers=2, epsilon=1.0, beta=1e-6))
     True
     """
-    answers = np.size(values)
+    try:
+        answers = np.size(values)
+    except ValueError:  # rows of different lengths, which the grid refuses
+        answers = 1
     grid, law = laplace_law(answers=answers, epsilon=epsilon, sensitivity=sensitivity)
     steps = grid.steps_many(values)
     noisy = steps + draw_noise(law, len(steps), RandomWords(seed))
@@ -70,9 +73,9 @@ def laplace_mechanism(
 
 
 def laplace_accuracy(*, epsilon: float, beta: float, answers: int = 1, sensitivity: float = 1.0) -> float:
-    """Largest error of any answer of the Laplace mechanism.
+    """Bound the error of every answer of the Laplace mechanism.
 
-    With probability at least ``1 - beta`` every released number is this near its true answer.
+    With probability at least ``1 - beta`` every released number is within the result of its true answer.
 
     Parameters
     ----------
@@ -102,9 +105,9 @@ def laplace_accuracy(*, epsilon: float, beta: float, answers: int = 1, sensitivi
 
     The theorem is what the accuracy of `NumericSparse` rests on. The lecture notes that derive it so instantiate it
     with ``e / (9c)`` and print ``alpha_2 = 9c ln(2c/beta)``, or ``9 ln(2c/beta) sqrt(8c ln(2/delta)) e`` with delta
-    above 0: their epsilon is lost in the first and upside down in the second. It stands in the denominator of both,
-    as in their ``alpha_1``; as printed, ``alpha_2`` fails with probability ``(beta/2c)**e``, which is too often for
-    ``e < 1``, and "alpha_1 >= alpha_2 for any delta" is false for large ``e``. Their Theorem 10 is true as it stands.
+    above 0. Both must be divided by epsilon, as their ``alpha_1`` is. As printed, ``alpha_2`` fails with probability
+    ``(beta/2c)**e``, which is too often for ``e < 1``, and "alpha_1 >= alpha_2 for any delta" is false for large
+    ``e``. Their Theorem 10 is correct.
 
     References
     ----------
@@ -129,8 +132,8 @@ def gaussian_mechanism(
 ) -> npt.NDArray[np.float64]:
     """Release numbers with normal noise.
 
-    What is released is (epsilon, delta)-differentially private. Better than Laplace noise for many answers at once,
-    whose Euclidean distance grows with the root of their number only.
+    All released numbers together are (epsilon, delta)-differentially private. For many answers at once there is less
+    noise than in the Laplace mechanism, for the Euclidean distance of k answers grows only with the root of k.
 
     Parameters
     ----------
@@ -154,8 +157,8 @@ def gaussian_mechanism(
 
     Notes
     -----
-    Independent normal noise of the standard deviation `gaussian_deviation`, exact to the last digit, and the sums
-    rounded to a grid of ``D / 2**16`` or finer, which costs nothing: it is post-processing.
+    Independent normal noise of the standard deviation `gaussian_deviation`, exact to the last digit. The sums are
+    rounded to a grid of ``D / 2**16`` or finer; this is post-processing and costs nothing.
 
     References
     ----------
@@ -179,7 +182,7 @@ def gaussian_mechanism(
 
 
 def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
-    """Numbers as they are: whole ones beyond 2**53 would be rounded as floats, by more than a sensitivity."""
+    """Return exact numbers: as floats, whole numbers beyond 2**53 could be rounded by more than a sensitivity."""
     try:
         given = np.asarray(values)
         known = given.ndim == 1 and given.dtype.kind in "biufO"
@@ -195,7 +198,7 @@ def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
 
 
 def laplace_law(*, answers: int, epsilon: float, sensitivity: float) -> tuple[Grid, DiscreteLaplace]:
-    """Grid and noise of the Laplace mechanism."""
+    """Return the grid and the noise of the Laplace mechanism."""
     if answers < 1:
         raise InputError(f"there is at least one answer; got {answers}")
     if not (math.isfinite(epsilon) and epsilon > 0):

@@ -1,4 +1,4 @@
-"""Which stream is tightest? The noise of each at one guarantee, and the stream that has the least."""
+"""The noise of every sparse vector stream at one guarantee, and the stream with the least noise."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting import (
-    not_prior_mean,
-    not_prior_q,
-    optimal_epsilon_each,
-    target_charging_epsilon_each,
-)
-from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
+from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
+from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
 from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
-from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, Law, reach_of
-from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
+from reusable_holdout.mechanisms.sparse_vector.real_stream import YesNoStream, check_tail
 from reusable_holdout.mechanisms.sparse_vector.sparse import (
     Composition,
     Sparse,
@@ -33,11 +27,10 @@ from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["MechanismNoise", "compare_mechanisms", "tightest_stream"]
 
-_ANSWERS = Fraction(1, 9)  # of each budget: NumericSparse's own share for the released values
+_ANSWERS = Fraction(1, 9)  # share of each budget for the released values, as in NumericSparse
 _ONE_STREAM = "StandardSVT, exponential noise"
 _RESTARTED = "StandardSVT of one charge, restarted, exponential noise"
 _CHARGED = "target charging"
-_NORMAL = "GaussianSVT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +40,19 @@ class MechanismNoise:
     Attributes
     ----------
     mechanism : str
-        Its class, and how its rounds compose.
+        Its class, and the composition of its rounds.
     threshold, query, answer : float
-        Noise scales (standard deviations of normal noise); a threshold of 0 has no noise, an answer of 0 is not
+        Noise scales. At a threshold scale of 0 the threshold has no noise; at an answer scale of 0 no value is
         released.
     comparison_sd : float
-        Standard deviation of the whole noise of one comparison.
+        Standard deviation of the noise of one comparison, the threshold's included.
     answer_sd : float
         Standard deviation of a released value's noise.
     reach : float
-        Distance that the noise of no comparison exceeds, in all queries together, except with probability beta; NaN if
-        the number of queries was not given.
+        Distance that the noise of no comparison in all queries exceeds, except with probability beta; NaN if the number
+        of queries was not given.
     runs : tuple of str
-        What in this library draws this noise; `TargetCharging` where it is told ``mean=not_prior_mean``.
+        Names of the classes and functions that draw this noise; for `TargetCharging`, with ``mean=not_prior_mean``.
     """
 
     mechanism: str
@@ -73,7 +66,7 @@ class MechanismNoise:
 
 
 class _Way(NamedTuple):
-    """A mechanism at sensitivity 1."""
+    """One row at sensitivity 1."""
 
     name: str
     scales: NoiseScales
@@ -92,10 +85,9 @@ def compare_mechanisms(
     answers: bool = True,
     monotonic: bool = False,
 ) -> tuple[MechanismNoise, ...]:
-    """Noise of every mechanism that answers a stream of queries, at one guarantee, the least first.
+    """Compare the noise of all mechanisms that answer a stream of queries, at one guarantee, the least first.
 
-    Each is (epsilon, delta)-differentially private for any number of queries of which `charges` are above;
-    `GaussianSVT` for `queries` of them.
+    Each is (epsilon, delta)-differentially private for any number of queries of which `charges` are above.
 
     Parameters
     ----------
@@ -104,23 +96,22 @@ def compare_mechanisms(
     charges : int
         Queries above the threshold; at least 1.
     queries : int, optional
-        Queries in all; at least 1. With it the order is that of `reach`, and normal noise is compared, too; without it
-        the order is that of `comparison_sd`.
+        Number of queries; at least 1. If it is given, rows are ordered by `reach`, otherwise by `comparison_sd`.
     beta : float
         Failure probability of the reach, in (0, 1).
     sensitivity : float
         Largest change of one query; finite, > 0.
     answers : bool
-        Whether the values of the queries above are released. A ninth of the budget then pays for them, except under
-        target charging, which releases the value it compared. `GaussianSVT` releases none and is left out.
+        True if the values of the queries above are released. A ninth of the budget then pays for them, except under
+        target charging, which releases the value that it compared.
     monotonic : bool
-        Whether a change of the data moves all queries in the same direction.
+        True if a change of the data moves all queries in the same direction.
 
     Returns
     -------
     tuple of MechanismNoise
-        A data frame of it is a table. Mechanisms that need a delta are left out at delta 0, and NumericSparse under
-        advanced composition where that theorem does not hold.
+        `pandas.DataFrame` makes a table of it. Mechanisms that need a delta are left out at delta 0, and advanced
+        composition where its theorem does not hold.
 
     Raises
     ------
@@ -130,9 +121,9 @@ def compare_mechanisms(
     Notes
     -----
     One stream of `StandardSVT` beats `charges` restarts of it with one charge each, at optimal composition, for few
-    charges only: its noise grows as the charges, theirs as the square root. `retraversal` has the noise of
-    `StandardSVT`, `AboveThreshold` that of `Sparse` with one charge, and `TargetCharging` and `IndividualCharging`,
-    whose charges are those of each record, that of target charging.
+    charges only: its noise grows with the charges, theirs with their square root. `retraversal` has the noise of
+    `StandardSVT`, and `AboveThreshold` the noise of `Sparse` with one charge. `TargetCharging` and
+    `IndividualCharging`, which counts the charges of each record, have the noise of target charging.
 
     Examples
     --------
@@ -149,8 +140,6 @@ def compare_mechanisms(
         *_standard(epsilon, delta, charges, answers=answers, monotonic=monotonic),
         *_target_charging(epsilon, delta, charges),
     ]
-    if queries is not None and delta > 0 and not answers:
-        ways.append(_normal(epsilon, delta, charges, queries, monotonic=monotonic))
     rows = [_in_units(way, sensitivity, queries, beta) for way in ways]
     return tuple(sorted(rows, key=lambda row: row.comparison_sd if queries is None else row.reach))
 
@@ -166,18 +155,17 @@ def tightest_stream(
     monotonic: bool = False,
     sensitivity: float = 1.0,
     seed: int | None = None,
-) -> WhetherStream:
+) -> YesNoStream:
     """Make the stream with the least noise at a guarantee.
 
-    All its answers are (epsilon, delta)-differentially private; after `charges` queries above it halts, and if it has
-    normal noise after `queries` in all.
+    All its answers are (epsilon, delta)-differentially private; it halts after `charges` queries above.
 
     Parameters
     ----------
     threshold : float
         The query's unit.
     charges, epsilon, delta, queries, beta, monotonic, sensitivity
-        As for `compare_mechanisms`, whose first row it is. That depends on these parameters alone.
+        As for `compare_mechanisms`. The stream is the first row of that table, which depends on these parameters alone.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -188,8 +176,8 @@ def tightest_stream(
 
     Notes
     -----
-    The first row is always one of four, whose `comparison_sd` and `reach` no other's are below: exponential noise has
-    the scales of Laplace noise and half its variance, and no scales are smaller than at the best ratio.
+    The first row is always one of three, for exponential noise has the scales of Laplace noise and half its variance,
+    and the scales are smallest at the best ratio.
 
     Examples
     --------
@@ -210,8 +198,6 @@ def tightest_stream(
     same: dict[str, Any] = {"charges": charges, "epsilon": epsilon, "sensitivity": sensitivity, "seed": seed}
     if best.mechanism == _CHARGED:
         return ConditionalStream(threshold, delta=delta, **same)
-    if best.mechanism == _NORMAL:  # only where the queries are known
-        return GaussianSVT(threshold, delta=delta, monotonic=monotonic, **same | {"queries": queries})
     if best.mechanism == _RESTARTED:
         return Sparse(
             threshold,
@@ -226,6 +212,7 @@ def tightest_stream(
 
 
 def _sparse(epsilon: float, delta: float, charges: int, *, answers: bool) -> Iterator[_Way]:
+    """Yield the rows of Sparse, or of NumericSparse if values are released."""
     maker, name = (numeric_sparse_scales, "NumericSparse") if answers else (sparse_scales, "Sparse")
     runs = (name, "AboveThreshold") if charges == 1 and not answers else (name,)
     scales = maker(charges=charges, epsilon=epsilon, sensitivity=1)
@@ -238,7 +225,7 @@ def _sparse(epsilon: float, delta: float, charges: int, *, answers: bool) -> Ite
             scales = maker(
                 charges=charges, epsilon=epsilon, delta=delta, composition=composition, sensitivity=1
             )
-        except InputError:  # outside the theorem's range
+        except InputError:  # outside the range of the theorem
             continue
         yield _Way(f"{name}, {composition} composition", scales, "laplace", (name,))
 
@@ -246,6 +233,7 @@ def _sparse(epsilon: float, delta: float, charges: int, *, answers: bool) -> Ite
 def _standard(
     epsilon: float, delta: float, charges: int, *, answers: bool, monotonic: bool
 ) -> Iterator[_Way]:
+    """Yield the rows of StandardSVT: one stream, and restarted streams of one charge."""
     share = _ANSWERS if answers else Fraction(0)
     values = float(epsilon * share)
     whole = standard_svt_scales(
@@ -267,25 +255,16 @@ def _standard(
 
 
 def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[_Way]:
+    """Yield the row of target charging, which needs a delta."""
     if delta == 0:
         return
-    each = target_charging_epsilon_each(
-        epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
-    )
-    scale = 1 / Fraction(each)
+    scale = 1 / Fraction(not_prior_epsilon_each(epsilon=epsilon, delta=delta, charges=charges))
     runs = ("ConditionalStream", "TargetCharging", "IndividualCharging")
     yield _Way(_CHARGED, NoiseScales(Fraction(0), scale, scale), "laplace", runs)
 
 
-def _normal(epsilon: float, delta: float, charges: int, queries: int, *, monotonic: bool) -> _Way:
-    held, each = gaussian_sparse_vector_deviations(
-        epsilon=epsilon, delta=delta, queries=queries, charges=charges, monotonic=monotonic
-    )
-    scales = NoiseScales(Fraction(held), Fraction(each), Fraction(0))
-    return _Way(_NORMAL, scales, "normal", ("GaussianSVT",))
-
-
 def _in_units(way: _Way, sensitivity: float, queries: int | None, beta: float) -> MechanismNoise:
+    """Return a row in the query's unit."""
     scales = way.scales
     threshold, query, answer = (
         float(scale) * sensitivity for scale in (scales.threshold, scales.query, scales.answer)

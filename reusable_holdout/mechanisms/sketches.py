@@ -1,4 +1,4 @@
-"""Sketches that count distinct items, and are private by the randomness that they have anyway."""
+"""Sketches that count distinct items; their own randomness makes them private."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.mechanisms.accounting.bisection import largest_between
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 
@@ -20,22 +21,21 @@ _MOST_REGISTERS = 2**16
 _MOST_PHANTOMS = 2**24  # in all registers; each is a draw
 _LARGEST_RANK = 65  # of 64 bits that are all zero
 _ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
-_BISECTIONS = 200
 
 
 class DistinctSketch:
-    """Counts distinct items in a few registers; how large they get by chance makes the count private.
+    """A count of distinct items in a few registers, whose random sizes make the count private.
 
-    What it says is epsilon-differentially private. Neighbouring data sets differ by one item that occurs in one of them
-    only, however often: by one visitor, not by one visit. For an item that is replaced read ``2 epsilon``.
+    The estimate is epsilon-differentially private. Neighbouring data sets differ by one item that occurs, however
+    often, in only one of them: by one visitor, not by one visit. If an item may be replaced, read ``2 epsilon``.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter; finite, > 0.
     registers : int
-        Number ``m`` of registers, a power of two up to 2**16. Relative errors fall with its root; each register
-        adds about ``1/epsilon`` to what must be told from nothing.
+        Number ``m`` of registers, a power of two up to 2**16. The relative error falls with its root, but each register
+        counts about ``1/epsilon`` phantom items.
     seed : int, optional
         For a reproducible sketch, which protects nobody. By default it is unpredictable.
 
@@ -46,17 +46,17 @@ class DistinctSketch:
 
     Notes
     -----
-    A key that nobody knows gives each item a register and a rank, ``P(rank <= v) = F(v) = 1 - 2**-v``; a register keeps
-    the largest rank. It begins as if ``k`` phantoms had been there, ``k = ceil(1 / (exp(e) - 1))``, and no lower than
-    the least ``v`` with ``F(v) >= exp(-e)``. One item more changes the probability of a register's rank ``v``, which is
-    ``F(v)**n - F(v - 1)**n`` with n items and phantoms, by a factor between ``F(v)`` and ``(n + 1) / n``: between
-    ``exp(-e)`` and ``exp(e)``. Other registers do not know of it. Nothing is rounded: ranks are read off random bits.
+    A secret key gives each item a register and a rank, ``P(rank <= v) = F(v) = 1 - 2**-v``; a register keeps the
+    largest rank. It starts with the ranks of ``k`` phantoms, ``k = ceil(1 / (exp(e) - 1))``, and no lower than the
+    least ``v`` with ``F(v) >= exp(-e)``. With n items and phantoms a register has rank ``v`` with probability ``F(v)**n
+    - F(v - 1)**n``. One item more changes it by a factor between ``F(v)`` and ``(n + 1) / n``, that is between
+    ``exp(-e)`` and ``exp(e)``. The other registers do not change. Nothing is rounded: ranks are read off random bits.
 
-    The estimate is the likeliest number of items, each register having a Poisson number of them. With ``n`` items its
-    standard error is about ``1.04 (n + m k) / sqrt(m)``: much more than that of Laplace noise on an exact count, which
-    needs a list of all items, however.
+    The estimate is the likeliest number of items if each register has a Poisson number of them. With ``n`` items its
+    standard error is about ``1.04 (n + m k) / sqrt(m)``. Laplace noise on an exact count has a much smaller error, but
+    an exact count needs a list of all items.
 
-    One sketch says one number. Asked again after more items it would tell the same ranks twice.
+    One sketch releases one number: a second estimate after more items would release the same ranks twice.
 
     References
     ----------
@@ -82,7 +82,7 @@ class DistinctSketch:
         self._phantoms = max(1, math.ceil(_inverse_growth(epsilon) * _ROUND_UP))
         if registers * self._phantoms > _MOST_PHANTOMS:
             raise InputError(
-                f"registers / epsilon is at most {_MOST_PHANTOMS}, for so many phantoms are drawn; got {registers} and "
+                f"registers / epsilon is at most {_MOST_PHANTOMS}, the largest number of phantoms; got {registers} and "
                 f"{epsilon}; use fewer registers"
             )
         self._least = max(1, math.ceil(-math.log2(-math.expm1(-epsilon) / _ROUND_UP)))
@@ -101,37 +101,39 @@ class DistinctSketch:
 
     @property
     def phantoms(self) -> int:
-        """Items that each register counts beside its own."""
+        """Number of phantom items of each register."""
         return self._phantoms
 
     @property
     def least(self) -> int:
-        """Rank with which each register begins at the lowest."""
+        """Lowest rank of a register."""
         return self._least
 
     def add(self, items: Iterable[str | bytes | int]) -> None:
-        """Count items; one that was there before changes nothing.
+        """Count items; an item that was counted before changes nothing.
 
         Parameters
         ----------
         items : Iterable[str or bytes or int]
-            Numbers and texts of the same digits are different items.
+            A number and a text of the same digits are different items.
 
         Raises
         ------
         InputError
-            If an item is something else; those before it are counted.
+            If an item has another type; the items before it are counted.
         HandleError
-            If the sketch has told its estimate.
+            If the estimate has been released.
         """
         if self._told is not None:
-            raise HandleError("this sketch has told its estimate; nothing was counted; make another one")
+            raise HandleError(
+                "the estimate of this sketch was released; nothing was counted; make another sketch"
+            )
         for item in items:
             register, rank = self._place(item)
             self._ranks[register] = max(self._ranks[register], rank)
 
     def estimate(self) -> float:
-        """Tell about how many distinct items there were; from then on the sketch takes no more.
+        """Return an estimate of the number of distinct items; after it the sketch takes no more items.
 
         Returns
         -------
@@ -145,7 +147,7 @@ class DistinctSketch:
         return self._told
 
     def _place(self, item: str | bytes | int) -> tuple[int, int]:
-        """Register and rank of an item."""
+        """Return the register and the rank of an item."""
         if isinstance(item, str):
             kind, data = b"s", item.encode(errors="surrogatepass")
         elif isinstance(item, bytes):
@@ -160,16 +162,16 @@ class DistinctSketch:
 
 
 def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
-    """Items in each register at which the ranks are likeliest.
+    """Find the number of items in each register at which the ranks are likeliest.
 
     Parameters
     ----------
     ranks : Iterable[int]
-        Of the registers.
+        Ranks of the registers.
     phantoms : int
-        Items that each register counts beside its own.
+        Number of phantom items of each register.
     least : int
-        Rank with which each register begins.
+        Lowest rank of a register.
 
     Notes
     -----
@@ -195,13 +197,9 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
             total += count * width * (below - 1)
         return total
 
-    low, high = 0.0, 2.0**_LARGEST_RANK
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return low
+    return largest_between(lambda rate: slope(rate) > 0, 0.0, 2.0**_LARGEST_RANK)
 
 
 def _inverse_growth(epsilon: float) -> float:
-    """``1 / (exp(epsilon) - 1)``, 0 where that has no float."""
+    """Compute ``1 / (exp(epsilon) - 1)``, which is 0 where it has no float."""
     return math.exp(-epsilon) / -math.expm1(-epsilon)

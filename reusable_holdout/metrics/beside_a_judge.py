@@ -1,8 +1,8 @@
-"""Scores that people gave to some rows, beside those that a judge gave to these and to many more.
+"""Scores that people gave to some rows, beside a judge's scores of these rows and of many more.
 
-What the judge says of a row that people have scored is subtracted, what it says of rows they have not scored is added:
-its errors cancel on average, and what it gets right makes the rows less noisy. That takes one judge for all rows,
-whose score of a row depends on what is in the row and not on whether people have scored it.
+The judge's score of a row that people have scored is subtracted, and its scores of rows they have not scored are added.
+Its errors cancel on average, and the part that it gets right makes the rows less noisy. That takes one judge for all
+rows, whose score of a row depends on the row's content, and not on whether people have scored it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,85 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.containers import as_floats, real_array
-from reusable_holdout.metrics.definition import Definition
-from reusable_holdout.metrics.derived import OfRows
-from reusable_holdout.metrics.ids import Ids
-from reusable_holdout.metrics.judged import Judge, JudgedScores, scores_in_memory
-from reusable_holdout.metrics.score_table import table_of
-
-__all__ = ["BesideAJudge", "HumanAndJudge", "JudgePower", "judge_power"]
+from reusable_holdout.metrics.containers import as_floats
+from reusable_holdout.metrics.definition import Definition, checked_number, is_finite
+from reusable_holdout.metrics.ids import Column, Ids, table_of
+from reusable_holdout.metrics.judged import Judge, JudgedScores, check_within, score_bounds, scores_in_memory
+from reusable_holdout.metrics.metric import Metric, metric_of
+from reusable_holdout.metrics.scoring import Mean
 
 _COLUMNS = "human", "judge"
 _BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
 
 
+def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: float = 1.0) -> Metric:
+    """Make the mean of people's scores, less noisy by a judge's scores of the same and of more rows.
+
+    One judge must score all rows: its score of a row depends on the row's content, and not on people's score of it or
+    on their having scored it. A judge whose prompt, examples or training hold people's scores of the holdout's rows, or
+    a column that copies them, makes intervals wrong, and in general nothing here can detect it.
+
+    Replacing one labelled row, with its partners, changes it by at most (1 + 2 power)(upper - lower)/labelled.
+
+    Parameters
+    ----------
+    labelled : int
+        Number of rows that people have scored: the first of the guard's ids. They must be drawn like the others.
+    power : float
+        Weight of the judge's scores, in [0, 1]. 0 leaves the judge out, and then all is as with :func:`score` of the
+        labelled rows. :func:`judge_power` chooses it by rows that are not the holdout's.
+    lower, upper : float
+        Bounds of a score, of people and judge alike.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range; when the guard is made, if there are fewer further rows than labelled ones.
+
+    Notes
+    -----
+    The further rows are dealt out to the labelled ones in turn. With Y_r people's score of a labelled row, f_r the
+    judge's of it and g_r the mean of the judge's over its partners, the terms are
+
+        z_r = Y_r - power f_r + power g_r,
+
+    independent, of expectation E[Y] whatever function of a row the judge is, since f and g have one expectation, in
+    [lower - power d, upper + power d] with d = upper - lower. So it is a mean of bounded terms like others, and all
+    that holds of these holds of it. Each question may have a judge of its own, chosen by earlier answers. With m
+    partners a term's variance is Var(Y - power f) + power^2 Var(f)/m, that of prediction-powered
+    inference [1]_. An interval may end beyond the scores' bounds; the population's mean does not lie there.
+
+    References
+    ----------
+    .. [1] Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference".
+
+    Examples
+    --------
+    >>> none = float("nan")
+    >>> both = [[1.0, 1.0], [0.0, 0.5], [none, 1.0], [none, 0.0]]
+    >>> score_with_judge(labelled=2, power=0.5).measure(["q1", "q2", "q3", "q4"], both)
+    0.375
+    """
+    least, most = score_bounds(lower, upper)
+    rows = int(labelled) if is_finite(labelled) and labelled == int(labelled) else 0
+    if isinstance(labelled, bool) or rows < 1:
+        raise InputError(
+            f"labelled must be a whole number from 1 on; got {labelled!r}; count the rows people have scored"
+        )
+    advice = "let judge_power choose it by rows that are not the holdout's"
+    share = checked_number(power, lambda one: 0 <= one <= 1, "power must be a number in [0, 1]", advice)
+    judge, beyond = BesideAJudge(rows, share, least, most), share * (most - least)
+    bounds = (least - beyond, most + beyond)
+    stated = {"labelled": rows, "power": share, "lower": least, "upper": most}
+    return metric_of("score_with_judge", "judged", judge, bounds=bounds, parameters=stated)
+
+
 @dataclass(frozen=True)
 class BesideAJudge(Judge):
-    """A mean over the rows people have scored, of which each has some of the other rows as partners.
+    """A mean over the rows people have scored; each of them has some of the other rows as partners.
 
-    People have scored the first rows; the judge is followed as far as `power` says, in [0, 1]; the bounds are those of
-    people's scores and the judge's alike.
+    People have scored the first rows. The judge's scores are multiplied by `power`, in [0, 1]. The bounds are for
+    people's scores and for the judge's.
     """
 
     labelled: int
@@ -45,11 +105,11 @@ class BesideAJudge(Judge):
 
     @property
     def likely_spread(self) -> float:
-        """Spread of people's scores at most: a judge is followed where it makes the terms less noisy."""
+        """Largest spread of people's scores; a judge is used where it makes the terms less noisy."""
         return (self.upper - self.lower) / 2.0
 
     def form(self, ids: Ids) -> HumanAndJudge:
-        """Two scores for each row."""
+        """Return the form of two scores for each row."""
         if ids.rows < 2 * self.labelled:
             raise InputError(
                 f"there must be at least as many further rows as are labelled, {self.labelled:,}; got "
@@ -58,13 +118,8 @@ class BesideAJudge(Judge):
         return HumanAndJudge(ids, self)
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Each labelled row's term from the two columns, people's and the judge's; 0 for the other rows."""
-        outside = np.any((scores < self.lower) | (scores > self.upper), axis=1)  # what is missing is not
-        if outside.any():
-            raise InputError(
-                f"the scores must lie in [{self.lower:g}, {self.upper:g}]; got others for {ids.at(outside)}; make the "
-                "guard with score_with_judge(lower=..., upper=...) if others may occur"
-            )
+        """Return each labelled row's term from the two columns, people's and the judge's; 0 for the other rows."""
+        check_within(scores, self.lower, self.upper, ids=ids, made_by="score_with_judge")
         human, judge = scores[: self.labelled, 0], scores[:, 1]
         self._check_one_judge(judge)
         terms = np.zeros(ids.rows)
@@ -72,19 +127,19 @@ class BesideAJudge(Judge):
         return terms
 
     def _check_one_judge(self, judge: NDArray[np.float64]) -> None:
-        """Refuse means that no judge has who scores rows in random order alike, by Hoeffding's inequality."""
+        """Refuse means that, by Hoeffding's inequality, no judge has that scores all rows alike."""
         labelled, further = judge[: self.labelled], judge[self.labelled :]
         shares = 1.0 / len(labelled) + 1.0 / len(further)
         by_chance = (self.upper - self.lower) * math.sqrt(shares * math.log(2.0 / _BY_CHANCE) / 2.0)
         if self.power and abs(labelled.mean() - further.mean()) > by_chance:
-            raise InputError(  # without the means: who reads it may not know the scores
+            raise InputError(  # without the means, for its reader may not know the scores
                 "the judge must score labelled and further rows alike; its means lie further apart than the "
                 f"{by_chance:.2g} that chance explains; let one judge, who knows no person's score of these rows, "
                 "score all, and label rows in random order; nothing was asked"
             )
 
     def _of_partners(self, judge: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean of the judge's scores over each labelled row's partners, which are dealt out in turn."""
+        """Return the mean of the judge's scores over each labelled row's partners, which are dealt out in turn."""
         total, count = np.zeros(self.labelled), np.zeros(self.labelled)
         for start in range(self.labelled, len(judge), self.labelled):
             dealt = judge[start : start + self.labelled]
@@ -92,10 +147,9 @@ class BesideAJudge(Judge):
             count[: len(dealt)] += 1.0
         return np.asarray(total / count)
 
-    def __call__(self, metric: Definition, ids: Ids) -> OfRows:
-        """Mean over the labelled rows of what is prepared already."""
-        mean = metric.mean_of(lambda terms: terms, self.labelled)
-        return OfRows(ids.rows, np.arange(self.labelled), mean)
+    def __call__(self, metric: Definition, ids: Ids) -> Mean:
+        """Return the mean over the labelled rows of terms that are prepared already."""
+        return metric.mean_of(lambda terms: terms, self.labelled).of_rows(np.arange(self.labelled))
 
 
 class HumanAndJudge(JudgedScores):
@@ -108,8 +162,8 @@ class HumanAndJudge(JudgedScores):
     _judge: BesideAJudge
 
     def aligned(self, predictions: object) -> NDArray[np.float64]:
-        """Scores in the order of the rows, of shape (rows, 2)."""
-        scores = self._scores(predictions)
+        """Return the scores in the order of the rows, of shape (rows, 2)."""
+        scores = self._numbers(predictions).astype(np.float64)
         if scores.shape != (self.rows, 2):
             raise InputError(
                 f"the scores must have shape ({self.rows}, 2), people's and the judge's; got {scores.shape}; pass NaN "
@@ -118,35 +172,27 @@ class HumanAndJudge(JudgedScores):
         self._check_who_has_scored(scores)
         return scores
 
-    def _scores(self, predictions: object) -> NDArray[np.float64]:
-        table = table_of(predictions)
-        if table is None:
-            return real_array(scores_in_memory(predictions), what="the scores").astype(np.float64)
-        columns = {column.name: column.values for column in table.in_order_of(self._ids)}
+    def _of_table(self, columns: list[Column]) -> list[Column]:
+        found = {column.name: column for column in columns}
         names = [f"column {name!r}" for name in _COLUMNS]
-        if set(columns) != set(names):
+        if set(found) != set(names):
             raise InputError(
                 "a table of scores must have the columns 'human' and 'judge' beside the ids; got "
-                f"{', '.join(columns) or 'none'}; rename them"
+                f"{', '.join(found) or 'none'}; rename them"
             )
-        return np.stack(
-            [real_array(columns[name], what=f"{name} of scores").astype(np.float64) for name in names], -1
-        )
+        return [found[name] for name in names]
 
     def _check_who_has_scored(self, scores: NDArray[np.float64]) -> None:
-        finite = np.isfinite(scores)
+        people, finite = scores[:, 0], np.isfinite(scores)
         labelled = np.arange(self.rows) < self._judge.labelled
-        wrong = {
-            "people must have scored the first {n} rows; got NaN or infinity for {ids}": labelled
-            & ~finite[:, 0],
-            "people must have scored the first {n} rows alone; got scores of {ids}, too; which rows are labelled is "
-            "fixed when the guard is made": ~labelled & ~np.isnan(scores[:, 0]),
-            "the judge must have scored every row; got NaN or infinity for {ids}": ~finite[:, 1],
-        }
-        for words, marks in wrong.items():
-            if marks.any():
-                problem = words.format(n=f"{self._judge.labelled:,}", ids=self._ids.at(marks))
-                raise InputError(f"{problem}; nothing was asked")
+        must = f"people must have scored the first {self._judge.labelled:,} rows"
+        self._ids.refuse(labelled & ~finite[:, 0], must + "; got NaN or infinity for {}; nothing was asked")
+        self._ids.refuse(
+            ~labelled & ~np.isnan(people),
+            must + " alone; got scores of {}, too; which rows are labelled is fixed when the guard is made",
+        )
+        must = "the judge must have scored every row"
+        self._ids.refuse(~finite[:, 1], must + "; got NaN or infinity for {}; nothing was asked")
 
     def _queries(self, predictions: object) -> Sequence[Any]:
         if table_of(predictions) is None:
@@ -159,7 +205,7 @@ class HumanAndJudge(JudgedScores):
         )
 
 
-# ---- how far to follow a judge, by rows that are not the holdout's
+# ---- the power of a judge, by rows that are not the holdout's
 
 _SURELY = 2.0  # standard errors from 0
 _LEAST_ROWS = 10
@@ -167,16 +213,16 @@ _LITTLE = 1.05
 
 
 class JudgePower(NamedTuple):
-    """What a judge's scores of more rows are worth.
+    """The worth of a judge's scores of more rows.
 
     Attributes
     ----------
     power : float
-        How far to follow it, in [0, 1], for :func:`score_with_judge`; 0 if it does not help.
+        Weight of the judge's scores, in [0, 1], for :func:`score_with_judge`; 0 if the judge does not help.
     worth : float
-        As how many labels each label counts then: intervals narrow like one over its root. 1 if it does not help.
+        Number of labels that each label then counts as: intervals narrow like one over its root. 1 without help.
     correlation : float
-        Of the judge's scores with people's.
+        Correlation of the judge's scores with people's.
     spread : float
         Standard deviation of a labelled row's term then, for the guard's ``spread=``.
     """
@@ -201,7 +247,7 @@ class JudgePower(NamedTuple):
 
 
 def judge_power(human: ArrayLike, judge: ArrayLike, *, labelled: int, judged: int) -> JudgePower:
-    """Choose how far to follow a judge.
+    """Choose the weight of a judge's scores.
 
     Parameters
     ----------

@@ -8,61 +8,61 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.metrics.samples import Counted, Likely, Ratio, ratio
-from reusable_holdout.metrics.scoring import FINE_BITS, FINE_SLACK, GRID_BITS, Statistic
-from reusable_holdout.metrics.targets import ClassTargets
-
-__all__ = ["ClassAverage", "ClassScore", "FScore", "JaccardScore", "PrecisionScore"]
+from reusable_holdout.metrics.definition import Definition
+from reusable_holdout.metrics.scoring import FINE_SLACK, GRID_BITS, Counted, Likely, Ratio, RatioMean, ratio
+from reusable_holdout.metrics.targets import Targets
 
 
-@dataclass(frozen=True, kw_only=True)
+def decimal(number: float) -> Fraction:
+    """Return the number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
+    return Fraction(repr(number))
+
+
 class ClassScore(ABC):
-    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows."""
+    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows.
 
-    own: int
-    rest: int
+    Attributes
+    ----------
+    own, rest : int
+        Rows of the class, and of all others.
+    own_change, rest_change : fractions.Fraction
+        Largest change of the score by a row of the class, and by another row.
+    spread : float
+        Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side.
+    """
+
+    own_change: Fraction
+    rest_change: Fraction
+    spread: float
+
+    def __init__(self, metric: Definition, own: int, rest: int) -> None:
+        self.own, self.rest = own, rest
 
     @abstractmethod
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and positive denominator, given TP and PP."""
-
-    @property
-    @abstractmethod
-    def own_change(self) -> Fraction:
-        """Most that a row of the class can change the score."""
-
-    @property
-    @abstractmethod
-    def rest_change(self) -> Fraction:
-        """Most that a row of another class can change it."""
-
-    @property
-    def spread(self) -> float:
-        """Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side."""
-        return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
+        """Return numerator and positive denominator, given TP and PP."""
 
     @abstractmethod
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Rows that make the score as a ratio of means, or as the least of several such."""
+        """Return rows that make the score as a ratio of means, or as the least of several such."""
 
     def likely_hits(self, mean: float) -> float:
-        """TP as a share of the class's rows, of a model with this score that predicts as many rows as there are."""
+        """Return TP over the class's rows at this score, if the class is predicted as often as it occurs."""
         return mean
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change the weighted sum of both scores, if no third class exists."""
+        """Return the largest change of the weighted sum of both scores by a row of this class, of two classes."""
         return weight * self.own_change + other_weight * other.rest_change
 
 
-@dataclass(frozen=True, kw_only=True)
 class FScore(ClassScore):
     """F of one class: B TP / (PP + b n_k), with b = beta^2 > 0 and B = 1 + b.
 
@@ -87,30 +87,19 @@ class FScore(ClassScore):
     is at 0, at 1 or at the larger root of a quadratic equation.
     """
 
-    b: Fraction
-
-    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator, times the denominator of b."""
-        p, q = self.b.numerator, self.b.denominator
-        return (p + q) * hits, q * predicted + p * self.own
-
-    @property
-    def own_change(self) -> Fraction:
-        """B / (b n_k + 1)."""
-        return (1 + self.b) / (self.b * self.own + 1)
-
-    @property
-    def rest_change(self) -> Fraction:
-        """Largest B TP / ((TP + c)(TP + c + 1)), c = b n_k."""
-        c = self.b * self.own
+    def __init__(self, metric: Definition, own: int, rest: int) -> None:
+        super().__init__(metric, own, rest)
+        self._b = b = decimal(metric.parameters.get("beta", 1.0)) ** 2
+        c = b * own
         peak = int((float(c) * (float(c) + 1)) ** 0.5)
-        nearby = {min(max(hits, 0), self.own) for hits in range(peak - 2, peak + 4)}
-        return max((1 + self.b) * hits / ((hits + c) * (hits + c + 1)) for hits in nearby)
+        nearby = {min(max(hits, 0), own) for hits in range(peak - 2, peak + 4)}
+        self.own_change = (1 + b) / (c + 1)
+        self.rest_change = max((1 + b) * hits / ((hits + c) * (hits + c + 1)) for hits in nearby)
+        self.spread = self._largest_spread(float(own), float(rest), float(b))
 
-    @property
-    def spread(self) -> float:
-        """Largest s(w), w in [0, 1]."""
-        own, rest, b = float(self.own), float(self.rest), float(self.b)
+    @staticmethod
+    def _largest_spread(own: float, rest: float, b: float) -> float:
+        """Return the largest s(w), w in [0, 1]."""
         whole = 1.0 + b
         # s'(w) has the sign of -2 n_k (B - w)^2 - rest w^2 + rest w (B - w)
         square, slope, constant = 2 * (own + rest), (4 * own + rest) * whole, 2 * own * whole**2
@@ -121,32 +110,36 @@ class FScore(ClassScore):
         largest = max((own * (whole - w) ** 2 + rest * w**2) * (whole - w) ** 2 for w in places)
         return largest / (whole * b * own) ** 2 * (1 + 1e-12)
 
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Return numerator and denominator, times the denominator of b."""
+        p, q = self._b.numerator, self._b.denominator
+        return (p + q) * hits, q * predicted + p * self.own
+
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
-        b = float(self.b)
+        """Return B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
+        b = float(self._b)
         missed = (0.0, b / (1.0 + b), self.own - hits)
-        return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
+        return (ratio([(1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed]),)
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change both, no third class existing.
+        """Return the largest change of both scores by a row of this class, of two classes.
 
-        For beta >= 1. Of this class TP = T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
+        For beta >= 1. TP of this class is T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
         changes are largest if all rows of the other class are hits, for then FP here is 0, and both are convex in
         T: the sum is largest at T = 0 or T = n_k - 1.
         """
-        if self.b < 1:
+        if self._b < 1:
             return super().joint_change(other, weight, other_weight)
-        c, theirs, whole = self.b * self.own, other.own, 1 + self.b
+        c, theirs, whole = self._b * self.own, other.own, 1 + self._b
 
         def change(hits: int) -> Fraction:
-            rest = theirs + (self.own - hits - 1) + self.b * theirs
+            rest = theirs + (self.own - hits - 1) + self._b * theirs
             mine = whole * c / ((hits + c) * (hits + c + 1))
             return weight * mine + other_weight * whole * theirs / (rest * (rest + 1))
 
         return max(change(0), change(self.own - 1))
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrecisionScore(ClassScore):
     """Precision of one class with a floor under its denominator: TP / max(PP, m).
 
@@ -180,53 +173,35 @@ class PrecisionScore(ClassScore):
     where that is at most 1/2.
     """
 
-    floor: Fraction
-
-    @property
-    def least(self) -> int:
-        """The floor m."""
-        return math.ceil(self.floor * self.own)
+    def __init__(self, metric: Definition, own: int, rest: int) -> None:
+        super().__init__(metric, own, rest)
+        self._floor = decimal(metric.parameters["floor"])
+        self._least = least = math.ceil(self._floor * own)
+        self.own_change, self.rest_change = Fraction(1, least), Fraction(1, least + 1)
+        self.spread = min(4.6 / least, max(own + rest, 2 * own) / least**2)
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator."""
-        return hits, max(predicted, self.least)
-
-    @property
-    def own_change(self) -> Fraction:
-        """1 / m."""
-        return Fraction(1, self.least)
-
-    @property
-    def rest_change(self) -> Fraction:
-        """1 / (m + 1)."""
-        return Fraction(1, self.least + 1)
-
-    @property
-    def spread(self) -> float:
-        """The smaller of 4.6 / m and max(n, 2 n_k) / m^2."""
-        return min(4.6 / self.least, max(self.own + self.rest, 2 * self.own) / self.least**2)
+        """Return numerator and denominator."""
+        return hits, max(predicted, self._least)
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """The least of precision and recall over the floor."""
-        floor = float(self.floor)
-        own = ratio((1.0, 1.0, hits), (0.0, 1.0, self.own - hits), factor=1.0 / floor)
-        return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
+        """Return precision, and recall over the floor: the least of both is the score."""
+        own = ratio([(1.0, 1.0, hits), (0.0, 1.0, self.own - hits)], factor=1.0 / float(self._floor))
+        return ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted - hits)]), own
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Most that a row of this class can change both, no third class existing.
+        """Return the largest change of both scores by a row of this class, of two classes.
 
         If x rows are predicted this class before and x + 1 after, then n - x were predicted the other one. This
         score moves by at most 1 / max(m, x + 1), the other one by at most 1 / (n - x) if n - x > its m, else not.
         Between x = m - 1 and x = n - m' - 1 the sum is convex, and beyond them it falls.
         """
-        floor = other.rest_change.denominator - 1
-        rows = self.own + self.rest
-        few = weight / self.least + other_weight / (rows - self.least + 1)
+        floor, rows = other.rest_change.denominator - 1, self.own + self.rest
+        few = weight / self._least + other_weight / (rows - self._least + 1)
         many = weight / (rows - floor) + other_weight / (floor + 1)
         return max(few, many)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JaccardScore(ClassScore):
     """Jaccard's index of one class: TP / (PP + n_k - TP), rows of the class that are predicted over those that are one.
 
@@ -236,105 +211,88 @@ class JaccardScore(ClassScore):
     TP / ((n_k + FP)(n_k + FP + 1)) <= 1 / (n_k + 1). Both attained at FP = 0. `spread`: the squares of all of them.
     """
 
+    def __init__(self, metric: Definition, own: int, rest: int) -> None:
+        super().__init__(metric, own, rest)
+        self.own_change, self.rest_change = Fraction(1, own), Fraction(1, own + 1)
+        self.spread = float(own * self.own_change**2 + rest * self.rest_change**2)
+
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Numerator and denominator."""
+        """Return numerator and denominator."""
         return hits, predicted + self.own - hits
 
-    @property
-    def own_change(self) -> Fraction:
-        """1 / n_k."""
-        return Fraction(1, self.own)
-
-    @property
-    def rest_change(self) -> Fraction:
-        """1 / (n_k + 1)."""
-        return Fraction(1, self.own + 1)
-
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Rows that are either, of value 1 if both."""
-        return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
+        """Return the rows that are either, of value 1 if they are both."""
+        return (ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)]),)
 
     def likely_hits(self, mean: float) -> float:
-        """TP as a share of the class's rows, of a model that predicts as many rows as there are."""
+        """Return TP over the class's rows."""
         return 2.0 * mean / (1.0 + mean)
 
 
-class ClassAverage(Statistic):
-    """Weighted mean of the scores of classes; of one class's score alone, if the others weigh nothing.
+class ClassAverage(RatioMean):
+    """The score of the positive class, or its weighted mean over the classes that have rows.
 
-    Computed in integers: one class's score is exact, a mean of several is floored at 2^-96 and the room for that
-    is in the sensitivity. A row of class k that moves from class j to its own raises k's score and can raise j's;
+    A row of class k that moves from class j to its own raises k's score and can raise j's;
     every other move changes less, or two scores in opposite directions. So c_r = w_k own_change_k + max over j
-    other than k of w_j rest_change_j, and less if there are only two classes. Scores and weights are those of the
-    codes of all classes that have rows; some weight is not 0.
+    other than k of w_j rest_change_j, and less if there are only two classes.
     """
 
     def __init__(
-        self, targets: ClassTargets, scores: Mapping[int, ClassScore], weights: Mapping[int, int]
+        self,
+        score: Callable[[Definition, int, int], ClassScore],
+        average: str,
+        metric: Definition,
+        targets: Targets,
     ) -> None:
-        self.rows = targets.rows
-        self._codes = targets.codes
-        self._classes = len(targets.counts)
-        self._parts = [(code, weights[code], score) for code, score in scores.items() if weights[code]]
-        self._total = sum(weights.values())
-        self.is_ratio = len(self._parts) == 1  # the score of one class alone
-        shares = {code: Fraction(weights[code], self._total) for code in scores}
-        changes = _changes(scores, shares, only_two=self._classes == 2)
+        check = targets.check_two if average == "binary" else targets.check_several
+        check(metric.name)
+        self.rows = self.effective_rows = targets.rows
+        self._codes, self._classes = targets.values, len(targets.counts)
+        self._score, counts = partial(score, metric), targets.present()
+        self._scores = {code: self._score(own, self.rows - own) for code, own in counts.items()}
+        every = {"binary": {1: 1}, "macro": dict.fromkeys(counts, 1), "weighted": counts}
+        self._weights = every[average]
+        changes = self._changes()
+        self.is_ratio = average == "binary"
         self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
-        if self.is_ratio:
-            self.sum_of_squares = self._parts[0][2].spread
-        else:
-            self.sum_of_squares = float(sum(scores[code].own * change**2 for code, change in changes.items()))
+        squares = sum(counts[code] * change**2 for code, change in changes.items())
+        self.sum_of_squares = self._scores[1].spread if self.is_ratio else float(squares)
 
-    def units(self, query: NDArray[Any]) -> int:
-        """Floor each class's score, then the mean, then to the grid."""
-        hits, predicted = self._counts(query)
-        weighted = 0
-        for code, weight, score in self._parts:
-            numerator, denominator = score.ratio(hits[code], predicted[code])
-            weighted += weight * ((numerator << FINE_BITS) // denominator)
-        return (weighted // self._total) >> (FINE_BITS - GRID_BITS)
+    def _changes(self) -> dict[int, Fraction]:
+        """Return, for each class, the largest change of the weighted mean by one of its rows."""
+        scores, total = self._scores, sum(self._weights.values())
+        shares = {code: Fraction(self._weights.get(code, 0), total) for code in scores}
+        if self._classes == 2 and all(shares.values()):
+            return {
+                code: scores[code].joint_change(scores[1 - code], shares[code], shares[1 - code])
+                for code in scores
+            }
+        of_rest = {code: shares[code] * score.rest_change for code, score in scores.items()}
+        return {
+            code: shares[code] * score.own_change + max(of_rest[other] for other in scores if other != code)
+            for code, score in scores.items()
+        }
 
-    def value(self, query: NDArray[Any]) -> float:
-        """Weighted mean of the classes' scores."""
-        hits, predicted = self._counts(query)
-        ratios = ((weight, score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts)
-        total = sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
-        return total / self._total
-
-    def sample(self, query: NDArray[Any]) -> Counted:
-        """Rows that make the one class's score."""
-        hits, predicted = self._counts(query)
-        ((code, _, score),) = self._parts
-        numerator, denominator = score.ratio(hits[code], predicted[code])
-        return Counted((numerator << GRID_BITS) // denominator, score.ratios(hits[code], predicted[code]))
+    def _sample(self, query: NDArray[Any]) -> Counted:
+        """Return the rows that make the one class's score."""
+        hits, predicted = (count[1] for count in self._counts(query))
+        numerator, denominator = self._scores[1].ratio(hits, predicted)
+        return Counted((numerator << GRID_BITS) // denominator, self._scores[1].ratios(hits, predicted))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """What is likely of a model that predicts the class as often as it occurs."""
-        ((code, _, score),) = self._parts
-        own = max(round(prevalence[code] * self.rows), 1)
-        at = replace(score, own=own, rest=self.rows)
-        return Likely.of(at.ratios(score.likely_hits(mean) * own, own)[0], mean)
+        """Return rows that are as uncertain, for a model that predicts the class as often as it occurs."""
+        own = max(round(prevalence[1] * self.rows), 1)
+        at = self._score(own, self.rows)
+        return Likely.of(at.ratios(at.likely_hits(mean) * own, own)[0], mean)
+
+    def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
+        hits, predicted = self._counts(query)
+        return [
+            (weight, *self._scores[code].ratio(hits[code], predicted[code]))
+            for code, weight in self._weights.items()
+        ]
 
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
-        """Hits of each class, and rows predicted to be of it."""
+        """Return the hits of each class, and the rows that are predicted to be of it."""
         hits = np.bincount(self._codes[query == self._codes], minlength=self._classes)
         return hits.tolist(), np.bincount(query, minlength=self._classes).tolist()
-
-
-def _changes(
-    scores: Mapping[int, ClassScore], shares: Mapping[int, Fraction], *, only_two: bool
-) -> dict[int, Fraction]:
-    """Of each class, the most that one of its rows can change the weighted mean."""
-    both = only_two and all(shares.values())
-    largest = sorted(
-        ((shares[code] * score.rest_change, code) for code, score in scores.items()), reverse=True
-    )
-    changes = {}
-    for code, score in scores.items():
-        others = next((change for change, other in largest if other != code), Fraction(0))
-        changes[code] = shares[code] * score.own_change + others
-        if both:
-            other = next(other for other in scores if other != code)
-            changes[code] = score.joint_change(scores[other], shares[code], shares[other])
-    return changes

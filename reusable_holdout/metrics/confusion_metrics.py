@@ -1,7 +1,7 @@
 """Metrics of predicted labels that are no means over rows: ratios of counts.
 
 Those of one class are decided by the rows' evidence about the ratio where the policy allows it, and class counts do not
-matter then; see :mod:`~reusable_holdout.metrics.samples`. What follows is for the other policies and for averages.
+matter then; see :class:`~reusable_holdout.metrics.Ratio`. What follows is for the other policies and for averages.
 
 In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
 of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
@@ -11,24 +11,32 @@ after it is normalised to [0, 1]. Class counts are public.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from functools import partial
+from typing import Any
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import confusion, matthews
-from reusable_holdout.metrics.definition import Definition, is_finite
-from reusable_holdout.metrics.label_metrics import Average, agreement, averaged_name
-from reusable_holdout.metrics.metric import Metric, unit_metric
-from reusable_holdout.metrics.targets import ClassTargets
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
+from reusable_holdout.metrics.confusion import (
+    ClassAverage,
+    ClassScore,
+    FScore,
+    JaccardScore,
+    PrecisionScore,
+    decimal,
+)
+from reusable_holdout.metrics.definition import Definition, checked_number
+from reusable_holdout.metrics.label_metrics import Average, averaged_name
+from reusable_holdout.metrics.metric import Metric, metric_of
+from reusable_holdout.metrics.scoring import GRID, Agreement, Statistic
+from reusable_holdout.metrics.targets import Targets
 
-_Score = Literal["f", "jaccard", "precision"]
+_CHUNK = 1 << 20
 
 
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
-    """Share of the rows predicted positive that are positive; a model must predict enough of them.
+    """Make the precision: the share of the rows predicted positive that are positive, if a model predicts enough.
 
     Replacing one row's features, its label kept, changes it by at most 1/m, m = ceil(floor n_1), n_1 the rows of the
     positive class.
@@ -71,11 +79,11 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
     >>> precision(floor=1).measure([0, 0, 1, 1], [0, 0, 0, 1])
     0.5
     """
-    return _averaged("precision", "precision", average, floor=_checked_floor(floor))
+    return _averaged("precision", PrecisionScore, average, floor=_checked_floor(floor))
 
 
 def f1(*, average: Average = "binary") -> Metric:
-    """Harmonic mean of precision and recall of the positive class, or its average over the classes.
+    """Make the F1: the harmonic mean of precision and recall of the positive class, or its average over classes.
 
     Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), n_1 the rows of the positive class.
 
@@ -110,11 +118,11 @@ def f1(*, average: Average = "binary") -> Metric:
     >>> f1().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.8
     """
-    return _averaged("f1", "f", average)
+    return _averaged("f1", FScore, average)
 
 
 def fbeta(*, beta: float, average: Average = "binary") -> Metric:
-    """Weighted harmonic mean of precision and recall, recall counting `beta` times as much.
+    """Make the F-beta: the weighted harmonic mean of precision and recall, recall counting `beta` times as much.
 
     Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1), b = beta^2, or by a
     negative's change if that is more.
@@ -143,13 +151,14 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
     >>> round(fbeta(beta=2).measure([0, 0, 1, 1], [0, 0, 0, 1]), 4)
     0.5556
     """
-    if not (is_finite(beta) and 0.1 <= beta <= 10):
-        raise InputError(f"beta must be a number in [0.1, 10]; got {beta!r}; 1 is the usual F1")
-    return _averaged("fbeta", "f", average, beta=float(beta))
+    stated = checked_number(
+        beta, lambda b: 0.1 <= b <= 10, "beta must be a number in [0.1, 10]", "1 is the usual F1"
+    )
+    return _averaged("fbeta", FScore, average, beta=stated)
 
 
 def jaccard() -> Metric:
-    """Share of the rows that are predicted positive or are positive that are both.
+    """Make Jaccard's index: of the rows that are positive or predicted positive, the share that are both.
 
     Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
 
@@ -168,11 +177,11 @@ def jaccard() -> Metric:
     >>> jaccard().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.6666666666666666
     """
-    return _averaged("jaccard", "jaccard", "binary")
+    return _averaged("jaccard", JaccardScore, "binary")
 
 
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
-    """Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
+    """Make Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
 
     Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n for two classes
     of one size and floor 0.5.
@@ -195,10 +204,9 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
     1/sqrt(n) if that row is, so the squares of c_r sum to a number that does not fall with n. A model that predicts
     one class only scores 0, as in scikit-learn.
 
-    c_r is the same for all rows of a class: the largest change found by trying every PP, which
-    :class:`~reusable_holdout.metrics.matthews.Matthews` explains. The interval is about the mean of this statistic
-    over fresh holdouts of the same class counts; it differs from the correlation of endless data at these shares by
-    a multiple of 1/n.
+    c_r is the same for all rows of a class: the largest change found by trying every PP, as the class of its statistic
+    explains. The interval is about the mean of this statistic over fresh holdouts of the same class counts; it differs
+    from the correlation of endless data at these shares by a multiple of 1/n.
 
     References
     ----------
@@ -209,84 +217,97 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
     >>> round(matthews_corrcoef().measure([0, 0, 1, 1], [0, 1, 1, 1]), 4)
     0.5774
     """
-    return Metric(
-        name="matthews_corrcoef",
-        response="labels",
-        lower=-1,
-        upper=1,
-        greater_is_better=True,
+    return metric_of(
+        "matthews_corrcoef",
+        "labels",
+        _Matthews,
+        bounds=(-1, 1),
         family="bounded-difference",
         parameters={"floor": _checked_floor(floor)},
-        kernel=_correlation,
     )
 
 
 def _checked_floor(floor: float) -> float:
-    if not (is_finite(floor) and 0 < floor <= 1):
-        raise InputError(
-            f"floor must be a share of a class's rows in (0, 1]; got {floor!r}; a model that is worth asking about "
-            "predicts a class at least half as often as it occurs: 0.5 is usual"
-        )
-    return float(floor)
-
-
-def _averaged(name: str, score: _Score, average: Average, **parameters: float) -> Metric:
-    """Metric with these parameters, of which that of all rows together has none."""
-    name = averaged_name(name, average)
-    if average == "micro":
-        return unit_metric(name, "labels", agreement, family="binomial")
-    kernel = _AveragedScores(score, average)
-    return unit_metric(name, "labels", kernel, family="bounded-difference", parameters=parameters)
-
-
-# ---- how they are computed, once the labels are known
-
-
-@dataclass(frozen=True)
-class _AveragedScores:
-    """F, precision or Jaccard's index of the positive class, or averaged over the classes that have rows.
-
-    Attributes
-    ----------
-    score : {"f", "jaccard", "precision"}
-        With the metric's parameter "beta" (by default 1) or "floor".
-    average : {"binary", "macro", "weighted"}
-        Of the last class alone; every class alike; by rows.
-    """
-
-    score: _Score
-    average: Literal["binary", "macro", "weighted"]
-
-    def __call__(self, metric: Definition, targets: ClassTargets) -> confusion.ClassAverage:
-        """Bind to labels that hold at least two classes."""
-        if self.average == "binary":
-            targets.check_two(metric.name)
-        else:
-            targets.check_several(metric.name)
-        counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
-        scores = {code: self._score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
-        if self.average == "binary":
-            return confusion.ClassAverage(targets, scores, {0: 0, 1: 1})
-        return confusion.ClassAverage(
-            targets, scores, counts if self.average == "weighted" else dict.fromkeys(counts, 1)
-        )
-
-    def _score(self, metric: Definition, own: int, rest: int) -> confusion.ClassScore:
-        if self.score == "f":
-            return confusion.FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
-        if self.score == "jaccard":
-            return confusion.JaccardScore(own=own, rest=rest)
-        return confusion.PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
-
-
-def _correlation(metric: Definition, targets: ClassTargets) -> matthews.Matthews:
-    """Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
-    targets.check_two(metric.name)
-    return matthews.Matthews(
-        targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min()))
+    return checked_number(
+        floor,
+        lambda share: 0 < share <= 1,
+        "floor must be a share of a class's rows in (0, 1]",
+        "a model that is worth asking about predicts a class at least half as often as it occurs: 0.5 is usual",
     )
 
 
-def _decimal(number: float) -> Fraction:
-    """The number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
-    return Fraction(repr(number))
+def _averaged(name: str, score: type[ClassScore], average: Average, **parameters: float) -> Metric:
+    """Return a metric with these parameters; the average of all rows together has none."""
+    name = averaged_name(name, average)
+    if average == "micro":
+        return metric_of(name, "labels", Agreement, family="binomial")
+    kernel = partial(ClassAverage, score, average)
+    return metric_of(name, "labels", kernel, family="bounded-difference", parameters=parameters)
+
+
+class _Matthews(Statistic):
+    """Correlation of two binary labels, with a floor under the predictions' variance, computed in integers.
+
+    With P and N rows of the classes, both public, TP and PP as for a precision: (n TP - P PP) / sqrt(P N Q), Q =
+    max(PP (n - PP), m (n - m)), with the floor m from 1 to min(P, N).
+
+    Notes
+    -----
+    It lies in [-1, 1]: without the floor by the inequality of Cauchy and Schwarz, and the floor makes it no larger.
+
+    A positive row whose prediction becomes positive takes (TP, PP) to (TP + 1, PP + 1), a negative one to (TP, PP +
+    1). At a given PP the change is a linear function of TP, so it is largest at the smallest or at the largest TP that
+    PP allows. All PP from 0 to n - 1 with both ends of TP are tried: the changes are exact, up to rounding, for which
+    there is room.
+    """
+
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_two(metric.name)
+        self._positive = targets.values == 1
+        self.rows = self.effective_rows = targets.rows
+        negatives, positives = (int(count) for count in targets.counts)
+        self._counts = positives, negatives
+        least = math.ceil(decimal(metric.parameters["floor"]) * min(positives, negatives))
+        self._floor = least * (self.rows - least)
+        own = self._largest_change(hit=1) / 2 * (1 + 1e-12) + 1e-14  # half: [-1, 1] becomes [0, 1]
+        other = self._largest_change(hit=0) / 2 * (1 + 1e-12) + 1e-14
+        self.sensitivity = min(Fraction(max(own, other)), Fraction(1))
+        self.sum_of_squares = positives * own**2 + negatives * other**2
+
+    def _units(self, query: NDArray[Any]) -> int:
+        """Return half the grid, plus as much of the other half as the correlation says, by roots of integers."""
+        upper, square = self._fraction(query)
+        scaled = upper**2 * (GRID // 2) ** 2
+        if upper >= 0:
+            return GRID // 2 + math.isqrt(scaled // square)
+        return GRID // 2 - math.isqrt((scaled - 1) // square) - 1
+
+    def _value(self, query: NDArray[Any]) -> float:
+        upper, square = self._fraction(query)
+        return upper / math.sqrt(square)
+
+    def _fraction(self, query: NDArray[Any]) -> tuple[int, int]:
+        """Return the numerator, and the square of the denominator."""
+        positives, negatives = self._counts
+        predicted = int(np.count_nonzero(query))
+        hits = int(np.count_nonzero(query[self._positive]))
+        spread = max(predicted * (self.rows - predicted), self._floor)
+        return self.rows * hits - positives * predicted, positives * negatives * spread
+
+    def _largest_change(self, *, hit: int) -> float:
+        """Return the largest change when a positive row (hit=1) or a negative one becomes predicted positive."""
+        positives, negatives = map(float, self._counts)
+        rows, largest = float(self.rows), 0.0
+        for start in range(0, self.rows, _CHUNK):
+            predicted = np.arange(start, min(start + _CHUNK, self.rows), dtype=np.float64)
+            before, after = (
+                1 / np.sqrt(positives * negatives * np.maximum(count * (rows - count), float(self._floor)))
+                for count in (predicted, predicted + 1)
+            )
+            fewest = np.maximum(predicted - (negatives - (1 - hit)), 0)
+            most = np.minimum(predicted, positives - hit)
+            for hits in (fewest, most):
+                first = (rows * hits - positives * predicted) * before
+                second = (rows * (hits + hit) - positives * (predicted + 1)) * after
+                largest = max(largest, float(np.abs(second - first).max()))
+        return largest

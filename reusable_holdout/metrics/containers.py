@@ -1,58 +1,53 @@
-"""Whatever people keep labels and predictions in, as NumPy arrays of booleans, numbers or text.
+"""Labels and predictions from the containers that people use, as NumPy arrays of booleans, numbers or text.
 
-Columns that do not fit into memory come piece by piece; the module `pieces` reads them.
+Columns that do not fit into memory come piece by piece, from Dask or by a method ``row_pieces``. They are read once, in
+order, and the copy that is kept is small: whole numbers in the fewest bytes that hold them, and text as codes.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import objects
-
-__all__ = [
-    "BLOCK",
-    "CodedLabels",
-    "Kind",
-    "as_array",
-    "as_floats",
-    "check_class_labels",
-    "check_same_order",
-    "from_arrow",
-    "in_blocks",
-    "in_pieces",
-    "index_of",
-    "is_dask",
-    "is_reordered",
-    "one_column",
-    "real_array",
-    "typed_array",
-    "whole_numbers",
-]
 
 Kind = Literal["numbers", "text"]
 
 _KINDS: dict[str, Kind] = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
+_OBJECTS: dict[str, Any] = {
+    "boolean": np.bool_,
+    "integer": np.int64,
+    "floating": np.float64,
+    "mixed-integer-float": np.float64,
+    "string": np.str_,
+}
+_AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and held, together
 BLOCK = 1 << 17  # rows worked on at a time: their bytes stay in a processor's cache
 
 
 def from_arrow(values: Any) -> Any:
-    """Pandas object of a pyarrow table, batch or array; anything else as it is. pyarrow is not imported for that."""
+    """Return the pandas object of a pyarrow table, batch or array, and anything else unchanged.
+
+    This does not import pyarrow.
+    """
     if not type(values).__module__.startswith("pyarrow.") or not hasattr(values, "to_pandas"):
         return values
     return values.to_pandas()
 
 
 def as_array(values: object, *, what: str) -> NDArray[Any]:
-    """NumPy array of a list, array, pandas, polars or pyarrow object, or sparse matrix; `what` it is is for messages.
+    """Return the NumPy array of a list, array, sparse matrix, or pandas, polars or pyarrow object.
 
-    Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused
-    later, never turned into text.
+    Messages call the values `what`. No value changes its meaning: a list that mixes text and numbers stays a list of
+    objects, which a later check refuses, and never becomes text.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{what} must not be missing; got masked entries; drop or fill them")
@@ -60,36 +55,56 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     for method in ("to_numpy", "toarray"):  # pandas and polars; scipy.sparse
         if not isinstance(values, type) and callable(getattr(values, method, None)):
             return np.asarray(getattr(values, method)())
-    problem = ""
-    try:
+    array = None
+    with suppress(ValueError, TypeError):
         array = np.asarray(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-            array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep what was given
-    except (ValueError, TypeError):
-        problem = f"{what} must form a rectangular array; got rows of unlike lengths; make them equal"
-    if problem:
-        raise InputError(problem)
+            array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep the objects
+    if array is None:  # outside of the block, so that the error does not carry the values
+        raise InputError(f"{what} must form a rectangular array; got rows of unlike lengths; make them equal")
     if array.ndim == 0 and array.dtype.kind == "O":
-        raise objects.no_array(values, what=what)
+        raise no_array(values, what=what)
     return array
 
 
+def no_array(values: object, *, what: str) -> InputError:
+    """Return the error for something that is no array: it names its type alone, and says what to pass."""
+    came, advice = f"got {type(values).__name__}", "convert it"
+    if values is None:
+        came, advice = "got None", "pass them"
+    elif isinstance(values, type):
+        came, advice = f"got the class {values.__name__}", "make an object"
+    elif isinstance(values, str | bytes | PurePath):
+        came, advice = "got text or a path, not data", "read the file first"
+    elif isinstance(values, Mapping):
+        advice = "pass its values as a list, in the order of the rows"
+    elif isinstance(values, Set):
+        advice = "a set has no order: pass a list in the order of the rows"
+    elif isinstance(values, Iterator):
+        advice = "it can be read only once: pass a list of it"
+    elif hasattr(values, "predict"):
+        advice = "pass what the model predicts, or ask about the model itself"
+    elif hasattr(values, "collect"):
+        advice = "pass what its collect() gives"
+    return InputError(f"{what} must be a list or an array, with an entry for each row; {came}; {advice}")
+
+
 def index_of(values: object) -> Any:
-    """Labels of the rows of a pandas object; None of anything else. pandas is not imported for that."""
+    """Return the index of a pandas object, and None for anything else; this does not import pandas."""
     index = None if isinstance(values, type) else getattr(values, "index", None)
     return index if type(index).__module__.partition(".")[0] == "pandas" else None
 
 
 def is_reordered(values: object, index: Any) -> bool:
-    """Whether the rows of a pandas object have the labels of an index, each once, in another order.
+    """Return True if the rows of a pandas object have the labels of an index, each once, in another order.
 
-    Nothing is said of rows that are numbered as they came, of labels that differ, or that come twice.
+    The answer is False for rows with pandas' default index, for other labels, and for labels that come twice.
     """
     own = index_of(values)
     if own is None or index is None or len(own) != len(index) or own.nlevels != index.nlevels:
         return False
-    as_they_came = (getattr(own, "start", None), getattr(own, "step", None)) == (0, 1)  # pandas' default
-    if as_they_came or own.equals(index):
+    is_default = (getattr(own, "start", None), getattr(own, "step", None)) == (0, 1)
+    if is_default or own.equals(index):
         return False
     try:
         if own[0] not in index or not (index.is_unique and own.is_unique):
@@ -101,9 +116,9 @@ def is_reordered(values: object, index: Any) -> bool:
 
 
 def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
-    """Refuse two pandas objects that have the same labels in another order: taken as they come, rows would be mixed up.
+    """Refuse two pandas objects that have the same labels in another order, for their rows would be mixed up.
 
-    The words quote no label.
+    The message quotes no label.
     """
     if is_reordered(beside, index_of(rows)):
         first, second = names
@@ -114,17 +129,25 @@ def check_same_order(rows: object, beside: object, *, names: tuple[str, str], no
 
 
 def one_column(array: NDArray[Any]) -> NDArray[Any]:
-    """Flatten a (rows, 1) column to (rows,); leave anything else alone."""
+    """Flatten a (rows, 1) column to (rows,), and return anything else unchanged."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
-    """Array of numbers or text in native byte order, and which of these it is; booleans are the numbers 0 and 1.
+def column_of(values: object, rows: int, *, what: str, advice: str) -> NDArray[Any]:
+    """Return public values of shape (rows,), such as weights."""
+    given = one_column(as_array(values, what=what))
+    if given.shape != (rows,):
+        raise InputError(f"{what} must have shape ({rows},); got {given.shape}; {advice}")
+    return given
 
-    Objects are looked at one by one: a mixture, or something missing, is refused, and no value is quoted.
+
+def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
+    """Return an array of numbers or text in native byte order, and its kind; booleans are the numbers 0 and 1.
+
+    An array of objects is read one by one. A mixture or a missing value is refused, and no value is quoted.
     """
     if array.dtype.kind in "OT":
-        array = objects.from_objects(array.astype(np.object_), what=what)
+        array = _from_objects(array.astype(np.object_), what=what)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None:
         raise InputError(
@@ -133,8 +156,23 @@ def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("=")), kind
 
 
+def _from_objects(array: NDArray[Any], *, what: str) -> NDArray[Any]:
+    flat = array.ravel()
+    if pd.isna(flat).any():
+        raise InputError(f"{what} must not be missing; got NaN or None; drop or fill them")
+    kind = pd.api.types.infer_dtype(flat, skipna=False)
+    if flat.size and kind not in _OBJECTS:
+        raise InputError(
+            f"{what} must be all booleans, all real numbers or all text; got objects ({kind}); convert them"
+        )
+    with suppress(OverflowError):
+        converted: NDArray[Any] = flat.astype(_OBJECTS.get(kind, np.float64))
+        return converted.reshape(array.shape)
+    raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
+
+
 def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
-    """Array of real numbers; booleans count as 0 and 1, and text is not parsed."""
+    """Return an array of real numbers; booleans count as 0 and 1, and text is not parsed."""
     array, kind = typed_array(array, what=what)
     if kind == "text":
         raise InputError(f"{what} must be real numbers; got text; pass numbers, such as predict_proba's")
@@ -142,21 +180,19 @@ def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
 
 
 def as_floats(values: object) -> NDArray[Any]:
-    """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
+    """Return the float array of an object that a user gives, or an empty one if it is no real numbers.
 
-    Whatever goes wrong inside is withheld.
+    The empty array fits no shape. An error inside the object is withheld.
     """
-    try:
+    with suppress(Exception):  # an error of a user's own object may quote the labels
         array = np.asarray(values)
         if array.dtype.kind in "biufO" and values is not None:  # NumPy reads None as NaN
             return array.astype(np.float64)
-    except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
-        pass
     return np.empty((0, 0))
 
 
 def check_class_labels(labels: NDArray[Any]) -> None:
-    """Raise an InputError if labels are numbers that are not whole, or too large; it quotes none."""
+    """Refuse labels that are numbers but not whole, or too large; the message quotes none."""
     if labels.dtype.kind == "f" and not all(_are_whole(labels[rows]) for rows in in_blocks(len(labels))):
         raise InputError(
             "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
@@ -171,7 +207,7 @@ def _are_whole(numbers: NDArray[Any]) -> bool:
 
 
 def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
-    """Return labels as integers that 64 bits with a sign can hold, or None."""
+    """Return labels as signed integers of at most 64 bits, or None if they are no such numbers."""
     if labels.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
             whole = labels.astype(np.int64)
@@ -187,7 +223,7 @@ def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 class CodedLabels:
     """Text labels as codes, a byte or so per row: places in `values`, which are distinct and sorted.
 
-    Its repr does not depend on the labels' values.
+    The repr does not depend on the labels' values.
     """
 
     def __init__(self, codes: NDArray[Any], values: Sequence[str]) -> None:
@@ -204,7 +240,7 @@ class CodedLabels:
 
 
 def is_dask(values: object) -> bool:
-    """Whether something is a Dask collection; Dask is not imported for that."""
+    """Return True for a Dask collection; this does not import Dask."""
     dask = sys.modules.get("dask")
     return dask is not None and bool(dask.is_dask_collection(values))
 
@@ -216,6 +252,84 @@ def in_pieces(values: object) -> bool:
 
 
 def in_blocks(rows: int, *, width: int = 1) -> Iterator[slice]:
-    """Slices that cover all rows, each of at most :data:`BLOCK` numbers if a row has so many."""
+    """Return slices that cover all rows, each of at most :data:`BLOCK` numbers if a row has `width` numbers."""
     step = max(1, BLOCK // width)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
+    """Return consecutive pieces of a column or matrix, rows first."""
+    if is_dask(values):
+        return _computed(values)
+    pieces: Iterator[NDArray[Any]] = values.row_pieces()
+    return pieces
+
+
+def compact(values: object, *, what: str) -> Any:
+    """Return labels in little memory: unchanged if they are in memory, else read once, piece by piece.
+
+    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
+    """
+    if not in_pieces(values):
+        return values
+    parts: list[NDArray[Any]] = []
+    codes: dict[str, int] = {}
+    kinds = set()
+    for piece in pieces_of(values):
+        array = one_column(as_array(piece, what=what))
+        if array.ndim != 1:
+            raise InputError(
+                f"{what} must be one column; got {array.ndim - 1} axes beside the rows; choose one"
+            )
+        if len(array):
+            typed, kind = typed_array(array, what=what)
+            kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
+            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
+    if len(kinds) != 1:
+        raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
+    if not codes:
+        return _joined(parts)
+    order = sorted(codes)
+    places = np.empty(len(codes), np.min_scalar_type(len(codes)))
+    places[[codes[value] for value in order]] = np.arange(len(codes))
+    return CodedLabels(places[np.concatenate(parts)], order)
+
+
+def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
+    """Return codes of a piece of text labels, and add new labels to `codes`."""
+    places, values = pd.factorize(labels.astype(np.object_))
+    mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
+    return mine.astype(np.min_scalar_type(len(codes)))[places]
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Copy pieces into one array: integers in as few bytes as they need, but unsigned 64-bit integers unchanged."""
+    kind = np.result_type(*parts)
+    if kind.kind in "iu" and kind != np.uint64:
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        other = -high - 1 if low < 0 <= high else high  # NumPy's smallest type for a number >= 0 has no sign
+        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(other))
+    return np.concatenate(parts, dtype=kind, casting="unsafe")
+
+
+def _computed(collection: Any) -> Iterator[NDArray[Any]]:
+    import dask  # noqa: PLC0415 - optional, and imported already, by the code that made the collection
+
+    parts = dask_parts(collection)
+    for start in range(0, len(parts), _AHEAD):
+        for piece in dask.compute(*parts[start : start + _AHEAD]):
+            yield as_array(piece, what="a Dask chunk")
+
+
+def dask_parts(collection: Any) -> list[Any]:
+    """Return the parts of a Dask array or frame, each with all columns of some rows."""
+    axes = getattr(collection, "ndim", None)
+    axes = axes if isinstance(axes, int) else 0  # every attribute of a delayed object is delayed
+    if axes and hasattr(collection, "blocks"):
+        whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
+        return [whole.blocks[number] for number in range(whole.numblocks[0])]
+    if axes and hasattr(collection, "dtypes"):
+        return [collection.partitions[number] for number in range(collection.npartitions)]
+    raise InputError(
+        f"of Dask, an array, a DataFrame or a Series can be taken; got {type(collection).__name__}; convert it"
+    )

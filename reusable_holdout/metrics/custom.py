@@ -1,6 +1,6 @@
-"""Metrics of the user's own, run on the holdout without letting them say anything.
+"""Metrics of the user's own, run on the holdout without revealing anything through their errors.
 
-Whatever a user's function raises is withheld, because its words may quote the holdout.
+The words of an error that a user's function raises are withheld, because they may quote the holdout.
 """
 
 from __future__ import annotations
@@ -17,55 +17,53 @@ from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics.containers import as_floats
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.scoring import GRID, MeanLoss, Statistic
-from reusable_holdout.metrics.targets import ClassTargets, HoldsLabels, RealTargets
-
-__all__ = ["BoundedDifferences", "mean_of_own_losses"]
+from reusable_holdout.metrics.targets import HoldsLabels, Targets
 
 
-def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) -> MeanLoss:
-    """Mean of the user's per-row losses.
+def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
+    """Return the mean of the user's per-row losses.
 
-    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
-    is found by the one who made it.
+    The loss is tried once on made-up labels and harmless predictions before any question is asked, so that its author
+    finds a wrong definition. Made-up real targets have nothing in common with the holdout's, so there the numbers are
+    not compared with the bounds: values outside are moved to them anyway.
     """
-    call = _Caller(metric, targets)
-
-    def losses(query: NDArray[Any]) -> NDArray[Any]:
-        given = as_floats(call(query))
-        if given.shape != (targets.rows,):
-            raise ModelError(
-                f"the loss of metric {metric.name!r} must give one number for each row; it did not; "
-                "nothing was answered; mend the metric"
-            )
-        return given
-
-    trial = as_floats(call.trial())
-    slack = 1e-9 * (metric.upper - metric.lower)
+    loss = _Own(metric, targets)
+    trial, slack = loss.tried(), 1e-9 * (metric.upper - metric.lower)
     least, most = metric.lower - slack, metric.upper + slack
-    if trial.shape != (targets.rows,) or not np.all((trial >= least) & (trial <= most)):
+    bounded = targets.coder is None or np.all((trial >= least) & (trial <= most))
+    if trial.shape != (targets.rows,) or not bounded:
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
         )
+
+    def losses(query: NDArray[Any]) -> NDArray[Any]:
+        given = loss.of(query)
+        if given.shape != (targets.rows,):
+            raise loss.failed("one number for each row")
+        return given
+
     return metric.mean_of(losses, targets.rows)
 
 
 class BoundedDifferences(Statistic):
-    """The user's statistic with the user's word for how much each row can move it, in the statistic's units.
+    """The user's statistic, with the user's statement of how much each row can move it, in the statistic's units.
 
     It is tried once, too. Values outside the bounds are moved to them, and one that is not a number becomes the worst.
     """
 
-    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
-        self.rows = targets.rows
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        self.rows = self.effective_rows = targets.rows
         self._metric = metric
-        self._call = _Caller(metric, targets)
-        if as_floats(self._call.trial()).size != 1:
+        self._own = _Own(metric, targets)
+        if self._own.tried().size != 1:
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
-        own = metric.differences
-        differences = as_floats(_withheld(metric, own, targets.shown()) if callable(own) else own)
+        stated = metric.differences
+        counted = targets.coder is not None and targets.outputs == 1  # else nothing is public about them
+        labels = targets.shown() if counted else _made_up(targets)
+        differences = as_floats(_withheld(metric, stated, labels) if callable(stated) else stated)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
@@ -80,63 +78,84 @@ class BoundedDifferences(Statistic):
         self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))
         self.sum_of_squares = math.fsum(np.square(differences / float(self._range)).tolist())
 
-    def units(self, query: NDArray[Any]) -> int:
+    def _units(self, query: NDArray[Any]) -> int:
         """Normalise the value in fractions, so that only the user's own function rounds."""
-        return math.floor((Fraction(self.value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
+        return math.floor((Fraction(self._value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
 
-    def value(self, query: NDArray[Any]) -> float:
-        """Value of the statistic within its bounds."""
-        metric = self._metric
-        value = as_floats(self._call(query))
+    def _value(self, query: NDArray[Any]) -> float:
+        """Return the value of the statistic within its bounds."""
+        value, metric = self._own.of(query), self._metric
         if value.size != 1:
-            raise ModelError(
-                f"the statistic of metric {metric.name!r} must give one number; it did not; "
-                "nothing was answered; mend the metric"
-            )
+            raise self._own.failed("one number")
         number = float(value.flat[0])
         if math.isnan(number):
             return metric.lower if metric.greater_is_better else metric.upper
         return min(max(number, metric.lower), metric.upper)
 
 
-class _Caller(HoldsLabels):
+class _Own(HoldsLabels):
     """The metric's loss or statistic, with the labels as its first argument."""
 
-    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
+    def __init__(self, metric: Definition, targets: Targets) -> None:
         self.rows = targets.rows
-        self._function = cast("Callable[..., Any]", metric.statistic if metric.loss is None else metric.loss)
-        self._metric = metric
+        self._what = "statistic" if metric.loss is None else "loss"
+        self._metric, self._targets = metric, targets
         self._labels = targets.shown()
-        self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
+        self._classes: NDArray[Any] | None = None if targets.coder is None else targets.coder.classes
 
-    def __call__(self, query: NDArray[Any]) -> object:
-        coded = self._metric.response == "labels"
-        shown = self._classes[query] if coded and self._classes is not None else query.view()
-        shown.flags.writeable = False  # the prepared question will still be hashed
-        return _withheld(self._metric, self._function, self._labels, shown)
+    def of(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Return what the function gives for a query, as floats."""
+        coded = self._metric.response == "labels" and self._classes is not None
+        return self._called(self._labels, cast("Any", self._classes)[query] if coded else query.view())
 
-    def trial(self) -> object:
-        """Call on predictions that every metric must bear."""
-        predictions = self._labels
-        if self._metric.response == "probabilities" and self._classes is not None:
-            wide = len(self._classes)
-            predictions = np.full((len(self._labels), wide) if wide > 2 else len(self._labels), 1 / wide)
+    def tried(self) -> NDArray[Any]:
+        """Return what it gives for made-up labels and predictions that every metric must accept."""
+        labels, wide = _made_up(self._targets), 1 if self._classes is None else len(self._classes)
+        predictions = labels
+        if self._metric.response == "probabilities":
+            predictions = np.full((self.rows, wide) if wide > 2 else self.rows, 1 / wide)
         elif self._metric.response == "scores":
-            predictions = np.zeros(len(self._labels))
-        predictions.flags.writeable = False
-        return _withheld(self._metric, self._function, self._labels, predictions)
+            predictions = np.zeros(self.rows)
+        return self._called(labels, predictions)
+
+    def failed(self, what: str) -> ModelError:
+        """Return the error of a function that gave something else."""
+        return ModelError(
+            f"the {self._what} of metric {self._metric.name!r} must give {what}; it did not; nothing was answered; "
+            "mend the metric"
+        )
+
+    def _called(self, labels: NDArray[Any], predictions: NDArray[Any]) -> NDArray[Any]:
+        predictions.flags.writeable = False  # the prepared question will still be hashed
+        function = getattr(self._metric, self._what)
+        return as_floats(_withheld(self._metric, function, labels, predictions))
+
+
+def _made_up(targets: Targets) -> NDArray[Any]:
+    """Return labels of the same shape that say nothing of these: all classes in turn, zeros in columns, or 0.5.
+
+    Most functions of real targets are defined at 0.5: shares, logarithms and the like.
+    """
+    labels: NDArray[Any]
+    if targets.coder is None:
+        labels = np.full_like(targets.values, 0.5)
+    elif targets.outputs > 1:
+        labels = np.zeros_like(targets.shown())
+    else:
+        labels = targets.coder.classes[np.arange(targets.rows) % len(targets.counts)]
+    labels.flags.writeable = False
+    return labels
 
 
 def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
-    """Call the user's function; if it raises, an error without its words and without its context."""
-    failed = False
+    """Call the user's function; if it raises, raise an error without its words and without its context."""
     try:
-        result = function(*arguments)
-    except Exception:  # anything a user's function may raise
-        failed = True
-    if failed:  # outside the handler, so that the error does not carry the function's own one
-        raise ModelError(
-            f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
-            "labels; nothing was answered; try the metric on other data"
-        )
-    return result
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: S110, anything that a user's function raises, an exit as well
+        pass  # the error below is outside of the handler, so that it does not carry this one
+    raise ModelError(
+        f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
+        "labels; nothing was answered; try the metric on other data"
+    )

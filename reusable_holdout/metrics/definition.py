@@ -1,4 +1,4 @@
-"""What a metric is: its name, its bounds, and what computes it."""
+"""Definition of a metric: its name, its bounds, and the function that computes it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_floats
 from reusable_holdout.metrics.scoring import Family, MeanLoss, Statistic
 
-__all__ = ["Definition", "Family", "Kernel", "Response", "is_finite"]
-
 Response = Literal["judged", "labels", "probabilities", "scores", "values"]
 Kernel = Callable[["Definition", Any], Statistic]
 
+_DESCRIBED = ("name", "response", "lower", "upper", "greater_is_better", "family")
 
 _OVER_OUTPUTS = {"accuracy", "hamming_loss", "mae", "mse", "quantile_loss", "zero_one_loss"}
-_OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # of scikit-learn, which negates them
+_OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # scikit-learn's names of the negated losses
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """All of a :class:`Metric` but what binds it to labels: what computes it, and how it is described."""
+    """All parts of a :class:`Metric` but the methods that bind it to labels."""
 
     name: str
     lower: float
@@ -38,7 +37,7 @@ class Definition:
     loss: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
     statistic: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
     differences: Callable[[NDArray[Any]], Any] | Sequence[float] | NDArray[Any] | None = None
-    kernel: Kernel | None = field(default=None, repr=False)
+    kernel: Kernel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
@@ -54,7 +53,7 @@ class Definition:
             object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
 
     def describe(self) -> dict[str, Any]:
-        """Describe what tells two configurations apart, as JSON can write it.
+        """Describe the parts that tell two configurations apart, as JSON can write them.
 
         Functions are not described: give a metric of your own another name when its code changes.
 
@@ -64,23 +63,16 @@ class Definition:
         >>> resolve_metric("accuracy").describe()["family"]
         'binomial'
         """
-        return {
-            "name": self.name,
-            "response": self.response,
-            "lower": self.lower,
-            "upper": self.upper,
-            "greater_is_better": self.greater_is_better,
-            "family": self.family,
-            "parameters": dict(sorted(self.parameters.items())),
-        }
+        described = {name: getattr(self, name) for name in _DESCRIBED}
+        return described | {"parameters": dict(sorted(self.parameters.items()))}
 
     def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
-        """Mean over so many rows of losses within the metric's bounds."""
+        """Return the mean over so many rows of losses within the metric's bounds."""
         bounds, binary = (self.lower, self.upper), self.family == "binomial"
         return MeanLoss(rows, losses, bounds, greater_is_better=self.greater_is_better, binary=binary)
 
     def check_over_outputs(self, outputs: int) -> None:
-        """Refuse rows with several outputs, unless it is a mean over these, too."""
+        """Refuse rows with several outputs, unless the metric is a mean over the outputs, too."""
         own = self.kernel is None and self.response in {"labels", "values"}
         if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS or self.name.endswith("_samples"):
             return
@@ -94,8 +86,7 @@ class Definition:
     def _check_words(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InputError(f"a metric's name must be text; got {self.name!r}; name it")
-        choices = {"response": get_args(Response), "family": get_args(Family)}
-        for name, allowed in choices.items():
+        for name, allowed in {"response": get_args(Response), "family": get_args(Family)}.items():
             if getattr(self, name) not in allowed:
                 raise InputError(
                     f"a metric's {name} must be one of {allowed}; got {getattr(self, name)!r}; choose one"
@@ -106,18 +97,13 @@ class Definition:
             )
 
     def _check_numbers(self) -> None:
-        bounds = self.lower, self.upper
-        if not (all(map(is_finite, bounds)) and 0 < float(self.upper) - float(self.lower) < math.inf):
-            raise InputError(
-                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and "
-                f"{self.upper!r}; clip the losses and state the bounds"
-            )
+        checked_bounds(self.lower, self.upper, "a metric's bounds", "clip the losses and state the bounds")
         if not isinstance(self.parameters, Mapping) or not all(
             isinstance(key, str) and is_finite(value) for key, value in self.parameters.items()
         ):
             raise InputError(
                 f"a metric's parameters must map names to finite numbers; got {self.parameters!r}; "
-                "leave out what is no number"
+                "leave out other values"
             )
         if self.family == "binomial" and (self.lower, self.upper) != (0, 1):
             raise InputError(
@@ -133,8 +119,7 @@ class Definition:
                 f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
                 "pass loss= for a mean of per-row losses, else statistic= and differences="
             )
-        # as a judge has, and no other kernel
-        if (self.response == "judged") != hasattr(self.kernel, "every_row"):
+        if self.response == "judged" and self.kernel is None:
             raise InputError(
                 'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
                 "upper=...) of reusable_holdout.metrics, and pass what the judge gave"
@@ -153,8 +138,27 @@ class Definition:
 
 
 def is_finite(value: object) -> bool:
-    """Whether this is a real number, of Python or NumPy, that a float can hold."""
+    """Return True for a real number, of Python or NumPy, that a float can hold."""
     try:
         return isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advice: str) -> float:
+    """Return a finite number that is allowed, as a float; an InputError says what it must be, and what came."""
+    if not (is_finite(value) and allowed(value)):
+        raise InputError(f"{must}; got {value!r}; {advice}")
+    return float(value)
+
+
+def checked_bounds(
+    lower: Any, upper: Any, what: str, advice: str, *, widest: float = math.inf
+) -> tuple[float, float]:
+    """Return bounds as floats; an InputError says that they must be finite, lower < upper, and not too far apart."""
+    if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < widest):
+        apart = f", not {widest:g} apart" if widest < math.inf else ""
+        raise InputError(
+            f"{what} must be finite with lower < upper{apart}; got {lower!r} and {upper!r}; {advice}"
+        )
+    return float(lower), float(upper)

@@ -1,20 +1,24 @@
-"""Names of rows, and what is brought into their order by them. Ids are public, so messages may quote them."""
+"""Names of rows, and scores of rows that have names: they are brought into the rows' order by their names.
+
+Ids are public, so messages may quote them.
+"""
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.containers import typed_array
-from reusable_holdout.metrics.targets import compact, rows_of
-
-__all__ = ["Ids", "doubled", "few", "places_in", "shown", "unmatched"]
+from reusable_holdout.metrics.containers import compact, from_arrow, typed_array
+from reusable_holdout.metrics.targets import rows_of
 
 _SHOWN = 5
 _LONGEST = 60  # of an id, in a message
@@ -43,20 +47,28 @@ class Ids:
     def __repr__(self) -> str:
         return f"<Ids: {self.rows} rows>"
 
-    def part(self, chosen: NDArray[Any]) -> Self:
-        """Ids of some rows."""
-        part = object.__new__(type(self))
-        part.names = [self.names[place] for place in chosen.tolist()]
-        part.rows = len(part.names)
-        return part
+    def part(self, chosen: NDArray[Any]) -> Ids:
+        """Return the ids of some rows."""
+        return Ids([self.names[place] for place in chosen.tolist()])
 
-    def at(self, marks: NDArray[np.bool_]) -> str:
-        """First few of the marked rows' ids, as text."""
-        return few(self.names[place] for place in np.flatnonzero(marks).tolist())
+    def refuse(self, marks: NDArray[np.bool_], words: str) -> None:
+        """Raise an InputError if rows are marked; the first few of their ids take the place of {} in the words."""
+        if marks.any():
+            raise InputError(words.format(few(self.names[place] for place in np.flatnonzero(marks).tolist())))
+
+
+def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
+    if ids.dtype.kind == "f":
+        return np.asarray(~np.isfinite(ids))
+    if ids.dtype.kind not in "OTU":
+        return np.zeros(ids.shape, np.bool_)
+    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
+    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
+    return missing
 
 
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
-    """What keeps these from being the owner's wanted, distinct names in some order; empty if nothing does."""
+    """Return the reasons why names are not the owner's wanted, distinct names in some order; empty if they are."""
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
     strange = [name for name in dict.fromkeys(found) if name not in expected]
@@ -73,25 +85,25 @@ def _folded(names: Iterable[Any]) -> set[str]:
 
 
 def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
-    """Where each wanted name stands among those that were found."""
+    """Return the place of each wanted name among the found ones."""
     places = {name: place for place, name in enumerate(found)}
     return np.fromiter((places[name] for name in wanted), np.int64)
 
 
 def doubled(names: Sequence[Any]) -> list[Any]:
-    """Names that come more than once."""
+    """Return the names that come more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
 def few(items: Iterable[Any]) -> str:
-    """First few, as text, and how many more there are."""
+    """Return the first few items as text, and the number of the others."""
     listed = [str(item) for item in items]
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
 
 
 def shown(names: Iterable[Any]) -> str:
-    """First few ids for a message: those that look like others, or would end a line, are written with escapes."""
+    """Return the first few ids for a message, with escapes for characters that look like others or end a line."""
     return few(_plain(name) for name in names)
 
 
@@ -101,13 +113,183 @@ def _plain(name: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
-    if ids.dtype.kind == "f":
-        return np.asarray(~np.isfinite(ids))
-    if ids.dtype.kind not in "OTU":
-        return np.zeros(ids.shape, np.bool_)
-    import pandas as pd  # noqa: PLC0415 - a slow import that whole numbers do not need
+# ---- scores with ids
 
-    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
-    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
-    return missing
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Scores of rows by their ids; a guard of judged scores aligns them by id.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        One for each row, distinct and not empty.
+    scores : array-like of shape (rows,) or (rows, repeats)
+        Finite.
+    groups : sequence of str, optional
+        The group of each row, for ``groups=`` of a guard.
+    name : str
+        Name of the task that was evaluated.
+    metric : str
+        Name of the scorer.
+    left_out : tuple of str
+        The parts of its file that the table leaves out, one sentence each.
+
+    Raises
+    ------
+    InputError
+        If ids, scores and groups do not fit one another.
+
+    Examples
+    --------
+    >>> ScoreTable(["q1", "q2"], [[1, 0], [1, 1]], metric="match")
+    <ScoreTable: 2 rows, 2 repeats of match>
+    """
+
+    ids: Sequence[str]
+    scores: NDArray[np.float64]
+    groups: Sequence[str] | None = None
+    name: str = ""
+    metric: str = "score"
+    left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        scores = np.array(self.scores, dtype=np.float64)
+        scores.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "ids", tuple(self.ids))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", tuple(self.groups))
+        twice = doubled(self.ids)
+        if twice or not all(isinstance(one, str) and one for one in self.ids):
+            named = f": {shown(twice)}" if twice else ""
+            raise InputError(f"ids must be text, each once; got others or doubles{named}; name the rows")
+        if scores.ndim not in {1, 2} or not scores.size or len(scores) != len(self.ids):
+            raise InputError(
+                f"scores must have shape (rows,) or (rows, repeats), for {len(self.ids):,} ids; got {scores.shape}"
+            )
+        if not np.isfinite(scores).all():
+            raise InputError("scores must be finite; got NaN or infinity; score every row")
+        if self.groups is not None and len(self.groups) != len(self.ids):
+            raise InputError(f"groups must name {len(self.ids):,} rows; got {len(self.groups):,}")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.ids)
+
+    @property
+    def repeats(self) -> int:
+        """Scores of each row."""
+        return 1 if self.scores.ndim == 1 else self.scores.shape[1]
+
+    def __repr__(self) -> str:
+        return f"<ScoreTable: {self.rows:,} rows, {self.repeats} repeats of {self.metric}>"
+
+    def frame(self) -> pd.DataFrame:
+        """Return a pandas table with a column of ids, one for each repeat, and one of groups if there are some."""
+        scores = self.without_groups()
+        return scores if self.groups is None else scores.assign(group=self.groups)
+
+    def without_groups(self) -> pd.DataFrame:
+        """Return the pandas table of ids and scores."""
+        repeats = self.scores.reshape(self.rows, -1).T
+        return pd.DataFrame(
+            {"id": self.ids} | {f"score_{place}": one for place, one in enumerate(repeats, 1)}
+        )
+
+
+# ---- tables and series of pandas, polars and pyarrow that name their rows
+
+
+class Column(NamedTuple):
+    """Values of shape (rows,), with their name in messages."""
+
+    name: str
+    values: NDArray[Any]
+
+
+class Table(NamedTuple):
+    """Columns of one length, and the index that names their rows; None for an index that only counts them."""
+
+    row_names: Column | None
+    columns: list[Column]
+
+    def in_order_of(self, ids: Ids) -> list[Column]:
+        """Return the columns, but that of the ids, in the order of these.
+
+        A table of one column whose index only counts its rows is taken to be in order.
+        """
+        of_rows = [] if self.row_names is None else [self.row_names]
+        if len(self.columns) > 1:  # a single column holds no ids, for no scores would be beside them
+            of_rows += self.columns
+        named = {column.name: _names(column.values, ids) for column in of_rows}
+        wanted = set(ids.names)
+        holding = [
+            column
+            for column in of_rows
+            if len(column.values) == ids.rows and set(named[column.name]) == wanted  # so each is there once
+        ]
+        if not of_rows:
+            self._check_order_is_meant(ids)
+            return self.columns
+        if len(holding) != 1:
+            raise _not_found(named, [column.name for column in holding], ids)
+        places = places_in(named[holding[0].name], ids.names)
+        rest = [column for column in self.columns if column is not holding[0]]
+        return [Column(name, values[places]) for name, values in rest]
+
+    def _check_order_is_meant(self, ids: Ids) -> None:
+        """Refuse an index that counts the rows if the ids are the same numbers in another order."""
+        counted = list(range(ids.rows))
+        if ids.names != counted and set(ids.names) == set(counted):
+            raise InputError(
+                "the scores' index must say which rows they are of; got 0, 1, 2 and so on, which may be the guard's "
+                "ids or their order; pass a column of ids, or an array in the guard's order"
+            )
+
+
+def _not_found(named: Mapping[str, list[Any]], holding: Sequence[str], ids: Ids) -> InputError:
+    must = "the scores must come with the guard's ids, each once"
+    if holding:
+        return InputError(f"{must}; got them in {few(holding)}; leave all but one of these out")
+    known = set(ids.names)
+    shared = {name: len(known & set(names)) for name, names in named.items()}
+    best = max(shared, key=shared.__getitem__)
+    if not shared[best]:
+        return InputError(
+            f"{must}, such as {few(map(repr, ids.names))}; got none of them in {few(named)}; name the rows, or "
+            "pass an array in the guard's order"
+        )
+    problems = "; ".join(unmatched(ids.names, named[best], owner="the guard's"))
+    return InputError(f"{must}; got {best} in which {problems}; nothing was asked")
+
+
+def _names(values: NDArray[Any], ids: Ids) -> list[Any]:
+    """Return the values of a column as names of rows; text with the digits of an id is that id."""
+    digits = {str(name): name for name in ids.names}
+    hashable = (name if isinstance(name, Hashable) else repr(type(name)) for name in values.tolist())
+    return [digits.get(name, name) if isinstance(name, str) else name for name in hashable]
+
+
+def table_of(values: Any) -> Table | None:
+    """Return the columns of a table or series, or None for anything else; this imports neither pandas nor polars."""
+    values = values.without_groups() if isinstance(values, ScoreTable) else from_arrow(values)
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(values, pandas.Series):
+        return Table(_index(values), [Column("the series", values.to_numpy())])
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        columns = [
+            Column(f"column {name!r}", values.iloc[:, place].to_numpy())
+            for place, name in enumerate(values.columns)
+        ]
+        return Table(_index(values), columns)
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return Table(None, [Column(f"column {one.name!r}", one.to_numpy()) for one in values.get_columns()])
+    return None
+
+
+def _index(values: Any) -> Column | None:
+    index = values.index
+    counts = index.name is None and sys.modules["pandas"].RangeIndex(len(index)).equals(index)
+    return None if counts else Column("its index", index.to_numpy())

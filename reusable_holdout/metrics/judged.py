@@ -1,7 +1,7 @@
-"""Scores that a judge, a checker or a grader gave each row: read as arrays or by the rows' ids, and averaged.
+"""Means of scores that a judge, a checker or a grader gave each row; rows have ids, and no labels.
 
-They are the analyst's own and depend on no label, so refusing them tells nothing; messages name rows and quote no
-score.
+Scores are read as arrays, or as tables by the rows' ids, and repeats are averaged. They are the analyst's own and
+depend on no label, so a refusal tells nothing; messages name rows and quote no score.
 """
 
 from __future__ import annotations
@@ -17,21 +17,141 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics.containers import as_array, is_dask, real_array
-from reusable_holdout.metrics.definition import Definition
-from reusable_holdout.metrics.ids import Ids
+from reusable_holdout.metrics.containers import as_array, in_pieces, real_array
+from reusable_holdout.metrics.definition import Definition, checked_bounds
+from reusable_holdout.metrics.ids import Column, Ids, table_of
+from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.predictions import Form
-from reusable_holdout.metrics.score_table import ScoreTable, table_of
 from reusable_holdout.metrics.scoring import Statistic
 
-__all__ = ["Judge", "JudgedScores", "MeanOfRepeats", "Passes", "scores_in_memory"]
+_LONGEST = 200
+
+
+def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> Metric:
+    """Make the mean of judged scores in [lower, upper]; greater is better.
+
+    Replacing one row changes it by at most (upper - lower)/n.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of a score, such as 1 and 5.
+    of : str, optional
+        Name of the score, such as its scorer's, if the same rows have several: a score of another name is another
+        metric for :meth:`ReusableHoldout.on`, and may be a gate's guardrail.
+
+    Raises
+    ------
+    InputError
+        If the bounds are not finite with lower < upper, or `of` is no text; when asked, if a score lies outside.
+
+    Notes
+    -----
+    Several scores of a row, its repeats, are averaged first. Normalised by its bounds it is a mean of n terms in
+    [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> score(lower=1, upper=5).measure(["q1", "q2"], [[4, 5], [3, 3]])
+    3.75
+    >>> score(of="politeness").name
+    'score[politeness]'
+    """
+    least, most = score_bounds(lower, upper)
+    if of is not None and not (isinstance(of, str) and 0 < len(of) <= _LONGEST and of.isprintable()):
+        raise InputError(
+            f"of must name a score, in at most {_LONGEST} printable characters; got {of!r}; rename it"
+        )
+    name, judge = "score" if of is None else f"score[{of}]", MeanOfRepeats(least, most)
+    return metric_of(name, "judged", judge, bounds=(least, most), parameters={"lower": least, "upper": most})
+
+
+def pass_at(k: int) -> Metric:
+    """Make pass@k: the mean over rows of the chance that at least one of k repeats passes.
+
+    Replacing one row changes it by at most 1/n.
+
+    Parameters
+    ----------
+    k : int
+        Repeats that are drawn; at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
+
+    Notes
+    -----
+    For a row with c passes in m repeats it is 1 - C(m - c, k)/C(m, k), the mean over all sets of k repeats, and so
+    unbiased. It is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    References
+    ----------
+    .. [1] Chen et al. (2021), "Evaluating large language models trained on code", equation (1).
+
+    Examples
+    --------
+    >>> pass_at(2).measure(["q1", "q2"], [[1, 0, 0, 0], [0, 0, 0, 0]])
+    0.25
+    """
+    return _passes("@", k, every=False)
+
+
+def pass_hat(k: int) -> Metric:
+    """Make pass^k: the mean over rows of the chance that all of k repeats pass.
+
+    Replacing one row changes it by at most 1/n.
+
+    Parameters
+    ----------
+    k : int
+        Repeats that are drawn; at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
+
+    Notes
+    -----
+    For a row with c passes in m repeats it is C(c, k)/C(m, k), the mean over all sets of k repeats, and so unbiased. It
+    is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    References
+    ----------
+    .. [1] Yao, Shinn, Razavi, Narasimhan (2024), "tau-bench: a benchmark for tool-agent-user interaction in real-world
+       domains".
+
+    Examples
+    --------
+    >>> pass_hat(2).measure(["q1", "q2"], [[1, 1, 1, 0], [0, 0, 0, 1]])
+    0.25
+    """
+    return _passes("^", k, every=True)
+
+
+def _passes(sign: str, k: int, *, every: bool) -> Metric:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 10**6:
+        raise InputError(
+            f"k of pass{sign}k must be a whole number from 1 to 999999; got {k!r}; 1 is one repeat"
+        )
+    return metric_of(f"pass{sign}{k}", "judged", Passes(k, every), parameters={"k": k})
+
+
+def score_bounds(lower: float, upper: float) -> tuple[float, float]:
+    """Return checked bounds of scores."""
+    return checked_bounds(lower, upper, "the scores' bounds", "state which scores can be given", widest=1e150)
+
+
+# ---- judges: kernels of these metrics
 
 
 class Judge(ABC):
-    """How the scores of a row's repeats become one; the metric is the mean of these over rows."""
+    """A rule that makes one score of a row's repeats; the metric is the mean of these over rows."""
 
     every_row = False
-    """Return True if it needs all rows, each as a draw of its own: then there are no slices or groups."""
+    """True if it needs all rows, each as a draw of its own: then there are no slices or groups."""
 
     @property
     def likely_spread(self) -> float | None:
@@ -39,15 +159,15 @@ class Judge(ABC):
         return None
 
     def form(self, ids: Ids) -> Form:
-        """How scores of these rows are read."""
+        """Return the form in which scores of these rows are read."""
         return JudgedScores(ids, self)
 
     @abstractmethod
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """One score for each row, of shape (rows,), from finite ones of shape (rows, repeats)."""
+        """Return one score for each row, of shape (rows,), from finite ones of shape (rows, repeats)."""
 
     def __call__(self, metric: Definition, ids: Ids) -> Statistic:
-        """Mean over rows of what is prepared already."""
+        """Return the mean over rows of scores that are prepared already."""
         return metric.mean_of(lambda scores: scores, ids.rows)
 
 
@@ -55,20 +175,15 @@ class Judge(ABC):
 class MeanOfRepeats(Judge):
     """Mean of the repeats, each in [lower, upper].
 
-    It does not depend on their order, and equal ones give what each of them is.
+    It does not depend on their order, and equal repeats give that score exactly.
     """
 
     lower: float
     upper: float
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Mean over repeats."""
-        outside = np.any((scores < self.lower) | (scores > self.upper), axis=1)
-        if outside.any():
-            raise InputError(
-                f"the scores must lie in [{self.lower:g}, {self.upper:g}]; got others for {ids.at(outside)}; make the "
-                "guard with score(lower=..., upper=...) if others may occur"
-            )
+        """Return the mean over repeats."""
+        check_within(scores, self.lower, self.upper, ids=ids, made_by="score")
         ordered = np.sort(scores, axis=1)
         low, high = ordered[:, 0], ordered[:, -1]
         above = np.zeros(len(scores))
@@ -86,7 +201,7 @@ class Passes(Judge):
     every: bool
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Unbiased estimate of each row from the number of its passes, in exact fractions, rounded once."""
+        """Return the unbiased estimate of each row from the number of its passes, in fractions, rounded once."""
         repeats = scores.shape[1]
         if repeats < self.k:
             raise InputError(
@@ -94,10 +209,7 @@ class Passes(Judge):
                 f"({ids.rows}, repeats)"
             )
         others = np.any((scores != 0.0) & (scores != 1.0), axis=1)
-        if others.any():
-            raise InputError(
-                f"each repeat must score 0 or 1; got other numbers for {ids.at(others)}; say which of them pass"
-            )
+        ids.refuse(others, "each repeat must score 0 or 1; got other numbers for {}; say which of them pass")
         counts, places = np.unique(np.count_nonzero(scores, axis=1), return_inverse=True)
         return np.array([self._chance(count, repeats) for count in counts.tolist()])[places]
 
@@ -108,6 +220,18 @@ class Passes(Judge):
         return float(1 - Fraction(math.comb(repeats - passed, self.k), ways))
 
 
+def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids: Ids, made_by: str) -> None:
+    """Refuse scores outside of their bounds; missing ones are not outside."""
+    ids.refuse(
+        np.any((scores < lower) | (scores > upper), axis=1),
+        f"the scores must lie in [{lower:g}, {upper:g}]; got others for {{}}; make the guard with "
+        f"{made_by}(lower=..., upper=...) if others may occur",
+    )
+
+
+# ---- the form of scores
+
+
 class JudgedScores(Form):
     """Scores of the rows, or of several repeats of each; a column or index that holds exactly the ids orders them."""
 
@@ -116,31 +240,34 @@ class JudgedScores(Form):
         self._ids, self._judge = ids, judge
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One float64 for each row; equal ones are one question, whatever container or repeats they came in."""
+        """Return one float64 for each row; equal scores are one question in every container."""
         return self._judge.of_repeats(self.aligned(predictions), self._ids) + 0.0  # turns -0.0 into 0.0
 
     def aligned(self, predictions: object) -> NDArray[np.float64]:
-        """Scores in the order of the rows, of shape (rows, repeats): all there is to them."""
-        table = table_of(predictions)
-        if isinstance(predictions, ScoreTable):
-            numbers: NDArray[Any] = predictions.in_order_of(self._ids)
-        elif table is None:
-            numbers = real_array(scores_in_memory(predictions), what="the scores")
-        else:
-            columns = table.in_order_of(self._ids)
-            if not columns:
-                raise InputError("a table of scores must have a column beside the ids; got none; add it")
-            numbers = np.stack([real_array(values, what=f"{name} of scores") for name, values in columns], -1)
+        """Return the scores in the order of the rows, of shape (rows, repeats)."""
+        numbers = self._numbers(predictions)
         if numbers.ndim not in {1, 2} or len(numbers) != self.rows or not numbers.size:
             raise self._misshapen(numbers.shape)
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
             scores = numbers.reshape(self.rows, -1).astype(np.float64)
         strange = np.any(~np.isfinite(scores), axis=1)
-        if strange.any():
-            raise InputError(
-                f"the scores must be finite numbers; got NaN or infinity for {self._ids.at(strange)}; score every row"
-            )
+        words = "the scores must be finite numbers; got NaN or infinity for {}; score every row"
+        self._ids.refuse(strange, words)
         return scores
+
+    def _numbers(self, predictions: object) -> NDArray[Any]:
+        """Return the scores as real numbers in the order of the rows, of whatever shape they have."""
+        table = table_of(predictions)
+        if table is None:
+            return real_array(scores_in_memory(predictions), what="the scores")
+        columns = self._of_table(table.in_order_of(self._ids))
+        return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
+
+    def _of_table(self, columns: list[Column]) -> list[Column]:
+        """Return the columns of a table that are scores."""
+        if not columns:
+            raise InputError("a table of scores must have a column beside the ids; got none; add it")
+        return columns
 
     def _misshapen(self, shape: tuple[int, ...]) -> InputError:
         advice = "score every row of the guard, in its order"
@@ -154,7 +281,7 @@ class JudgedScores(Form):
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
         must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
-        if isinstance(predictions, ScoreTable) or table_of(predictions) is not None:
+        if table_of(predictions) is not None:
             raise InputError(f"{must}; got a table; pass a list of one table for each model")
         array = scores_in_memory(predictions)
         if array.ndim not in {2, 3} or array.shape[1] != self.rows:
@@ -163,8 +290,8 @@ class JudgedScores(Form):
 
 
 def scores_in_memory(scores: object) -> NDArray[Any]:
-    """Scores as an array, if they are no table, and not lazy."""
-    if is_dask(scores) or hasattr(scores, "row_pieces"):
+    """Return scores as an array, if they are no table and in memory."""
+    if in_pieces(scores):
         raise InputError(
             f"the scores must be in memory; got {type(scores).__name__}; pass what its compute() gives"
         )

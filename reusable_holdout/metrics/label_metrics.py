@@ -1,26 +1,42 @@
-"""Means of hits and misses of predicted labels.
+"""Means of hits and misses of predicted labels: accuracies, recalls, and scores of sets of labels.
 
-In both n is the number of holdout rows, and c_r the most that replacing row r can change the statistic after it is
-normalised to [0, 1].
+In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
+replacing row r can change the statistic after it is normalised to [0, 1].
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition
-from reusable_holdout.metrics.metric import Metric, unit_metric
-from reusable_holdout.metrics.scoring import Agreement
-from reusable_holdout.metrics.targets import ClassTargets
-
-__all__ = ["Average", "accuracy", "agreement", "averaged_name", "zero_one_loss"]
+from reusable_holdout.metrics.metric import Metric, metric_of
+from reusable_holdout.metrics.scoring import (
+    GRID_BITS,
+    Agreement,
+    Counted,
+    Disagreement,
+    Likely,
+    Mean,
+    MeanLoss,
+    RatioMean,
+    ratio,
+)
+from reusable_holdout.metrics.targets import Targets
 
 Average = Literal["binary", "macro", "micro", "weighted"]
+SetScore = Literal["f1", "jaccard", "precision", "recall"]
 
 
 def accuracy() -> Metric:
-    """Share of rows whose label is predicted.
+    """Make the accuracy: the share of rows whose label is predicted.
 
     Replacing one row, label and features, changes it by at most 1/n.
 
@@ -34,11 +50,11 @@ def accuracy() -> Metric:
     >>> accuracy().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.75
     """
-    return unit_metric("accuracy", "labels", agreement, family="binomial")
+    return metric_of("accuracy", "labels", Agreement, family="binomial")
 
 
 def zero_one_loss() -> Metric:
-    """Share of rows whose label is not predicted.
+    """Make the zero-one loss: the share of rows whose label is not predicted.
 
     Replacing one row, label and features, changes it by at most 1/n.
 
@@ -51,24 +67,250 @@ def zero_one_loss() -> Metric:
     >>> zero_one_loss().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.25
     """
-    return unit_metric("zero_one_loss", "labels", _disagreement, family="binomial", greater_is_better=False)
+    return metric_of("zero_one_loss", "labels", Disagreement, family="binomial", greater_is_better=False)
+
+
+# ---- several labels for each row: a row is one independent draw, with all its labels, and one term
+
+
+def hamming_loss() -> Metric:
+    """Make the Hamming loss: the mean over the rows of the share of a row's labels that are predicted wrong.
+
+    Replacing one row, labels and features, changes it by at most 1/n.
+
+    Notes
+    -----
+    A mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. With one label for each row it is the
+    :func:`~reusable_holdout.metrics.zero_one_loss`.
+
+    Examples
+    --------
+    >>> hamming_loss().measure([[0, 1], [1, 1]], [[0, 1], [0, 1]])
+    0.25
+    """
+    return metric_of("hamming_loss", "labels", _share_of_errors, greater_is_better=False)
+
+
+def _share_of_errors(metric: Definition, targets: Targets) -> Mean:
+    if targets.outputs == 1:
+        return Disagreement(metric, targets)
+    return metric.mean_of(lambda query: (query != targets.values).mean(axis=1), targets.rows)
+
+
+def score_of_sets(score: SetScore) -> Metric:
+    """Make a mean over the rows of a score of the row's predicted set of labels; scikit-learn's average "samples".
+
+    Replacing one row, labels and features, changes it by at most 1/n.
+
+    Parameters
+    ----------
+    score : {"f1", "jaccard", "precision", "recall"}
+        The number of labels in both sets, divided by the mean size of the two sets, by the number of labels in either,
+        of predicted labels, or of true labels; 0 where there are none. In :func:`resolve_metric` "f1_samples",
+        "jaccard_samples", ...
+
+    Raises
+    ------
+    InputError
+        If there is no such score; when binding, if a row has one label only.
+
+    Notes
+    -----
+    A mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> score_of_sets("jaccard").measure([[0, 1], [1, 1]], [[0, 1], [0, 1]])
+    0.75
+    """
+    if score not in get_args(SetScore):
+        raise InputError(f"score must be one of {get_args(SetScore)}; got {score!r}; choose one")
+    return metric_of(f"{score}_samples", "labels", partial(_overlap, score))
+
+
+def _overlap(score: SetScore, metric: Definition, targets: Targets) -> MeanLoss:
+    if targets.outputs == 1:
+        raise InputError(
+            f"for {metric.name} the labels must be a matrix of zeros and ones, a column for each label; got one "
+            f'column; use "{"f1" if score == "jaccard" else score}"'
+        )
+    truth = targets.values.astype(np.bool_)
+
+    def shares(query: NDArray[Any]) -> NDArray[Any]:
+        predicted = query.astype(np.bool_)
+        hits, true, named = (one.sum(axis=1) for one in (truth & predicted, truth, predicted))
+        sizes = {"f1": (true + named) / 2, "jaccard": true + named - hits, "precision": named, "recall": true}
+        found: NDArray[Any] = hits / np.maximum(sizes[score], 0.5)  # without labels there are no hits
+        return found
+
+    return metric.mean_of(shares, targets.rows)
+
+
+# ---- recalls: the share of a class's rows that are predicted right
+
+
+def recall(*, average: Average = "binary") -> Metric:
+    """Make the recall: the share of the positive class's rows that are predicted right, or its average over classes.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+
+    Parameters
+    ----------
+    average : {"binary", "macro", "micro", "weighted"}
+        "binary": the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
+        rows. "micro": all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "recall", "recall_macro", "recall_micro", "recall_weighted".
+
+    Raises
+    ------
+    InputError
+        If there is no such average; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    "binary": TP/n_1. The class counts are public and equal between neighbours, so it is a mean of n_1 terms in {0, 1}:
+    c_r = 1/n_1 for a row of the class and 0 for others, sensitivity 1/n_1, sum of c_r^2 = n_1/n_1^2 = 1/n_1. Bound to
+    labels its family is "binomial", with n_1 effective rows.
+
+    "macro" is :func:`balanced_accuracy`. "micro" and "weighted" are the :func:`accuracy`: sum_k (n_k/n)(hits_k/n_k) is
+    the share of all hits.
+
+    Examples
+    --------
+    >>> recall().measure([0, 0, 1, 1], [0, 1, 1, 0])
+    0.5
+    >>> recall(average="macro").measure([0, 1, 2, 2], [0, 2, 2, 2])
+    0.6666666666666666
+    """
+    name = averaged_name("recall", average)
+    if average == "binary":
+        return metric_of(name, "labels", partial(_recall_of, 1), family="bounded-difference")
+    if average == "macro":
+        return metric_of(name, "labels", _BalancedAgreement)
+    return metric_of(name, "labels", Agreement, family="binomial")
+
+
+def specificity() -> Metric:
+    """Make the specificity: the share of the negative class's rows that are predicted right.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_0, n_0 the rows of the negative class.
+
+    Notes
+    -----
+    The :func:`recall` of the first of the two sorted classes: a mean of n_0 terms in {0, 1}, n_0 public. c_r = 1/n_0
+    for its rows and 0 for others, sensitivity 1/n_0, sum of c_r^2 = 1/n_0. Bound to labels its family is "binomial",
+    with n_0 effective rows.
+
+    Examples
+    --------
+    >>> specificity().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.5
+    """
+    return metric_of("specificity", "labels", partial(_recall_of, 0), family="bounded-difference")
 
 
 def averaged_name(name: str, average: Average) -> str:
-    """What the averaged form of a metric is called, as scikit-learn calls it: "f1" or "f1_macro"."""
+    """Return the name of a metric's averaged form, as scikit-learn calls it: "f1" or "f1_macro"."""
     if average not in get_args(Average):
         raise InputError(f"average must be one of {get_args(Average)}; got {average!r}; choose one")
     return name if average == "binary" else f"{name}_{average}"
 
 
-# ---- how they are computed, once the labels are known
+def _recall_of(code: int, metric: Definition, targets: Targets) -> Agreement:
+    targets.check_two(metric.name)
+    rows = np.flatnonzero(targets.values == code)
+    share = Agreement(metric, targets.part(rows)).of_rows(rows)
+    share.family = "binomial"
+    return share
 
 
-def agreement(_: Definition, targets: ClassTargets) -> Agreement:
-    """Share of rows predicted right."""
-    return Agreement(targets)
+def balanced_accuracy() -> Metric:
+    """Make the balanced accuracy: the mean over classes of the share of a class's rows that are predicted right.
+
+    Replacing one row's features, its label kept, changes it by at most 1/(K min n_k).
+
+    Notes
+    -----
+    (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours,
+    so a row of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K
+    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. Its family is "bounded", with K min_k n_k
+    effective rows.
+
+    Decided by the rows' evidence it is about all classes that may occur: nothing is known of the recall of a class
+    without rows, and the interval is as much wider.
+
+    Examples
+    --------
+    >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
+    0.875
+    """
+    return metric_of("balanced_accuracy", "labels", _BalancedAgreement)
 
 
-def _disagreement(_: Definition, targets: ClassTargets) -> Agreement:
-    """Share of rows predicted wrong."""
-    return Agreement(targets, errors=True)
+class _BalancedAgreement(RatioMean):
+    """Mean over the classes that have rows of the share of these rows that are predicted right.
+
+    Class counts are public: neighbours keep every label.
+
+    Notes
+    -----
+    Given the class counts it is a mean of independent terms with the weights c_r = 1/(K n_k), so it has the confidence
+    bound of :class:`~reusable_holdout.metrics.weights.Weights`, of 1/max c_r = K min n_k rows.
+    """
+
+    family = "bounded"
+    is_ratio = True  # the population's mean of recalls, whatever the class counts
+
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        targets.check_several(metric.name)
+        counts = list(targets.present().values())
+        self.rows = targets.rows
+        self.effective_rows = len(counts) * min(counts)  # 1/max c_r
+        self.sensitivity = Fraction(1, self.effective_rows)
+        self.sum_of_squares = float(sum(Fraction(1, count) for count in counts) / len(counts) ** 2)
+        self._order = np.argsort(targets.values, kind="stable")
+        self._codes = targets.values[self._order]
+        self._starts = np.cumsum([0, *counts[:-1]])
+        self._counts, self._possible = counts, len(targets.counts)
+        common = math.lcm(*counts)
+        self._weights = [common // count for count in counts]
+        self._whole = common * len(counts)
+
+    def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
+        """Weigh each class's hits by an integer, so that all share one denominator."""
+        return [(1, self._weighted(self._hits(query)), self._whole)]
+
+    def _sample(self, query: NDArray[Any]) -> Counted:
+        """Return hits and misses of each class, with the weight of its rows.
+
+        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value.
+        Nothing is known of the recall of a class that may occur and has no rows.
+        """
+        hits, missing = self._hits(query), self._possible - len(self._counts)
+        misses = [count - hit for count, hit in zip(self._counts, hits, strict=True)]
+        rows = list(_hits_and_misses(self._counts, hits, misses))
+        rows += [(0.0, 0.0, 0)] * (2 * missing)  # no length tells how many classes have rows
+        score = (self._weighted(hits) << GRID_BITS) // self._whole
+        return Counted(score, (ratio(rows, factor=1.0 - missing / self._possible),))
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Return rows that are as uncertain if all recalls are alike."""
+        counts = [share * self.rows for share in prevalence]
+        hits, misses = ([count * share for count in counts] for share in (mean, 1.0 - mean))
+        return Likely.of(ratio(_hits_and_misses(counts, hits, misses)), mean)
+
+    def _hits(self, query: NDArray[Any]) -> list[int]:
+        hits: list[int] = np.add.reduceat(
+            query[self._order] == self._codes, self._starts, dtype=np.int64
+        ).tolist()
+        return hits
+
+    def _weighted(self, hits: Sequence[int]) -> int:
+        return sum(weight * hit for weight, hit in zip(self._weights, hits, strict=True))
+
+
+def _hits_and_misses(*classes: Sequence[float]) -> Iterable[tuple[float, float, float]]:
+    """Return (value, weight, count) of each class's hits and of its misses; given rows, hits and misses."""
+    for count, hits, misses in zip(*classes, strict=True):
+        weight = min(classes[0]) / count
+        yield from ((1.0, weight, hits), (0.0, weight, misses))

@@ -1,67 +1,60 @@
-"""Predictions checked and brought into one canonical form: class labels as small integer codes, numbers as floats.
+"""Predictions, checked and converted to one canonical form: class labels as small integer codes, numbers as floats.
 
-The canonical bytes identify a question, so equal predictions must give equal bytes whatever container or
-dtype they came in. Nothing here depends on the labels beyond their number and the set of classes, so messages
-may quote predictions.
+The canonical bytes identify a question, so equal predictions must give equal bytes in every container and dtype.
+Nothing here depends on the labels, except on their number and on the set of classes, so messages may quote predictions.
 """
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import answers as of_answers
-from reusable_holdout.metrics import pieces
-from reusable_holdout.metrics.containers import (
-    Kind,
-    as_array,
-    check_class_labels,
-    in_blocks,
-    in_pieces,
-    is_dask,
-    is_reordered,
-    one_column,
-    real_array,
-    typed_array,
-    whole_numbers,
-)
-
-__all__ = [
-    "PRIVATE",
-    "ClassCoder",
-    "Form",
-    "Predictions",
-    "is_public",
-]
+from reusable_holdout.metrics import containers
+from reusable_holdout.metrics.containers import BLOCK, Kind, in_blocks, pieces_of, typed_array
 
 _WHAT = "predictions"
-_TABLE = 1 << 16  # widest range of integer classes that is looked up in a table
-_SLACK = 1e-6  # how far a probability, or a row's sum, may stray; float32 models do
+_SLACK = 1e-6  # how far a probability, or the sum of a row, may stray; float32 models do
+_HASH_BYTES = 8
 PRIVATE: Final = "private"
 """Stands for a private set of labels where classes would be named.
 
-A set is public if its owner declares it, or it is small beside the rows. Other labels, such as gold answers, would be
-told by a list of them: a prediction is compared with the label of its own row alone.
+A set is public if its owner declares it, or if it is small beside the rows. A list of other labels, such as gold
+answers, would tell every answer, so a prediction is compared with the label of its own row alone.
 """
 
-ROWS_OF_A_CLASS = 50  # the average class of a public set has at least so many rows
+ROWS_OF_A_CLASS = 50  # the average class of a public set has at least this many rows
+
+
+def is_public(labels: int, rows: int, kind: Kind) -> bool:
+    """Return True if a set of so many distinct labels is public without being declared.
+
+    A set of two numbers always is, for it encodes yes and no.
+
+    >>> is_public(10, 500, "text"), is_public(11, 500, "text"), is_public(2, 20, "numbers")
+    (True, False, True)
+    """
+    return labels * ROWS_OF_A_CLASS <= rows or (kind == "numbers" and labels <= 2)
+
+
+# ---- labels as codes
 
 
 class ClassCoder:
-    """The set of classes, public, and each label's place in it.
+    """A public set of classes, and the code of each label: its place among the sorted classes.
 
-    Equal labels get equal bytes whatever holds them: code k is the k-th class in sorted order, in the smallest
-    unsigned dtype that also has room for one value more than there are classes. Refusals quote no class.
+    Equal labels get equal bytes in every container: codes have the smallest unsigned dtype that also has room for one
+    value more than there are classes. The errors of the constructor quote no class.
     """
 
     def __init__(self, classes: NDArray[Any], kind: Kind) -> None:
-        check_class_labels(classes)
+        containers.check_class_labels(classes)
         self.classes = _distinct(classes)
         self.kind = kind
         if len(self.classes) < 2:
@@ -74,54 +67,129 @@ class ClassCoder:
         self._keys = self.classes if kind == "text" else self.classes.astype(np.int64)
         self._low = 0 if kind == "text" else int(self._keys[0])
         self._span = 0 if kind == "text" else int(self._keys[-1]) - self._low
-        self._contiguous = self._span == len(self.classes) - 1
-        self._table = self._lookup_table()
 
     def encode(self, labels: NDArray[Any]) -> NDArray[Any] | None:
-        """Codes of labels of this coder's kind, in native byte order; None if one is not among the classes."""
-        codes = np.empty(labels.shape, self.dtype)
-        for rows in in_blocks(len(labels)):
-            block = self._encoded(labels[rows])
-            if block is None:
-                return None
-            codes[rows] = block
+        """Return the codes of labels of this coder's kind in native byte order, or None if one is no class."""
+        if len(labels) > BLOCK:
+            codes = np.empty(labels.shape, self.dtype)
+            for rows in in_blocks(len(labels)):
+                block = self.encode(labels[rows])
+                if block is None:
+                    return None
+                codes[rows] = block
+            return codes
+        whole = labels if labels.dtype.kind in "biU" else containers.whole_numbers(labels)
+        if whole is not None and self._span == len(self.classes) - 1:
+            return self._shifted(whole)
+        return None if whole is None else self._searched(whole)
+
+    def predicted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of predicted labels; an InputError quotes a label that is no class."""
+        labels, kind = array, self.kind
+        if array.dtype.kind not in "bi" or kind == "text" or not array.dtype.isnative:
+            labels, kind = typed_array(array, what=_WHAT)
+        if kind != self.kind:
+            raise InputError(
+                f"predicted labels must be {self.kind} like the classes; got {kind}; convert them"
+            )
+        codes = self.encode(labels)
+        if codes is None:
+            raise InputError(self._about_strangers(labels))
         return codes
 
-    def _encoded(self, labels: NDArray[Any]) -> NDArray[Any] | None:
-        if self.kind == "text":
-            return self._searched(labels)
-        whole = whole_numbers(labels)
-        if whole is None:
-            return None
-        return self._shifted(whole) if self._contiguous or self._table is not None else self._searched(whole)
-
-    def _lookup_table(self) -> NDArray[Any] | None:
-        if self.kind == "text" or self._contiguous or self._span >= _TABLE:
-            return None
-        table = np.full(self._span + 1, len(self.classes), self.dtype)
-        table[self._keys - self._low] = np.arange(len(self.classes))
-        return table
-
     def _shifted(self, labels: NDArray[Any]) -> NDArray[Any] | None:
-        # As an unsigned number a label below the lowest class is a very large one, so that one comparison
-        # checks both ends; the labels' own dtype will do if its sign bit lies beyond the range.
+        # As an unsigned number a label below the lowest class is a very large one, so one comparison checks both ends.
+        # The labels' own dtype is enough if its sign bit lies beyond the range.
         if self._low or self._span >= 1 << (8 * labels.dtype.itemsize - 1):
             labels = labels.astype(np.int64) - np.int64(self._low)
         offsets = labels.view(f"u{labels.dtype.itemsize}")
-        if offsets.max() > self._span:
-            return None
-        if self._table is None:
-            return offsets.astype(self.dtype)
-        codes = self._table[offsets]
-        return None if np.any(codes == len(self.classes)) else codes
+        return None if offsets.max() > self._span else offsets.astype(self.dtype)
 
     def _searched(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         places = np.minimum(np.searchsorted(self._keys, labels), len(self._keys) - 1)
         return places.astype(self.dtype) if np.array_equal(self._keys[places], labels) else None
 
+    def _about_strangers(self, labels: NDArray[Any]) -> str:
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            return "predicted labels must be finite; got NaN or infinity; predict a class for every row"
+        stranger = labels[~np.isin(labels, self.classes)][0]
+        shown = ", ".join(map(str, self.classes[:10])) + (", ..." if len(self.classes) > 10 else "")
+        advice = "if it may occur, name it in classes= when the guard is made"
+        if labels.dtype.kind == "f" and 0.0 < stranger < 1.0:
+            advice = "pass labels, as predict gives them, no probabilities"
+        return f"predicted labels must be among the classes {shown}; got {stranger}; {advice}"
+
+
+def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes, found block by block: sorting all rows would take their memory again."""
+    found = labels[:0]
+    for rows in in_blocks(len(labels)):
+        found = np.unique(np.concatenate([found, np.unique(labels[rows])]))
+    return found
+
+
+class AnswerCoder:
+    """Codes of labels whose set is private, equal for equal answers; nothing lists the labels."""
+
+    classes = None
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def predicted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of predicted labels."""
+        return compared(array, self.kind, what="predicted labels")
+
+
+def compared(answers: NDArray[Any], kind: Kind, *, what: str) -> NDArray[Any]:
+    """Return each answer as a number, equal for equal answers: 64 bits of a hash of text, else the whole number.
+
+    Such bytes of text (dtype V8), as a client sends, are taken as they are. Answers of the other kind and numbers that
+    are not whole are refused with an InputError that quotes none.
+    """
+    if kind == "text" and answers.dtype == np.dtype(f"V{_HASH_BYTES}"):
+        return np.frombuffer(answers.tobytes(), np.int64).reshape(answers.shape)
+    labels, found = typed_array(answers, what=what)
+    if found != kind:
+        raise InputError(f"{what} must be {kind} like the labels; got {found}; convert them")
+    if kind == "numbers":
+        whole = containers.whole_numbers(labels)
+        if whole is None:
+            raise InputError(
+                f"{what} must be whole numbers of 64 bits like the labels; got others; pass labels, as predict gives "
+                "them"
+            )
+        return whole.astype(np.int64)
+    known: dict[str, int] = {}
+    numbers = np.empty(labels.shape, np.int64)
+    for rows in in_blocks(len(labels)):
+        block = labels[rows].tolist()
+        known |= {one: _hashed(one) for one in set(block) - known.keys()}
+        numbers[rows] = [known[one] for one in block]
+    return numbers
+
+
+def _hashed(text: str) -> int:
+    content = normal_form(text).encode("utf-8", "surrogatepass")
+    hashed = hashlib.blake2b(content, digest_size=_HASH_BYTES, person=b"answer")
+    return int.from_bytes(hashed.digest(), "little", signed=True)
+
+
+def normal_form(text: str) -> str:
+    """Return the form in which answers are compared: NFKC, without case, with single spaces and none at the ends.
+
+    >>> normal_form("  New  York ") == normal_form("new york")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+# ---- forms
+
 
 class Form(ABC):
-    """How predictions are checked and brought into one canonical form."""
+    """The checks of predictions, and their conversion to one canonical form."""
 
     rows: int
     indexes: tuple[Any, ...] = ()
@@ -131,14 +199,14 @@ class Form(ABC):
 
     @abstractmethod
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One query in canonical form; see :meth:`BoundMetric.prepare`."""
+        """Return one query in canonical form; see :meth:`BoundMetric.prepare`."""
 
     @abstractmethod
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        """What is no list, to take the queries from one by one; what cannot be meant so is refused here."""
+        """Return the queries of a batch that is no list; refuse an array that cannot be a batch."""
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
-        """Several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
+        """Return several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
         queries = predictions if isinstance(predictions, list | tuple) else self._queries(predictions)
         prepared = None
         for index, query in enumerate(queries):
@@ -146,7 +214,7 @@ class Form(ABC):
                 one = self.prepare(query)
             except InputError as error:
                 raise InputError(f"predictions[{index}]: {error}") from None
-            if prepared is None:  # stacking in the end would need the memory twice
+            if prepared is None:  # stacking at the end would need the memory twice
                 prepared = np.empty((len(queries), *one.shape), one.dtype)
             prepared[index] = one
         if prepared is None:
@@ -155,9 +223,9 @@ class Form(ABC):
 
 
 class Predictions(Form):
-    """The form of the predictions that a metric of this response needs; it knows no label.
+    """The form of the predictions for a metric's response; it knows no label.
 
-    Labels whose set is private have no coder.
+    Labels of a private set have their kind as `answers`, and no coder.
     """
 
     def __init__(
@@ -165,30 +233,35 @@ class Predictions(Form):
         response: str,
         *,
         rows: int,
-        coder: ClassCoder | None,
+        coder: ClassCoder | AnswerCoder | None,
         outputs: int = 1,
         answers: Kind | None = None,
     ) -> None:
+        coder = coder if answers is None else AnswerCoder(answers)
         self.rows = rows
-        self._response, self._coder, self._outputs, self.answers = response, coder, outputs, answers
+        self._response, self._coder, self._outputs = response, coder, outputs
         self._shapes: list[tuple[int, ...]] = [(rows,) if outputs == 1 else (rows, outputs)]
         self._convert: Callable[[NDArray[Any]], NDArray[Any]] = _finite
-        if answers is not None:
-            self._convert = partial(of_answers.compared, kind=answers, what="predicted labels")
-        elif response == "labels" and coder is not None:
-            self._convert = partial(_codes, coder=coder)
-        elif response == "probabilities" and coder is not None:
+        if isinstance(coder, AnswerCoder):
+            self.answers = coder.kind
+        if response == "labels" and coder is not None:
+            self._convert = coder.predicted
+        elif response == "probabilities" and isinstance(coder, ClassCoder):
             classes = len(coder.classes)
             self._shapes = [(rows,), (rows, 2)] if classes == 2 else [(rows, classes)]
             self._convert = _probabilities
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One query in canonical form; see :meth:`BoundMetric.prepare`."""
-        if in_pieces(predictions):
-            found = pieces.pieces_of(predictions)
-            return self.joined(self.of_rows(len(piece)).prepare(piece) for piece in found if len(piece))
-        self._check_order(predictions)
-        array = one_column(as_array(predictions, what=_WHAT))
+        """Return one query in canonical form; see :meth:`BoundMetric.prepare`."""
+        array = predictions
+        if type(array) is not np.ndarray:  # a plain array has no index, and is in memory
+            if containers.in_pieces(predictions):
+                found = pieces_of(predictions)
+                return self.joined(self.of_rows(len(piece)).prepare(piece) for piece in found if len(piece))
+            self._check_order(predictions)
+            array = containers.as_array(predictions, what=_WHAT)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
         if array.shape not in self._shapes:
             raise InputError(
                 f"predictions must have shape {self._shapes[0]}; got {array.shape}; {self._advice(array.shape)}"
@@ -196,7 +269,7 @@ class Predictions(Form):
         return self._convert(array)
 
     def _check_order(self, predictions: object) -> None:
-        if any(is_reordered(predictions, index) for index in self.indexes):
+        if any(containers.is_reordered(predictions, index) for index in self.indexes):
             raise InputError(
                 "predictions must be in the order of the holdout's rows; their index holds the labels of the "
                 "holdout's in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
@@ -204,7 +277,7 @@ class Predictions(Form):
             )
 
     def _advice(self, shape: tuple[int, ...]) -> str:
-        """What to pass in place of an array of another shape."""
+        """Return what to pass in place of an array of another shape."""
         if shape[1:] in self._shapes:
             return "pass its entries one by one, or all of them to evaluate_many"
         if shape[::-1] in self._shapes:
@@ -215,31 +288,24 @@ class Predictions(Form):
         return "predict every holdout row once, in order"
 
     def of_rows(self, rows: int) -> Self:
-        """Form of the predictions for some of the rows."""
-        return type(self)(
-            self._response, rows=rows, coder=self._coder, outputs=self._outputs, answers=self.answers
-        )
+        """Return the form of the predictions for some of the rows."""
+        return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        """One query in canonical form from that of consecutive rows, which must be all of the holdout's."""
-        whole, start = None, 0
-        for part in parts:
-            if whole is None:
-                whole = np.empty((self.rows, *part.shape[1:]), part.dtype)
-            end = start + len(part)
-            if end <= self.rows:
-                whole[start:end] = part
-            start = end
-        if whole is None or start != self.rows:
+        """Return one query in canonical form from those of consecutive rows, which must be all of the holdout's."""
+        found = list(parts)
+        rows = sum(map(len, found))
+        if rows != self.rows:
             raise InputError(
-                f"predictions must have {self.rows} rows; got {start}; predict every holdout row once, in order"
+                f"predictions must have {self.rows} rows; got {rows}; predict every holdout row once, in order"
             )
-        return whole
+        return np.concatenate(found)
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        if is_dask(predictions) and getattr(predictions, "ndim", 0) > 1 and hasattr(predictions, "blocks"):
-            return [predictions[query] for query in range(len(predictions))]  # type: ignore[arg-type,index]
-        array = as_array(predictions, what=_WHAT)
+        given: Any = predictions
+        if containers.is_dask(given) and getattr(given, "ndim", 0) > 1 and hasattr(given, "blocks"):
+            return [given[query] for query in range(len(given))]
+        array = containers.as_array(given, what=_WHAT)
         if array.ndim == 0 or (array.ndim == 1 and array.dtype.kind != "O"):
             hint = "add a leading axis for the queries"
         elif array.ndim == 2 and len(array) == self.rows != array.shape[1] and (self.rows,) in self._shapes:
@@ -250,41 +316,8 @@ class Predictions(Form):
         raise InputError(f"predictions must have shape ({expected}); got {array.shape}; {hint}")
 
 
-def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
-    """Sorted classes; of many rows found block by block, for sorting them all takes their memory again."""
-    found = labels[:0]
-    for block in _blocks_of(labels):
-        found = np.unique(np.concatenate([found, np.unique(block)]))
-    return found
-
-
-def _blocks_of(labels: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (labels[rows] for rows in in_blocks(len(labels)))
-
-
-def _codes(array: NDArray[Any], *, coder: ClassCoder) -> NDArray[Any]:
-    labels, kind = typed_array(array, what=_WHAT)
-    if kind != coder.kind:
-        raise InputError(f"predicted labels must be {coder.kind} like the classes; got {kind}; convert them")
-    codes = coder.encode(labels)
-    if codes is None:
-        raise InputError(_about_strangers(labels, coder.classes))
-    return codes
-
-
-def _about_strangers(labels: NDArray[Any], classes: NDArray[Any]) -> str:
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        return "predicted labels must be finite; got NaN or infinity; predict a class for every row"
-    stranger = labels[~np.isin(labels, classes)][0]
-    shown = ", ".join(str(one) for one in classes[:10]) + (", ..." if len(classes) > 10 else "")
-    advice = "if it may occur, name it in classes= when the guard is made"
-    if labels.dtype.kind == "f" and 0.0 < stranger < 1.0:
-        advice = "pass labels, as predict gives them, no probabilities"
-    return f"predicted labels must be among the classes {shown}; got {stranger}; {advice}"
-
-
 def _finite(array: NDArray[Any]) -> NDArray[Any]:
-    numbers = real_array(array, what=_WHAT)
+    numbers = containers.real_array(array, what=_WHAT)
     out = np.empty(numbers.shape, np.float64)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
         for rows in in_blocks(len(numbers)):
@@ -297,7 +330,7 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
-    """Check probabilities; of a binary matrix keep the last column: matrix and vector are one question."""
+    """Check probabilities; keep the last column of a binary matrix, so that matrix and vector are one question."""
     out = _finite(array)
     low, high = out.min(), out.max()
     if low < -_SLACK or high > 1 + _SLACK:
@@ -315,14 +348,3 @@ def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
             )
         out = np.ascontiguousarray(out[:, 1]) if out.shape[1] == 2 else out
     return out if low >= 0 and high <= 1 else np.clip(out, 0.0, 1.0) + 0.0
-
-
-def is_public(labels: int, rows: int, kind: Kind) -> bool:
-    """Return True if a set of so many distinct labels is public without being declared.
-
-    Two numbers always are, for they encode yes and no.
-
-    >>> is_public(10, 500, "text"), is_public(11, 500, "text"), is_public(2, 20, "numbers")
-    (True, False, True)
-    """
-    return labels * ROWS_OF_A_CLASS <= rows or (kind == "numbers" and labels <= 2)

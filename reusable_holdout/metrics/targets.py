@@ -1,4 +1,4 @@
-"""The private labels, in the form scoring needs, kept from prying eyes."""
+"""The private labels or targets, in the form that scoring needs; they show only their number of rows."""
 
 from __future__ import annotations
 
@@ -8,26 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.metrics import pieces
-from reusable_holdout.metrics.containers import (
-    CodedLabels,
-    Kind,
-    as_array,
-    in_blocks,
-    in_pieces,
-    one_column,
-    real_array,
-    typed_array,
-)
-from reusable_holdout.metrics.predictions import ClassCoder
-
-__all__ = ["ClassTargets", "HoldsLabels", "RealTargets", "compact", "read_labels", "rows_of"]
+from reusable_holdout.metrics import containers
+from reusable_holdout.metrics.containers import Kind, compact, typed_array
+from reusable_holdout.metrics.predictions import PRIVATE, AnswerCoder, ClassCoder, compared
 
 _MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
 
 
 class HoldsLabels:
-    """Something that holds labels, and shows only how many.
+    """An object that holds labels, and shows only how many.
 
     Its repr does not depend on the labels' values, and it can be neither pickled nor copied.
     """
@@ -44,54 +33,46 @@ class HoldsLabels:
         )
 
 
-class ClassTargets(HoldsLabels):
-    """Class labels as codes of shape (rows,), or (rows, outputs) if each row has several zeros and ones.
+class Targets(HoldsLabels):
+    """Private labels or targets of shape (rows,), or (rows, outputs) if each row has several.
 
-    The set of classes and the number of rows of each, over all outputs, are treated as public, the assignment to rows
-    is private: refusals quote no label.
+    Attributes
+    ----------
+    values : numpy.ndarray
+        Class labels as codes, or real targets as float64.
+    coder : ClassCoder, AnswerCoder or None
+        The set of classes, or the form in which answers of a private set are compared; None for real targets.
+    counts : numpy.ndarray or None
+        Number of rows of each class, over all outputs; None if there are no classes.
     """
 
-    def __init__(self, y: object, classes: object | None = None) -> None:
-        labels, kind, places = read_labels(y, outputs=True)
-        self.outputs = 1 if labels.ndim == 1 else labels.shape[1]
-        if self.outputs > 1:
-            _check_marks(labels, kind, classes)
-            classes = [0, 1]
-        if classes is None:
-            self.coder = ClassCoder(labels, kind)
-        else:
-            named, named_kind = typed_array(as_array(classes, what="classes=").ravel(), what="classes=")
-            if named_kind != kind:
-                raise InputError(f"classes= must be {kind} like the labels; got {named_kind}; convert them")
-            self.coder = ClassCoder(named, named_kind)
-        codes = self.coder.encode(labels)
-        if codes is None:
-            raise InputError("classes= must name every class of the labels; got labels outside it; add them")
-        self._hold(codes if places is None else codes[places])
-
-    def _hold(self, codes: NDArray[Any]) -> None:
-        codes.flags.writeable = False
-        self.codes, self.rows = codes, len(codes)
-        self.counts = np.zeros(len(self.coder.classes), np.int64)
-        for rows in in_blocks(self.rows):  # NumPy counts in 8 bytes for each row
-            self.counts += np.bincount(codes[rows].ravel(), minlength=len(self.counts))
+    def __init__(self, values: NDArray[Any], coder: ClassCoder | AnswerCoder | None = None) -> None:
+        values.flags.writeable = False
+        self.values, self.rows, self.coder = values, len(values), coder
+        self.outputs = 1 if values.ndim == 1 else values.shape[1]
+        self.counts: Any = None
+        if isinstance(coder, ClassCoder):
+            self.counts = np.zeros(len(coder.classes), np.int64)
+            for rows in containers.in_blocks(self.rows):  # NumPy counts in 8 bytes for each row
+                self.counts += np.bincount(values[rows].ravel(), minlength=len(self.counts))
 
     def part(self, chosen: NDArray[Any]) -> Self:
-        """Labels of some rows; the classes stay all that may occur."""
-        part = object.__new__(type(self))
-        part.coder, part.outputs = self.coder, self.outputs
-        part._hold(self.codes[chosen])
-        return part
+        """Return the labels of some rows; the set of classes stays the same."""
+        return type(self)(self.values[chosen], self.coder)
+
+    def present(self) -> dict[int, int]:
+        """Return the number of rows of each class that has some, by its code."""
+        return {code: rows for code, rows in enumerate(self.counts.tolist()) if rows}
 
     def check_several(self, metric: str) -> None:
-        """Refuse labels of one class alone, for a metric of this name."""
+        """Refuse labels of a single class, for a metric of this name."""
         if np.count_nonzero(self.counts) < 2:
             raise InputError(
                 f"for {metric} the labels must hold at least two classes; got 1; use accuracy or a mean loss"
             )
 
     def check_two(self, metric: str) -> None:
-        """Refuse all but two classes, both of them present."""
+        """Refuse labels unless there are exactly two classes, both of them present."""
         if len(self.counts) != 2:
             raise InputError(
                 f"for {metric} there must be exactly two classes; got {len(self.counts)}; "
@@ -100,36 +81,51 @@ class ClassTargets(HoldsLabels):
         self.check_several(metric)
 
     def shown(self) -> NDArray[Any]:
-        """Labels as a user's own metric sees them: read-only, in their own dtype."""
-        labels: NDArray[Any] = self.coder.classes[self.codes]
+        """Return the labels as a user's own metric sees them: read-only, in their own dtype."""
+        if self.coder is None or self.coder.classes is None:
+            return self.values
+        labels: NDArray[Any] = self.coder.classes[self.values]
         labels.flags.writeable = False
         return labels
 
 
-class RealTargets(HoldsLabels):
-    """Real-valued targets as float64: private, and never quoted; whether they keep to stated bounds is public."""
+def class_targets(y: object, classes: object | None = None) -> Targets:
+    """Return class labels as codes; of several labels for each row, zeros and ones in a column for each.
 
-    def __init__(self, y: object) -> None:
-        given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)
-        values = real_array(given, what="the targets").astype(np.float64)
-        if not np.isfinite(values).all():
-            raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
-        self._hold(values)
+    The set of classes and the number of rows of each are treated as public, unless `classes` is "private". The
+    assignment to rows is private, so refusals quote no label.
+    """
+    private = isinstance(classes, str) and classes == PRIVATE
+    labels, kind, places = _read_labels(y, outputs=not private)
+    coder: AnswerCoder | ClassCoder
+    if private:
+        containers.check_class_labels(labels)
+        coder, codes = AnswerCoder(kind), compared(labels, kind, what="the labels")
+        return Targets(codes if places is None else codes[places], coder)
+    if labels.ndim > 1:
+        _check_marks(labels, kind, classes)
+        classes = [0, 1]
+    coder = ClassCoder(labels, kind) if classes is None else _coder_of(classes, kind)
+    known = coder.encode(labels)
+    if known is None:
+        raise InputError("classes= must name every class of the labels; got labels outside it; add them")
+    return Targets(known if places is None else known[places], coder)
 
-    def _hold(self, values: NDArray[np.float64]) -> None:
-        values.flags.writeable = False
-        self.values, self.rows = values, len(values)
-        self.outputs = 1 if values.ndim == 1 else values.shape[1]
 
-    def part(self, chosen: NDArray[Any]) -> Self:
-        """Targets of some rows."""
-        part = object.__new__(type(self))
-        part._hold(self.values[chosen])
-        return part
+def real_targets(y: object) -> Targets:
+    """Return real-valued targets as float64; they are never quoted, and their being within bounds is public."""
+    given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)
+    values = containers.real_array(given, what="the targets").astype(np.float64)
+    if not np.isfinite(values).all():
+        raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
+    return Targets(values)
 
-    def shown(self) -> NDArray[Any]:
-        """Targets as a user's own metric sees them: read-only."""
-        return self.values
+
+def _coder_of(classes: object, kind: Kind) -> ClassCoder:
+    named, named_kind = typed_array(containers.as_array(classes, what="classes=").ravel(), what="classes=")
+    if named_kind != kind:
+        raise InputError(f"classes= must be {kind} like the labels; got {named_kind}; convert them")
+    return ClassCoder(named, kind)
 
 
 def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> None:
@@ -144,22 +140,17 @@ def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> No
         )
 
 
-def compact(y: object, *, what: str) -> Any:
-    """Return labels in little memory: unchanged if they are in memory, else read once."""
-    return pieces.compact(y, what=what) if in_pieces(y) else y
-
-
-def read_labels(y: object, *, outputs: bool = False) -> tuple[NDArray[Any], Kind, NDArray[Any] | None]:
+def _read_labels(y: object, *, outputs: bool) -> tuple[NDArray[Any], Kind, NDArray[Any] | None]:
     """Return labels, their kind, and each row's place among them, or None if each row has its own."""
     read = compact(y, what="the labels")
-    coded = read if isinstance(read, CodedLabels) else None
+    coded = read if isinstance(read, containers.CodedLabels) else None
     labels = rows_of(read if coded is None else coded.values, outputs=outputs)
     return *typed_array(labels, what="the labels"), None if coded is None else coded.codes
 
 
 def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> NDArray[Any]:
-    """One column as an array of shape (rows,), or several as one of shape (rows, outputs); of any dtype."""
-    array = one_column(as_array(y, what=what))
+    """Return a column as an array of shape (rows,), or several as one of (rows, outputs), in their own dtype."""
+    array = containers.one_column(containers.as_array(y, what=what))
     if array.ndim not in ({1, 2} if outputs else {1}) or array.shape[1:] == (0,):
         shape = "(rows,) or (rows, outputs)" if outputs else "(rows,)"
         raise InputError(

@@ -2,10 +2,9 @@
 
 from reusable_holdout.noise.calibration import Calibration, GuardMechanism, optimal_ratio
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.noise.guard_core import GuardCore
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
-from reusable_holdout.noise.null_charges import expected_charges_of_stages, expected_null_charges
-from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
+from reusable_holdout.noise.null_charges import expected_charges_of_stages
+from reusable_holdout.noise.sparse_vector import GuardCore, NoiseScales, SparseVector
 
 __all__ = [
     "Calibration",
@@ -16,7 +15,6 @@ __all__ = [
     "NoiseScales",
     "SparseVector",
     "expected_charges_of_stages",
-    "expected_null_charges",
     "key_from_seed",
     "new_key",
     "optimal_ratio",

@@ -1,4 +1,4 @@
-"""The mechanisms a guard can run on: how much noise each adds, what it costs, and its integer core."""
+"""Mechanisms that guards run on, or ran on in earlier versions: their noise, their cost, and their integer core."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.composition import LARGEST_EXPONENT, optimal_composition
-from reusable_holdout.noise.guard_core import GuardCore
 from reusable_holdout.noise.keyed import KeyedNoise
 from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
 
@@ -25,7 +24,8 @@ _MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with 
 class Calibration:
     """Noise of one mechanism at one budget, in units of the plan's noise scale ``s``.
 
-    At the same ``s`` the comparison's noise has the same variance under all of them.
+    At the same ``s`` the comparison's noise has the same variance under all of them. Guards run on "numeric-sparse" or
+    "noiseless"; the scales of "standard-svt" and "target-charging" verify ledgers of earlier versions.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Calibration:
     Raises
     ------
     InputError
-        If there is no such mechanism.
+        If the mechanism's name is unknown.
 
     Notes
     -----
@@ -77,7 +77,7 @@ class Calibration:
 
     @property
     def scales(self) -> tuple[float, float, float]:
-        """Scales of the threshold's, a comparison's and a charged value's noise, in units of ``s``."""
+        """Scales of the noise of the threshold, of a comparison and of a charged value, in units of ``s``."""
         if self.mechanism == "numeric-sparse":
             return 2.0, 4.0, 1.0
         if self.mechanism == "target-charging":
@@ -89,25 +89,27 @@ class Calibration:
 
     @property
     def threshold_draws(self) -> int:
-        """How often the threshold's noise is drawn: at first, and where a charge renews it."""
+        """Number of draws of the threshold's noise: the first, and one for each charge that renews it."""
         return self.charges + 1 if self.mechanism == "numeric-sparse" else 1
 
     @property
     def releases_the_comparison(self) -> bool:
-        """Whether a charged value is the very number that was compared."""
+        """True if a charged value is the number that was compared."""
         return self.mechanism == "target-charging"
 
     def epsilon(self, *, each: float, delta: float, told: int = 0) -> float:
-        """Epsilon of everything released, at `delta`.
+        """Compute the epsilon of everything released, at `delta`.
+
+        It is infinite without noise, and for the mechanisms that no guard runs on any more.
 
         Parameters
         ----------
         each : float
             Sensitivity of a score over ``s``; infinite without noise.
         delta : float
-            In [0, 1); target charging has no guarantee at 0.
+            In [0, 1).
         told : int
-            Values that are told besides those of charges, each with a charged value's noise.
+            Number of values that are released besides those of charges, each with a charged value's noise.
 
         Examples
         --------
@@ -126,8 +128,8 @@ class Calibration:
         spent: int = 0,
         last_charged: bytes = b"",
         direction: int = 0,
-    ) -> GuardCore:
-        """Make the mechanism itself.
+    ) -> SparseVector:
+        """Make the mechanism that a guard runs on.
 
         Parameters
         ----------
@@ -140,13 +142,18 @@ class Calibration:
         last_charged : bytes
             Digest of the question that was charged last.
         direction : {0, 1, -1}
-            Which deviations count: both, upwards or downwards.
+            Deviations that count: both ways, upwards or downwards.
 
         Raises
         ------
         InputError
-            If more is spent than can be afforded.
+            If more is spent than the budget allows, or no guard runs on this mechanism any more.
         """
+        if self.mechanism not in ("numeric-sparse", "noiseless"):
+            raise InputError(
+                f"a guard runs on 'numeric-sparse' or without noise; got {self.mechanism!r}, which only "
+                "ledgers of earlier versions use; such a ledger can be verified, but not continued"
+            )
         threshold, query, answer = (Fraction(each) * scale for each in self.scales)
         return SparseVector(
             scales=NoiseScales(threshold, query, answer),
@@ -159,7 +166,7 @@ class Calibration:
 
 
 def _composed(each: float, parts: int, delta: float) -> float:
-    """Epsilon of many parts: their sum, or less if delta is above 0."""
+    """Compute the epsilon of many parts: their sum, or less if delta is above 0."""
     if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
     whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
@@ -167,7 +174,7 @@ def _composed(each: float, parts: int, delta: float) -> float:
 
 
 def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
-    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
+    """Compute the ratio ``e2 / e1`` of the queries' part of the budget to the threshold's that has the least noise.
 
     It minimises the variance of the comparison; any other ratio is as private.
 
@@ -176,7 +183,7 @@ def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
     charges : int
         Budget ``c``.
     monotonic : bool
-        Whether a change of the data moves all queries in the same direction.
+        True if a change of the data moves all queries in the same direction.
 
     Notes
     -----

@@ -22,11 +22,11 @@ __all__ = [
     "whole_epsilon",
 ]
 
-LARGEST_EXPONENT = 700.0  # exp overflows beyond
-MOST_RELEASES = 10**9  # whose composition is exact; a million terms of its sum matter
-FARTHEST = 800.0  # minus log of what all terms together are that are left out of a sum
-_NEGLIGIBLE = 60.0  # the same over a delta
-_ROUNDING = 2.0**-50  # of a logarithm of magnitude 1, and of each term of a sum, at most
+LARGEST_EXPONENT = 700.0  # exp of more overflows
+MOST_RELEASES = 10**9  # with more, the composition is a closed bound; a million terms of its sum matter
+FARTHEST = 800.0  # minus log of the sum of all terms that are left out of a sum
+_NEGLIGIBLE = 60.0  # the same, over a delta
+_ROUNDING = 2.0**-50  # largest error of a logarithm of magnitude 1, and of each term of a sum
 
 
 def check_composed(*, epsilon: float, count: int, delta: float) -> None:
@@ -40,23 +40,23 @@ def check_composed(*, epsilon: float, count: int, delta: float) -> None:
 
 
 def whole_epsilon(epsilon: float, count: int) -> float:
-    """Least float that is at least `count` times epsilon: exactly, not as floats multiply."""
+    """Return the least float that is at least `count` times epsilon: exactly, not as floats multiply."""
     exact = Fraction(epsilon) * count
     whole = float_of(exact)
     return whole if math.isinf(whole) or whole >= exact else math.nextafter(whole, math.inf)
 
 
 def float_of(total: Fraction | float) -> float:
-    """Nearest float; infinite if the sum is beyond all of them."""
+    """Return the nearest float; it is infinite if the number is beyond all floats."""
     try:
         return float(total)
     except OverflowError:
         return math.inf
 
 
-@np.errstate(over="ignore")  # what is beyond all floats is infinite
+@np.errstate(over="ignore")  # a sum beyond all floats is infinite
 def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
-    """Epsilon of `count` releases, the smallest that is true.
+    """Compute the epsilon of `count` releases, the smallest that is true.
 
     `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially
     private, and some are no better: the result is rounded up by little more than floating-point rounding. Beyond 10**9
@@ -120,9 +120,9 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
 def terms_of(
     epsilon: float, count: int, farthest: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
-    """Logs of the ``a_l`` with ``l < k/2`` that matter, their losses, and how far off logs of their sums may be.
+    """Return the logs of the ``a_l`` with ``l < k/2`` that matter, their losses, and the error of logs of their sums.
 
-    Those left out sum to at most ``exp(-farthest)`` on each side, by Hoeffding's inequality for ``k - 2l``.
+    The terms left out sum to at most ``exp(-farthest)`` on each side, by Hoeffding's inequality for ``k - 2l``.
     """
     mean, reach = count * math.tanh(epsilon / 2), math.sqrt(2 * count * farthest)
     first = max(0, math.ceil((count - mean - reach) / 2))

@@ -4,10 +4,9 @@ The binary digits of a geometric variable with ratio ``q = exp(-1/scale)`` are i
 probability ``q**(2**k) / (1 + q**(2**k))``, and the quotient by ``2**m`` is again geometric, with ratio ``q**(2**m)``.
 A batch makes all its flips in one comparison.
 
-Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, it goes on
-with further words against further bits, which are computed on demand and certified: no floating-point number comes
-between the bits and the outcome (Mironov 2012). The law is therefore the geometric law itself: no truncation, no
-rounding, nothing to add to delta.
+Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, further
+words are compared with further bits, which are computed on demand and certified. No outcome depends on a floating-point
+number (Mironov 2012). So the law is exactly the geometric law: nothing is truncated or rounded, or added to delta.
 """
 
 from __future__ import annotations
@@ -34,19 +33,21 @@ _WORD_BITS = 16
 _WORD_MASK = 0xFFFF
 _WORD = np.dtype("<u2")
 _SMALLEST_SCALE = Fraction(1, 2**20)
-_LARGEST_SCALE = Fraction(2**50)  # beyond it a draw could leave int64 with a probability above exp(-4000)
-# Once 2**m / scale exceeds this the quotient's first 16 bits are zero: the fast path never meets a quotient.
+_LARGEST_SCALE = Fraction(
+    2**50
+)  # with a larger one a draw could leave int64 with a probability above exp(-4000)
+# If 2**m / scale exceeds this, the quotient's first 16 bits are zero: the fast path never meets a quotient.
 _QUOTIENT_EXPONENT = _WORD_BITS * math.log(2.0)
 
 
 @functools.lru_cache(maxsize=4096)
 def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
-    """First binary digits of a coin's probability, certified.
+    """Compute the first binary digits of a coin's probability, certified.
 
-    The true probability lies in ``[result, result + 1) / 2**bits``: the decimal precision is raised until
-    both ends of the error interval agree, which ends because ``exp`` of a non-zero rational is irrational.
+    The true probability lies in ``[result, result + 1) / 2**bits``. The decimal precision is raised until both ends of
+    the error interval agree; this ends, because ``exp`` of a non-zero rational number is irrational.
     """
-    exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
+    exponent = min(exponent, Fraction(bits))  # for larger exponents all these digits are 0
     precision = bits + 24
     while True:
         low, high = _least_and_most(exponent, coin, bits, precision)
@@ -56,8 +57,8 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
 
 
 def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -> tuple[int, int]:
-    """Ends of what so many decimals leave open: the first binary digits lie between them, both included."""
-    # A context of our own: the caller's may round or trap otherwise.
+    """Bound the first binary digits from below and above, with so many decimals."""
+    # The caller's decimal context may round or trap, so it is not used.
     with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
         power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
         value = Fraction(power / (1 + power) if coin == "digit" else power)
@@ -83,7 +84,7 @@ def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bo
 
 
 def checked_scale(scale: Fraction | float) -> Fraction:
-    """Scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
+    """Return a scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
     try:
         exact = Fraction(scale)
     except (ValueError, OverflowError):
@@ -96,7 +97,7 @@ def checked_scale(scale: Fraction | float) -> Fraction:
 
 
 def _out_of_range(scale: Fraction, other: str) -> InputError:
-    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # a float may not reach so far
+    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # it may be beyond all floats
     return InputError(
         f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other}"
     )
@@ -107,7 +108,7 @@ class GeometricRow:
     """One or two independent geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
     Uniform independent words give exactly this law. Words ``0 .. digits-1`` of a draw decide the binary digits of one
-    variable, word ``digits`` asks whether its quotient is above zero, and as many words follow for a second one.
+    variable, word ``digits`` decides if its quotient is above zero, and as many words follow for a second variable.
     """
 
     digits: int
@@ -118,7 +119,7 @@ class GeometricRow:
     @staticmethod
     @functools.lru_cache(maxsize=256)
     def of(scale: Fraction, variables: int) -> GeometricRow:
-        """Row of one or two variables of a scale above 0."""
+        """Make a row of one or two variables of a scale above 0."""
         digits = 0
         while 2**digits <= _QUOTIENT_EXPONENT * scale:
             digits += 1
@@ -130,23 +131,23 @@ class GeometricRow:
 
     @property
     def words(self) -> int:
-        """16-bit words of one draw, ties excepted."""
+        """Number of 16-bit words of one draw, without ties."""
         return len(self.prefixes)
 
     @property
     def stream_bytes(self) -> int:
-        """Bytes of one draw, ties excepted."""
+        """Number of bytes of one draw, without ties."""
         return 2 * len(self.prefixes)
 
     def coin(self, position: int) -> tuple[Fraction, Coin]:
-        """Which coin a word decides."""
+        """Return the coin that a word decides."""
         index = position % (self.digits + 1)
         return self.exponents[index], "quotient" if index == self.digits else "digit"
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Turn `stream_bytes` uniform bytes into one draw; the second number is 0 if there is one variable.
 
-        On a tie alone `further` gives, for a word's position, an endless stream of further 16-bit words.
+        On a tie `further` takes the word's position and returns an endless stream of further 16-bit words.
         """
         below = np.frombuffer(stream, _WORD) < self.prefix_pair
         packed = int.from_bytes(np.packbits(below, None, "little").tobytes(), "little")
@@ -154,7 +155,7 @@ class GeometricRow:
         ones = packed & ((1 << words) - 1)
         if packed >> words != ones:
             return self._decode_slowly(stream, further)
-        # No tie, so the quotients are zero and their bits too: what is left are the digits.
+        # Without a tie the quotients are zero, and so are their bits: only the digits are left.
         half = self.digits + 1
         return ones & ((1 << half) - 1), ones >> half
 
@@ -163,13 +164,13 @@ class GeometricRow:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Turn a multiple of `stream_bytes` into draws, each the same as `decode` gives for its part.
 
-        To `further` goes the draw's index before the word's position.
+        `further` takes the draw's index and the word's position.
         """
         words = np.frombuffer(stream, _WORD)
-        prefixes = np.tile(self.prefixes, len(words) // self.words)  # in one row, which is compared fastest
+        prefixes = np.tile(self.prefixes, len(words) // self.words)  # one row is compared fastest
         variables = self._as_integers(words < prefixes)
         ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == prefixes).tolist()]
-        # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
+        # A word that ties with a quotient may need more coins; one that ties with a digit decides that digit alone.
         slow = {draw for draw, position in ties if self.coin(position)[1] == "quotient"}
         for draw in slow:
             part = stream[draw * self.stream_bytes : (draw + 1) * self.stream_bytes]
@@ -184,10 +185,12 @@ class GeometricRow:
     def _as_integers(
         self, below: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Digits of both variables; the quotients' bits are zero but for what ties add."""
+        """Return the digits of both variables; the quotients' bits are zero unless a word tied."""
         width = self.digits + 1
         draws, variables = len(below) // self.words, self.words // width
-        rows = np.zeros((draws, variables, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
+        rows = np.zeros(
+            (draws, variables, 64), dtype=np.bool_
+        )  # as wide as an integer, so that all are packed at once
         rows[:, :, :width] = below.reshape(draws, variables, width)
         bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
         packed = np.asarray(bits, dtype=np.int64).reshape(draws, variables).T
@@ -204,7 +207,7 @@ class GeometricRow:
             if word > prefix or (word == prefix and not flip(coin, words, known=1)):
                 continue
             values[variable] += 1 << digit
-            if coin[1] == "quotient":  # memoryless: count successes until the first failure
+            if coin[1] == "quotient":  # it has no memory: count successes until the first failure
                 while flip(coin, words, known=0):
                     values[variable] += 1 << digit
         return values[0], values[1]

@@ -11,18 +11,18 @@ from reusable_holdout.deferred import special
 
 __all__ = ["log_half_binomial"]
 
-_FEW = 16.0  # from which on Stirling's series errs by less than 2e-14
+_FEW = 16.0  # Stirling's series errs by less than 2e-14 from here on
 
 
 def log_half_binomial(count: int, ahead: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Log of the chance that heads are so many ahead of tails.
+    """Compute the log of the chance that heads are so many ahead of tails.
 
     Parameters
     ----------
     count : int
-        Throws ``k`` of a fair coin; at least 1.
+        Number ``k`` of throws of a fair coin; at least 1.
     ahead : ndarray of float, shape (m,)
-        Heads less tails: between 0 and `count`, of its parity.
+        Heads less tails: between 0 and `count`, and of the same parity.
 
     Notes
     -----
@@ -33,7 +33,7 @@ def log_half_binomial(count: int, ahead: npt.NDArray[np.float64]) -> npt.NDArray
     ----------
     .. [1] Loader (2000), "Fast and accurate computation of binomial probabilities".
     """
-    tails = np.maximum((count - ahead) / 2, 0.5)  # none are put in below
+    tails = np.maximum((count - ahead) / 2, 0.5)  # the case of no tails follows below
     heads, share = count - tails, ahead / count
     with np.errstate(divide="ignore", invalid="ignore"):  # at a share of 1
         near = 2 * share * np.arctanh(share) + np.log1p(-share * share)
@@ -45,7 +45,7 @@ def log_half_binomial(count: int, ahead: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def _stirling(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Log of n! less Stirling's formula for it."""
+    """Compute the log of n! less Stirling's formula for it."""
     inverse = 1 / np.maximum(n, _FEW)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))

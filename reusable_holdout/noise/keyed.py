@@ -1,9 +1,8 @@
-"""Keyed noise: the same question gets the same noise, whoever asks it again and however often.
+"""Keyed noise: the same question always gets the same noise.
 
-The random bits of a draw are SHAKE-256 of (secret key, epoch, label, question). Asking again, crashing and
-retrying, or restoring an old ledger and retrying therefore cannot average the noise away. To those without
-the key the bits are indistinguishable from fair coin flips; that is the one computational assumption of this
-library.
+The random bits of a draw are SHAKE-256 of (secret key, epoch, label, question). So nobody can average the noise away by
+asking again, by a retry after a crash, or by restoring an old ledger. Without the key the bits cannot be told from fair
+coin flips; this is the one computational assumption of the library.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class NoiseLaw(Protocol):
 
     @property
     def stream_bytes(self) -> int:
-        """Bytes that one draw reads, ties excepted; 0 if it is always 0."""
+        """Number of bytes that one draw reads, without ties; 0 if the draw is always 0."""
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
         """Turn `stream_bytes` uniform bytes into one draw."""
@@ -47,7 +46,7 @@ class NoiseLaw(Protocol):
 def new_key() -> bytes:
     """Make a fresh noise key.
 
-    32 bytes from the operating system's cryptographic generator: nobody can predict or repeat the noise.
+    It is 32 bytes from the operating system's cryptographic generator: nobody can predict or repeat the noise.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def new_key() -> bytes:
 def key_from_seed(seed: SupportsIndex) -> bytes:
     """Derive a noise key from a seed, for reproducible experiments.
 
-    Reproducible noise protects nobody: who knows or guesses the seed can subtract it from every answer.
+    Reproducible noise protects nobody: anybody who knows or guesses the seed can subtract it from every answer.
 
     Parameters
     ----------
@@ -87,8 +86,8 @@ def key_from_seed(seed: SupportsIndex) -> bytes:
 class KeyedNoise:
     """Noise as a pseudo-random function of a secret key, an epoch, a label and a question.
 
-    Draws with different (epoch, label, question) are independent, draws with the same are equal. A label
-    belongs to one distribution: under the same label two distributions would read the same bits.
+    Draws with a different epoch, label or question are independent; draws with the same are equal. Use a label for one
+    distribution only: two distributions under the same label would read the same bits.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ class KeyedNoise:
     InputError
         If the key does not have 32 bytes, or the epoch is out of range.
     HandleError
-        If it is pickled or copied: a key leaves its process only by the ledger's own means.
+        If it is pickled or copied: only a ledger stores its key.
 
     Notes
     -----
@@ -132,7 +131,7 @@ class KeyedNoise:
 
     @property
     def epoch(self) -> int:
-        """The epoch whose noise this is."""
+        """Epoch of the noise."""
         return self._epoch
 
     def __repr__(self) -> str:
@@ -146,14 +145,14 @@ class KeyedNoise:
     def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
         """Draw the noise of one question.
 
-        Equal to what `draw_many` gives for the same question.
+        The result equals that of `draw_many` for the same question.
 
         Parameters
         ----------
         distribution : NoiseLaw
             The law of the noise.
         label : str
-            What the noise is for ("threshold", "query", "answer"); without "/".
+            Purpose of the noise ("threshold", "query", "answer"); without "/".
         question : bytes
             The question's digest.
 
@@ -184,7 +183,7 @@ class KeyedNoise:
         distribution : NoiseLaw
             The law of the noise.
         label : str
-            What the noise is for; without "/".
+            Purpose of the noise; without "/".
         questions : Sequence[bytes]
             The questions' digests.
 
@@ -205,7 +204,7 @@ class KeyedNoise:
         return np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
 
     def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        copy = hashlib.shake_256(self._prefix(label)).copy  # costs less than to begin anew
+        copy = hashlib.shake_256(self._prefix(label)).copy  # a copy costs less than a new hash
         size = distribution.stream_bytes
         if size == 0:
             return np.zeros(len(questions), dtype=np.int64)
@@ -220,7 +219,7 @@ class KeyedNoise:
         )
 
     def _prefix(self, label: str, part: str = "") -> bytes:
-        """What a label's stream begins with, or that of a part of its own, which no other label can have."""
+        """Return the start of a label's stream, or of a part of it that no other label can have."""
         if "/" in label:
             raise InputError(
                 f"a noise label has no '/', which separates a label from its ties; got {label!r}"
@@ -230,7 +229,7 @@ class KeyedNoise:
         return b"".join([_DOMAIN, self.__key, epoch, length, name])
 
     def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:
-        """Endless words for a tie: a longer digest of an XOF continues a shorter one."""
+        """Yield words for a tie without end: a longer digest of an XOF continues a shorter one."""
         shake = hashlib.shake_256(self._prefix(label, f"/tie/{position}") + question)
         for words in itertools.count(1):
             yield int.from_bytes(shake.digest(2 * words)[-2:], "little")

@@ -1,4 +1,4 @@
-"""The core of the sparse vector technique, on integers: what the guard runs on."""
+"""The sparse vector technique on integers, which a guard runs on."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.noise.guard_core import GuardCore, check_reach
 from reusable_holdout.noise.keyed import KeyedNoise, NoiseLaw
 
 __all__ = ["ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
 
 ThresholdNoise: TypeAlias = Literal["renewed", "held"]
 
+_FARTHEST = 2**60
+
 
 class Centred(NoiseLaw, Protocol):
-    """A law of noise that knows its mean."""
+    """A law of noise with a known mean."""
 
     @property
     def mean(self) -> float:
-        """Mean, grid units."""
+        """Mean in grid units."""
 
 
 ComparisonLaw: TypeAlias = Callable[[Fraction], Centred]
@@ -35,8 +37,8 @@ ComparisonLaw: TypeAlias = Callable[[Fraction], Centred]
 class NoiseScales:
     """Scales of the three noises of a sparse vector mechanism, in grid units.
 
-    Zero means no noise: without noise on the queries there is no privacy, without it on the threshold what
-    `target_charging` says.
+    A scale of 0 means no noise. Without noise on the queries there is no privacy; without noise on the threshold the
+    privacy is that of `target_charging`.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class NoiseScales:
     query : Fraction
         Noise of each comparison.
     answer : Fraction
-        Noise of a released number; 0 when the mechanism releases none.
+        Noise of a released number; 0 if the mechanism releases none.
 
     Examples
     --------
@@ -59,32 +61,32 @@ class NoiseScales:
     answer: Fraction
 
 
-class SparseVector(GuardCore):
-    """Sparse vector technique on integers: finds the first query above its noisy threshold.
+class SparseVector:
+    """A sparse vector mechanism on integers: it finds the first query above its noisy threshold.
 
-    (epsilon, delta)-differentially private at the scales that `sparse_scales`, `numeric_sparse_scales` (threshold noise
-    renewed) or `standard_svt_scales` (held) give; it halts after the last charge.
+    It is (epsilon, delta)-differentially private at the scales that `sparse_scales` and `numeric_sparse_scales` give
+    (threshold noise renewed), or `standard_svt_scales` (held). It halts after the last charge.
 
     Parameters
     ----------
     scales : NoiseScales
         Grid units.
     noise : KeyedNoise
-        Source of all noise. Labels "threshold", "query" and "answer".
+        Source of all noise, under the labels "threshold", "query" and "answer".
     charges : int
-        Charges that can be afforded in all; at least 0.
+        Number of charges that the budget allows; at least 0.
     spent : int
         Charges already made, for a mechanism that is resumed.
     last_charged : bytes
-        Digest of the question that was charged last: renewed threshold noise belongs to what it follows.
+        Digest of the question that was charged last; renewed threshold noise depends on it.
     threshold_noise : {"renewed", "held"}
-        Whether each charge renews the threshold's noise, or one draw serves for good.
+        "renewed" if each charge renews the threshold's noise, "held" if there is only one draw.
     law : Callable[[Fraction], law of noise]
         Law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default. `DiscreteExponential`
-        has half the variance at the same scale and the same guarantee; its mean is corrected for. Answers have Laplace
-        noise in any case.
+        has half the variance at the same scale and the same guarantee; the difference of the two means is corrected
+        for. Answers always have Laplace noise.
     direction : {0, 1, -1}
-        Which deviations count: both (0), upwards (1) or downwards (-1).
+        Deviations that count: both ways (0), upwards (1) or downwards (-1).
 
     Raises
     ------
@@ -93,16 +95,16 @@ class SparseVector(GuardCore):
 
     Notes
     -----
-    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and the
-    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is drawn
-    for each number of charges spent and the question that was charged last, so it is held between charges, and after a
-    return to an earlier charge it is new unless the same question is charged again.
+    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included. The
+    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is drawn for the number
+    of charges spent and the question that was charged last. So it is held between charges; after a return to an earlier
+    charge it is new, unless the same question is charged again.
 
     Where scores are compared with priors the query is ``|score - prior|``, whose sensitivity is the score's, with the
     noise outside the absolute value [2]_; or the difference in one direction.
 
-    Why one-sided noise is enough: the proof shifts the threshold's noise upwards by D and a query's upwards by at most
-    2D, never down.
+    One-sided noise is enough because the proof shifts the threshold's noise upwards by D and a query's upwards by at
+    most 2D, never down.
 
     References
     ----------
@@ -133,18 +135,59 @@ class SparseVector(GuardCore):
         law: ComparisonLaw = DiscreteLaplace,
         direction: int = 0,
     ) -> None:
-        threshold_law, query_law = law(scales.threshold), law(scales.query)
-        super().__init__(query_law, noise, charges, spent, last_charged, direction)
-        self._threshold_law, self._answer_law = threshold_law, DiscreteLaplace(scales.answer)
-        self._correction = round(query_law.mean - threshold_law.mean)
+        if not 0 <= spent <= charges:
+            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+        self._scales, self._noise, self._direction = scales, noise, direction
+        self._charges, self._spent, self._last_charged = charges, spent, last_charged
+        self._threshold_law, self._query_law = law(scales.threshold), law(scales.query)
+        self._answer_law = DiscreteLaplace(scales.answer)
+        self._correction = round(self._query_law.mean - self._threshold_law.mean)
         self._renews = threshold_noise == "renewed"
-        self._scales = scales
         self._offset = self._draw_offset()
 
     @property
     def scales(self) -> NoiseScales:
-        """The noise scales, in grid units."""
+        """Noise scales in grid units."""
         return self._scales
+
+    @property
+    def charges(self) -> int:
+        """Number of charges that the budget allows."""
+        return self._charges
+
+    @property
+    def spent(self) -> int:
+        """Number of charges made so far."""
+        return self._spent
+
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty without a charge."""
+        return self._last_charged
+
+    @property
+    def halted(self) -> bool:
+        """True if the budget is spent."""
+        return self._spent >= self._charges
+
+    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """Draw the noise of the comparisons, which is secret.
+
+        It depends on the questions alone, and is the same before and after a charge: a batch draws it once.
+
+        Parameters
+        ----------
+        questions : Sequence[bytes]
+            The questions' digests.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(questions),)
+            Grid units.
+        """
+        if len(questions) == 1:  # the same number, without the arrays
+            return np.array([self._drawn(questions[0])], dtype=np.int64)
+        return self._noise.draw_many(self._query_law, label="query", questions=questions)
 
     def first_above(
         self,
@@ -154,16 +197,23 @@ class SparseVector(GuardCore):
         *,
         query_noise: npt.NDArray[np.int64] | None = None,
     ) -> int | None:
-        """Index of the first query above its noisy threshold, or None.
+        """Find the first query above its noisy threshold.
 
-        Changes nothing; private only if the caller then charges for what it found.
+        It changes nothing, and is private only if the caller then charges for the query that was found.
 
         Parameters
         ----------
         deviations, thresholds : ndarray of int64, shape (queries,)
             Grid units.
-        questions, query_noise
-            As for `first_deviation`.
+        questions : Sequence[bytes]
+            The questions' digests, in the same order.
+        query_noise : ndarray of int64, shape (queries,), optional
+            The result of `query_noise` for these questions, if it has been drawn already.
+
+        Returns
+        -------
+        int or None
+            Index of the query, or None if no query is above.
 
         Raises
         ------
@@ -173,13 +223,47 @@ class SparseVector(GuardCore):
             If a number is more than 2**60 from 0: with its noise it may not fit an int64.
         """
         self._check_budget()
-        check_reach(deviations, thresholds)
-        noise = self.query_noise(questions) if query_noise is None else query_noise
-        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
-        return int(above[0]) if len(above) else None
+        _check_reach(deviations, thresholds)
+        return self._first(deviations, thresholds, questions, query_noise)
+
+    def first_deviation(
+        self,
+        scores: npt.NDArray[np.int64],
+        priors: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        *,
+        query_noise: npt.NDArray[np.int64] | None = None,
+    ) -> int | None:
+        """Find the first score that deviates from its prior past the threshold, with noise.
+
+        It is `first_above` of the deviations in the mechanism's direction.
+
+        Parameters
+        ----------
+        scores, priors, thresholds : ndarray of int64, shape (queries,)
+            Grid units.
+        questions, query_noise
+            As for `first_above`.
+
+        Returns
+        -------
+        int or None
+            Index of the score, or None if no score deviates.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        InputError
+            If a number is more than 2**60 from 0.
+        """
+        self._check_budget()
+        _check_reach(scores, priors, thresholds)
+        return self._first(self._deviation(scores - priors), thresholds, questions, query_noise)
 
     def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
-        """Whether one query is above its noisy threshold: `first_above` for one, without arrays.
+        """Return True if one query is above its noisy threshold: `first_above` for one, without arrays.
 
         Parameters
         ----------
@@ -194,12 +278,29 @@ class SparseVector(GuardCore):
             If the mechanism has halted.
         """
         self._check_budget()
-        return deviation + self._drawn(question) >= threshold + self._offset
+        return self.gap(deviation, threshold, question) >= 0
+
+    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
+        """Return True if one score deviates from its prior: `first_deviation` for one, without arrays.
+
+        Parameters
+        ----------
+        score, prior, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        return self.is_above(self._deviation(score - prior), threshold, question)
 
     def gap(self, deviation: int, threshold: int, question: bytes) -> int:
-        """How far one noisy query lies above its noisy threshold; negative if it lies below.
+        """Return how far one noisy query lies above its noisy threshold; it is negative if it lies below.
 
-        Of a query that is above it may be released at no further cost if the threshold's noise is held: the proof
+        The gap of a query that is above may be released at no further cost if the threshold's noise is held: the proof
         shifts noises so that this difference stays the same. Below the threshold it must stay secret.
 
         Parameters
@@ -217,23 +318,77 @@ class SparseVector(GuardCore):
         return deviation + self._drawn(question) - threshold - self._offset
 
     def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release a value with noise; see `GuardCore`.
+        """Spend one charge and release a value with noise.
 
-        The answer's noise is independent of what the comparison used; the threshold's noise is renewed.
+        The answer's noise is independent of the comparison's; the threshold's noise is renewed.
+
+        Parameters
+        ----------
+        value : int
+            The number to release, grid units.
+        question : bytes
+            The question's digest.
+
+        Returns
+        -------
+        int
+            The value plus its noise, grid units.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is released.
         """
         self._check_budget()
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
-        self._spend(question)
+        self._spent += 1
+        self._last_charged = question
         self._offset = self._draw_offset()
         return released
 
-    def _past(self, difference: Any, threshold: Any, noise: Any) -> Any:
-        return self._deviation(difference) + noise >= threshold + self._offset
+    def _first(
+        self,
+        deviations: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        query_noise: npt.NDArray[np.int64] | None,
+    ) -> int | None:
+        """Find the first query above its noisy threshold; `query_noise` is drawn unless it is given."""
+        noise = self.query_noise(questions) if query_noise is None else query_noise
+        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
+        return int(above[0]) if len(above) else None
+
+    def _deviation(self, difference: Any) -> Any:
+        """Return how far a difference, a number or an array, goes in the directions that count."""
+        return self._direction * difference if self._direction else abs(difference)
+
+    def _drawn(self, question: bytes) -> int:
+        return self._noise.draw(self._query_law, label="query", question=question)
 
     def _draw_offset(self) -> int:
-        """Threshold noise in force, with the correction of the means."""
+        """Draw the threshold noise in force, and add the correction of the means."""
         stage, follows = (self._spent, self._last_charged) if self._renews else (0, b"")
         drawn = self._noise.draw(
             self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
         )
         return drawn + self._correction
+
+    def _check_budget(self) -> None:
+        if self._spent >= self._charges:
+            raise BudgetError(
+                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; start again "
+                "on fresh data"
+            )
+
+
+GuardCore: TypeAlias = SparseVector
+"""The name that a guard uses for its mechanism."""
+
+
+def _check_reach(*rows: npt.NDArray[np.int64]) -> None:
+    """Refuse rows of grid units that leave too little room in an int64 for noise; the message tells no number."""
+    if any(len(row) and not -_FARTHEST <= row.min() <= row.max() <= _FARTHEST for row in rows):
+        raise InputError(
+            "scores, priors and thresholds are at most 2**60 grid units from 0; one is beyond; nothing was answered "
+            "and nothing was charged"
+        )

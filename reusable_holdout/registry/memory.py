@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import datetime
+import contextlib
 import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.registry.sketch import Sketch, Sketcher, overlap
-from reusable_holdout.registry.store import VARIABLE, Budget
+from reusable_holdout.registry.sketch import Sketch, Sketcher
+from reusable_holdout.registry.store import VARIABLE, Budget, now, shared
 
 __all__ = ["InMemory", "registry_of_its_own"]
 
 
 class _Kept(NamedTuple):
+    budget: Budget
     sketch: Sketch
     ledger: MemoryLedger
-    made: str
 
 
 class _Table:
-    """Budgets of this process; a forked child has those of its parent, whose ledgers refuse to be asked there."""
+    """The budgets of this process; a forked child has its parent's, whose ledgers refuse to be asked there."""
 
     def __init__(self) -> None:
         self.key = secrets.token_bytes(32)
@@ -34,7 +33,7 @@ class _Table:
         self._locked = os.getpid(), threading.RLock()
 
     def lock(self) -> threading.RLock:
-        """Lock of this process: that of a parent may be held by a thread that no child has."""
+        """Return the lock of this process: a thread that no child has may hold the parent's."""
         if self._locked[0] != os.getpid():
             self._locked = os.getpid(), threading.RLock()
         return self._locked[1]
@@ -45,7 +44,7 @@ _TABLES = [_Table()]
 
 
 class InMemory:
-    """What :class:`Registry` does for ledgers on disk, for one ledger in the memory of this process.
+    """Budget of one ledger in the memory of this process, kept as :class:`Registry` keeps those on disk.
 
     Parameters
     ----------
@@ -61,19 +60,17 @@ class InMemory:
         return os.environ.get(VARIABLE) == "off"
 
     def sketcher(self) -> Sketcher:
-        """Makes sketches under a key of this process."""
+        """Return a maker of sketches under a key of this process."""
         return Sketcher(self._table.key)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> contextlib.AbstractContextManager[object]:
         """Make one guard at a time: of two threads that make the same one, the second finds the first."""
-        with self._table.lock():
-            yield
+        return self._table.lock()
 
     @staticmethod
-    @contextmanager
+    @contextlib.contextmanager
     def resumed() -> Iterator[None]:
-        """Say of settings that do not fit a ledger in memory that it is one."""
+        """Add to an error of settings that do not fit a ledger in memory that it is there."""
         try:
             yield
         except LedgerMismatchError as error:
@@ -84,7 +81,7 @@ class InMemory:
             ) from None
 
     def ledgers(self, sketch: Sketch) -> list[MemoryLedger]:
-        """Ledgers of exactly these rows, in the order in which they were made, each at its last epoch."""
+        """Return the ledgers of exactly these rows, in the order in which they were made, each at its last epoch."""
         same = (sketch.total, sketch.rows)
         return [
             one.ledger.latest() for one in self._table.kept if (one.sketch.total, one.sketch.rows) == same
@@ -94,32 +91,25 @@ class InMemory:
         """Give rows a budget in the ledger, unless they have one; return what they, or some of them, have already."""
         found = self.known(sketch)
         if insist or not found:
-            made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            self._table.kept.append(_Kept(sketch, self._ledger.latest(), made))
+            self._table.kept.append(_Kept(Budget(ledger, now(), sketch.rows), sketch, self._ledger.latest()))
         return found
 
     def known(self, sketch: Sketch) -> list[Budget]:
-        """Return what these rows, or some of them, have already, the largest share first."""
-        shares = [(overlap(sketch, one.sketch), one) for one in self._table.kept]
-        found = [
-            Budget(one.ledger.place, one.made, one.sketch.rows, False, share)
-            for share, one in shares
-            if share
-        ]
-        return sorted(found, key=lambda budget: -budget.share)
+        """Return the budgets of these rows, or of some of them, the largest share first."""
+        return shared(sketch, [one[:2] for one in self._table.kept])
 
-    def budgets(self) -> list[_Kept]:
-        """Return all that are kept."""
-        return self._table.kept
+    def budgets(self) -> list[Budget]:
+        """Return all budgets, in the order in which they were made."""
+        return [one.budget for one in self._table.kept]
 
     def release(self, sketch: Sketch, ledger: str) -> None:
         """Take back a claim that came to nothing."""
         self._table.kept = [one for one in self._table.kept if one.sketch is not sketch]
 
 
-@contextmanager
+@contextlib.contextmanager
 def registry_of_its_own() -> Iterator[None]:
-    """For a demonstration: until it ends no other budget is known, on disk or in memory, and nothing is left of it."""
+    """Know no other budget, on disk or in memory, until the block ends, and leave nothing of it: for demonstrations."""
     before = os.environ.get(VARIABLE)
     with TemporaryDirectory() as folder:
         os.environ[VARIABLE] = folder

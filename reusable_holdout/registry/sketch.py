@@ -224,7 +224,7 @@ def _share(mine: Part, theirs: Part) -> float:
 
 
 def _common(mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> int:
-    """How many numbers two parts share; each has its own once, in order."""
+    """Count the numbers that two parts share; each part has its numbers once, in order."""
     if not len(mine) or not len(theirs):
         return 0
     places = np.minimum(np.searchsorted(theirs, mine), len(theirs) - 1)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -17,8 +15,9 @@ import numpy as np
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
+from reusable_holdout.witness import locked
 
-__all__ = ["VARIABLE", "Budget", "Registry"]
+__all__ = ["VARIABLE", "Budget", "Registry", "now", "shared"]
 
 VARIABLE = "REUSABLE_HOLDOUT_REGISTRY"
 """Environment variable: the registry's folder; "off" for none."""
@@ -42,9 +41,10 @@ CREATE TABLE IF NOT EXISTS told (
 );
 """
 _EVERY = """
-SELECT id, ledger, made, row_count, total, forgotten, coalesce(at, ''), coalesce(because, '')
+SELECT id, total, ledger, made, row_count, forgotten, 1.0, coalesce(at, ''), coalesce(because, '')
 FROM budgets LEFT JOIN forgotten ON budget = id ORDER BY id
 """
+_PARTS = "SELECT kind, rate, distinct_values, repeated, numbers FROM parts WHERE budget = ?"
 _WAIT = 60.0  # seconds, for another process
 
 
@@ -56,27 +56,38 @@ class Budget(NamedTuple):
     ledger : str
         Its file or URL, without a password.
     made : str
-        When, in UTC.
+        Time in UTC.
     rows : int
     forgotten : bool
-        Whether its owner had it forgotten.
+        True if its owner had it forgotten.
     share : float
-        Share of the rows asked about that it has, about.
+        Estimated share of the rows asked about that it has.
     forgotten_at, because : str
-        When it was forgotten, in UTC, and why; empty if it was not, or by a version that did not ask.
+        Time in UTC and reason; empty if it was not forgotten, or by a version that did not ask.
     """
 
     ledger: str
     made: str
     rows: int
-    forgotten: bool
+    forgotten: bool = False
     share: float = 1.0
     forgotten_at: str = ""
     because: str = ""
 
 
+def now() -> str:
+    """Return the time in UTC, as a registry keeps it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def shared(sketch: Sketch, known: Iterable[tuple[Budget, Sketch]]) -> list[Budget]:
+    """Return the budgets that some of the rows of a sketch have, the largest share first."""
+    found = [budget._replace(share=overlap(sketch, other)) for budget, other in known]
+    return sorted([one for one in found if one.share], key=lambda budget: -budget.share)
+
+
 class Registry:
-    """Budgets of the rows of one user, in a folder only she can read.
+    """The budgets of the rows of one user, in a folder that only this user can read.
 
     Parameters
     ----------
@@ -96,16 +107,13 @@ class Registry:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._file, os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
-            raise LedgerError(
-                f"the registry of rows must be writable at {folder}; it is not ({error.strerror}); set {VARIABLE} to a "
-                f'folder that is, or to "{_OFF}"'
-            ) from None
+            raise _unusable(folder, str(error.strerror)) from None
         key = folder / _KEY
         self._key = read_key_file(key) if key.exists() else create_key_file(key)
 
     @classmethod
     def of_user(cls, *, may_be_new: bool = True) -> Self | None:
-        """The user's own: where the environment says, else in the state folder of this system; None if it is off."""
+        """Return the user's own: where the environment says, else in the system's state folder; None if it is off."""
         named = os.environ.get(VARIABLE, "")
         if named == _OFF:
             return None
@@ -118,31 +126,22 @@ class Registry:
 
     @staticmethod
     def is_named() -> bool:
-        """Whether the environment names its folder."""
+        """Return True if the environment names its folder."""
         return bool(os.environ.get(VARIABLE))
 
     def sketcher(self) -> Sketcher:
-        """Makes sketches under this registry's key."""
+        """Return a maker of sketches under this registry's key."""
         return Sketcher(self._key)
 
-    @contextmanager
+    @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Make one guard at a time: of two that are made at once on one ledger, the second finds the first."""
-        try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise LedgerError(
-                f"the registry of rows must be writable; {self._lock} is not ({error.strerror}); set {VARIABLE} to "
-                f'another folder, or to "{_OFF}"'
-            ) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.ExitStack() as held:
             try:
-                yield
-            finally:  # closing alone would leave it with children that were forked meanwhile
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-        finally:
-            os.close(descriptor)
+                held.enter_context(locked(self._lock))
+            except OSError as error:
+                raise _unusable(self._lock, str(error.strerror)) from None
+            yield
 
     def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
         """Give rows a budget in a ledger, unless they have one: of two processes that race one does.
@@ -157,99 +156,89 @@ class Registry:
         Returns
         -------
         list of Budget
-            What these rows, or some of them, have already, the largest share first. If it is not empty, and all of it
-            was not forgotten, nothing was given unless `insist`.
+            Earlier budgets of these rows, or of some of them, the largest share first. If any of them is not
+            forgotten, nothing was given unless `insist`.
         """
         with self.connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            found = self._budgets_of(connection, sketch)
+            found = shared(sketch, _known(connection))
             if insist or all(budget.forgotten for budget in found):
-                self._give(connection, sketch, ledger)
-            connection.commit()
+                _give(connection, sketch, ledger)
         return found
 
     def known(self, sketch: Sketch) -> list[Budget]:
-        """Return what these rows, or some of them, have already, the largest share first."""
-        with self.connected() as connection:
-            return self._budgets_of(connection, sketch)
+        """Return the budgets of these rows, or of some of them, the largest share first."""
+        with self.connected("BEGIN") as connection:
+            return shared(sketch, _known(connection))
 
     def release(self, sketch: Sketch, ledger: str) -> None:
         """Take back the last claim, which came to nothing; earlier budgets, and forgotten ones, stay."""
         with self.connected() as connection:
             named = "SELECT max(id) FROM budgets WHERE total = ? AND ledger = ? AND NOT forgotten"
-            found = connection.execute(named, (sketch.total, ledger)).fetchall()
-            connection.executemany("DELETE FROM parts WHERE budget = ?", found)
-            connection.executemany("DELETE FROM budgets WHERE id = ?", found)
-            connection.commit()
+            found = connection.execute(named, (sketch.total, ledger)).fetchone()
+            connection.execute("DELETE FROM parts WHERE budget = ?", found)
+            connection.execute("DELETE FROM budgets WHERE id = ?", found)
 
     def budgets(self) -> list[Budget]:
-        """All that are known, in the order in which they were made."""
-        with self.connected() as connection:
-            every = connection.execute(_EVERY).fetchall()
-        return [
-            Budget(ledger, made, count, bool(forgotten), forgotten_at=at, because=because)
-            for _, ledger, made, count, _, forgotten, at, because in every
-        ]
+        """Return all budgets, in the order in which they were made."""
+        with self.connected("BEGIN") as connection:
+            return [budget for budget, _ in _known(connection)]
 
     def has_told(self) -> bool:
         """Return True if class counts or sizes of groups were told of any rows."""
-        with self.connected() as connection:
+        with self.connected("BEGIN") as connection:
             return connection.execute("SELECT 1 FROM told LIMIT 1").fetchone() is not None
 
-    def told(self, sketch: Sketch, now: tuple[str, float] | None = None) -> float:
-        """Nats of all class counts and sizes of groups that were told of these rows, each of them once.
+    def told(self, sketch: Sketch, fact: tuple[str, float] | None = None) -> float:
+        """Return the nats of all class counts and sizes of groups that were told of these rows, each of them once.
 
         Parameters
         ----------
         sketch : Sketch
-        now : tuple of str and float, optional
-            What is told now, and its nats: it is remembered before anybody hears it.
+        fact : tuple of str and float, optional
+            A fact that is about to be told, and its nats: it is remembered before anybody hears it.
         """
         with self.connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            if now is not None:
-                connection.execute("INSERT OR IGNORE INTO told VALUES (?, ?, ?)", (sketch.total, *now))
-            (nats,) = connection.execute(
-                "SELECT TOTAL(nats) FROM told WHERE total = ?", (sketch.total,)
-            ).fetchone()
-            connection.commit()
-        return float(nats)
+            if fact is not None:
+                connection.execute("INSERT OR IGNORE INTO told VALUES (?, ?, ?)", (sketch.total, *fact))
+            total = "SELECT TOTAL(nats) FROM told WHERE total = ?"
+            return float(connection.execute(total, (sketch.total,)).fetchone()[0])
 
-    @contextmanager
-    def connected(self) -> Iterator[sqlite3.Connection]:
-        """Open its database; a LedgerError says that it cannot be read or written."""
+    @contextlib.contextmanager
+    def connected(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Open its database for one transaction; a LedgerError says that it cannot be read or written."""
         try:
-            with closing(sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)) as connection:
+            with contextlib.closing(
+                sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)
+            ) as connection:
                 connection.executescript(_SCHEMA)
+                connection.execute(begin)
                 yield connection
+                connection.commit()
         except sqlite3.Error as error:
-            raise LedgerError(
-                f"the registry of rows must be a file that can be read and written; {self._file} is not ({error}); set "
-                f'{VARIABLE} to another folder, or to "{_OFF}"'
-            ) from None
+            raise _unusable(self._file, str(error)) from None
 
-    def _budgets_of(self, connection: sqlite3.Connection, sketch: Sketch) -> list[Budget]:
-        found = []
-        for number, ledger, made, count, total, forgotten, *why in connection.execute(_EVERY).fetchall():
-            parts = connection.execute(
-                "SELECT kind, rate, distinct_values, repeated, numbers FROM parts WHERE budget = ?", (number,)
-            )
-            known = tuple(
-                Part(kind, rate, distinct, repeated, np.frombuffer(least, dtype="<u8"))
-                for kind, rate, distinct, repeated, least in parts
-            )
-            share = overlap(sketch, Sketch(count, total, known))
-            if share:
-                found.append(Budget(ledger, made, count, bool(forgotten), share, *why))
-        return sorted(found, key=lambda budget: -budget.share)
 
-    def _give(self, connection: sqlite3.Connection, sketch: Sketch, ledger: str) -> None:
-        made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        number = connection.execute(
-            "INSERT INTO budgets (ledger, made, row_count, total) VALUES (?, ?, ?, ?)",
-            (ledger, made, sketch.rows, sketch.total),
-        ).lastrowid
-        connection.executemany(
-            "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
-            [(number, *part[:-1], part.numbers.astype("<u8").tobytes()) for part in sketch.parts],
-        )
+def _unusable(place: Path, why: str) -> LedgerError:
+    return LedgerError(
+        f"the registry of rows must be writable; {place} is not ({why}); set {VARIABLE} to a folder that is, or to "
+        f'"{_OFF}"'
+    )
+
+
+def _known(connection: sqlite3.Connection) -> Iterator[tuple[Budget, Sketch]]:
+    for number, total, *facts in connection.execute(_EVERY).fetchall():
+        budget = Budget(*facts)._replace(forgotten=bool(facts[3]))
+        parts = connection.execute(_PARTS, (number,))
+        found = [Part(*part[:-1], np.frombuffer(part[-1], dtype="<u8")) for part in parts]
+        yield budget, Sketch(budget.rows, total, tuple(found))
+
+
+def _give(connection: sqlite3.Connection, sketch: Sketch, ledger: str) -> None:
+    number = connection.execute(
+        "INSERT INTO budgets (ledger, made, row_count, total) VALUES (?, ?, ?, ?)",
+        (ledger, now(), sketch.rows, sketch.total),
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, *part[:-1], part.numbers.astype("<u8").tobytes()) for part in sketch.parts],
+    )

@@ -10,6 +10,7 @@ from typing import Any
 from reusable_holdout.certainty import Policy
 from reusable_holdout.guard import Verification, verify
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.ledger.location import resolved, shown
 from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
 from reusable_holdout.report.findings import Budget, Findings, findings_of
@@ -82,8 +83,6 @@ def report_page(ledger: str | Path) -> tuple[str, Verification]:
 
 def _place(ledger: str | Path) -> str:
     """Name of the ledger, without folders and passwords."""
-    from reusable_holdout.ledger.location import resolved, shown  # noqa: PLC0415 - loads SQLAlchemy
-
     url, path = resolved(ledger)
     return shown(url) if path is None else path.name
 

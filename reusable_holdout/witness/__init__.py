@@ -1,12 +1,6 @@
-"""Witnesses: another owner's memory of how far a ledger had come, so that a restored copy is noticed."""
+"""Witnesses: another owner's memory of how far a ledger had come, which detects that an older copy was restored."""
 
-from reusable_holdout.witness.head import FileWitness, Head, Witness, alone
+from reusable_holdout.witness.head import FileWitness, Head, Witness, locked
 from reusable_holdout.witness.places import witness_at
 
-__all__ = [
-    "FileWitness",
-    "Head",
-    "Witness",
-    "alone",
-    "witness_at",
-]
+__all__ = ["FileWitness", "Head", "Witness", "locked", "witness_at"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.witness.head import Head, alone, highest
+from reusable_holdout.witness.head import Head, highest, locked
 
 __all__ = ["GitWitness"]
 
@@ -20,7 +20,7 @@ _SETTINGS = (
     # a hook that asks must not call itself
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
 )
-_OF_ANOTHER = {  # by which a hook says where it runs: of all repositories git would take that one
+_OF_A_HOOK = {  # variables by which a hook says where it runs: git would take that repository in place of any other
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
     "GIT_CEILING_DIRECTORIES",
@@ -29,44 +29,38 @@ _PLAIN = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class GitWitness:
-    """Note of a repository, on the empty tree; for guards that answer a few questions an hour, such as CI's.
+    """A note of a repository, on the empty tree; for guards that answer a few questions an hour, such as CI's.
 
-    The empty tree is the same object in every clone, however shallow, and whatever is checked out. The note is fetched
-    from a remote, another owner's, and pushed to it, never by force; without one it is worth what the repository's own
-    safety is. `name` says which ledger's it is, where one repository is witness of several.
+    The empty tree is the same object in every clone, however shallow, whichever commit is checked out. The note is
+    fetched from a remote, another owner's, and pushed to it, never by force. Without a remote it is as safe as the
+    repository. `name` tells the notes of several ledgers apart in one repository.
     """
 
     def __init__(self, repository: Path, remote: str = "", name: str = "") -> None:
-        self._repository, self._remote, self._name = repository.absolute(), remote, name
+        self._repository, self._remote = repository.absolute(), remote
         self._ref = f"{_REF}/{name or 'guard'}"
-
-    @property
-    def place(self) -> str:
-        """As ``git:repository@remote#name``."""
-        at, number = f"@{self._remote}" * bool(self._remote), f"#{self._name}" * bool(self._name)
-        return f"git:{self._repository}{at}{number}"
+        at, number = f"@{remote}" * bool(remote), f"#{name}" * bool(name)
+        self.place = f"git:{self._repository}{at}{number}"
 
     def read(self) -> Head | None:
-        """Highest head in the note; None if there is none."""
+        """Return the highest head in the note; None if there is none."""
         if self._remote:
             self._git("fetch", "--quiet", self._remote, f"+{_REF}/*:{_REF}/*")
-        try:
-            note = self._notes("show", self._tree())
-        except _NoNoteError:
+        tree = self._tree()
+        if tree not in self._notes("list").split():
             return None
-        return highest(note.encode() + b"\n", self.place)
+        return highest(self._notes("show", tree).encode() + b"\n", self.place)
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Write the note anew, if it is still that which was seen; what another has pushed meanwhile is no error."""
+        """Write the note anew, if the head may replace it; a note that another has pushed meanwhile is no error."""
         with self._alone():
             last = self.read()
-            if last is not None and (last != after or not head.is_later_than(last)):
+            if last is not None and not head.may_replace(last, after=after):
                 return last
             self._notes("add", "--force", "--message", head.record().decode().strip(), self._tree())
-            if not self._remote:
-                return head
             try:
-                self._git("push", "--quiet", self._remote, f"{self._ref}:{self._ref}")
+                if self._remote:
+                    self._git("push", "--quiet", self._remote, f"{self._ref}:{self._ref}")
             except LedgerError:
                 held = self.read()
                 if held is None or held == last:
@@ -76,17 +70,14 @@ class GitWitness:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One of this repository at a time: git would take both of two notes that are written at once."""
+        """Exclude other processes of this repository: git would take both of two notes that are written at once."""
         folder = Path(self._git("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        try:
-            descriptor = os.open(folder / "reusable-holdout.lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise self._unreachable(str(error.strerror)) from None
-        try:
-            with alone(descriptor):
-                yield
-        finally:
-            os.close(descriptor)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(folder / "reusable-holdout.lock"))
+            except OSError as error:
+                raise self._unreachable(str(error.strerror)) from None
+            yield
 
     def _tree(self) -> str:
         return self._git("hash-object", "-t", "tree", "--stdin")
@@ -95,9 +86,9 @@ class GitWitness:
         return self._git("notes", f"--ref={self._ref}", *arguments)
 
     def _git(self, *arguments: str) -> str:
-        kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+        kept = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         try:
-            done = subprocess.run(  # noqa: S603 - no shell, and nothing of it comes from a question
+            done = subprocess.run(  # noqa: S603 - no shell, and no part of it comes from a question
                 ["git", "-C", str(self._repository), *_SETTINGS, *arguments],  # noqa: S607
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -108,18 +99,12 @@ class GitWitness:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise self._unreachable(type(error).__name__) from None
-        if done.returncode == 0:
-            return done.stdout.strip()
-        if arguments[0] == "notes" and "no note found" in done.stderr.lower():
-            raise _NoNoteError
-        raise self._unreachable(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "git failed")
+        if done.returncode:
+            raise self._unreachable((done.stderr.strip() or "git failed").splitlines()[-1])
+        return done.stdout.strip()
 
     def _unreachable(self, why: str) -> LedgerError:
         return LedgerError(
             f"the ledger's witness must be a git repository, whose notes can be written and, with a remote, fetched "
             f"and pushed; {self.place} is not ({why}); mend it, and ask again"
         )
-
-
-class _NoNoteError(Exception):
-    """There is no note yet."""

@@ -1,9 +1,8 @@
-"""What a witness remembers, the head of a ledger, and the plainest one: a file, which is only ever appended to."""
+"""The head of a ledger, which a witness remembers, and the plainest witness: a file that is only ever appended to."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -13,15 +12,15 @@ from typing import NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["FileWitness", "Head", "Witness", "alone", "highest"]
+__all__ = ["FileWitness", "Head", "Witness", "highest", "locked"]
 
 _RECORD_BYTES = 97
 _MOST_EPOCHS, _MOST_QUERIES = 1 << 31, 1 << 63
-_LINE = "0" * 10 + " " + "0" * 20 + " " + "f" * 64 + "\n"
+_KINDS = ["0123456789"] * 10 + [" "] + ["0123456789"] * 20 + [" "] + ["0123456789abcdef"] * 64 + ["\n"]
 
 
 class Head(NamedTuple):
-    """End of a ledger after a commit; a later one of the same ledger is greater.
+    """The end of a ledger after a commit; a later one of the same ledger is greater.
 
     Attributes
     ----------
@@ -29,7 +28,7 @@ class Head(NamedTuple):
     query : int
         Number of its last answer; 0 for none.
     seal : bytes
-        Of the commit, 32 bytes; of an epoch without answers that of its configuration.
+        Seal of the commit, 32 bytes; in an epoch without answers the seal of its configuration.
     """
 
     epoch: int
@@ -37,12 +36,12 @@ class Head(NamedTuple):
     seal: bytes
 
     def record(self) -> bytes:
-        """One line of fixed width."""
+        """Return one line of fixed width."""
         return f"{self.epoch:010d} {self.query:020d} {self.seal.hex()}\n".encode()
 
     @classmethod
     def parse(cls, record: bytes) -> Self | None:
-        """Read what :meth:`record` wrote; None if it is something else."""
+        """Read a line that :meth:`record` wrote; None if it is something else."""
         try:
             epoch, query, seal = record.decode().split()
             head = cls(int(epoch), int(query), bytes.fromhex(seal))
@@ -52,23 +51,27 @@ class Head(NamedTuple):
         return head if known and head.record() == record else None
 
     def has_answers(self) -> bool:
-        """Whether something was answered up to it: else it is that of a new ledger."""
+        """Return True if the ledger had answers; False for the head of a new ledger."""
         return self.query > 0 or self.epoch > 1
 
     def is_later_than(self, other: Head) -> bool:
-        """Whether it is that of more answers, or of a later epoch."""
+        """Return True if the ledger had more answers, or stood at a later epoch."""
         return (self.epoch, self.query) > (other.epoch, other.query)
+
+    def may_replace(self, held: Head | None, *, after: Head | None) -> bool:
+        """Return True if a witness that holds a head may take this one, of a ledger that saw it hold `after`."""
+        return held is None or (held == after and self.is_later_than(held))
 
 
 class Witness(Protocol):
-    """Remembers how far one ledger has come, its highest head, outside the ledger: what it remembers can only grow."""
+    """A memory of how far one ledger has come, its highest head, outside of the ledger; it can only grow."""
 
     @property
     def place(self) -> str:
-        """Where it is, as :func:`witness_at` takes it."""
+        """Its address, as :func:`witness_at` takes it."""
 
     def read(self) -> Head | None:
-        """Highest head it has seen; None if it has seen none.
+        """Return the highest head that it has seen; None if it has seen none.
 
         Raises
         ------
@@ -77,7 +80,7 @@ class Witness(Protocol):
         """
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Hold a head, if the one that is held is still that which was seen.
+        """Hold a head, if the one that is held is still the one that was seen.
 
         Returns
         -------
@@ -91,17 +94,11 @@ class Witness(Protocol):
         """
 
 
-def _may_begin_one(text: bytes) -> bool:
-    """Whether some bytes are the beginning of a record, or one that was filled up with blanks."""
-    begun = text.rstrip(b" \n")
-    kinds = ("0123456789" if one == "0" else "0123456789abcdef" if one == "f" else one for one in _LINE)
-    return len(begun) <= _RECORD_BYTES and all(
-        chr(byte) in kind for byte, kind in zip(begun, kinds, strict=False)
-    )
-
-
 def highest(records: bytes, place: str) -> Head | None:
-    """Last of some records; None if one was begun at most, and a LedgerError if they are something else."""
+    """Return the last of some records, None if there is at most the beginning of one.
+
+    A LedgerError says that they are something else.
+    """
     last = records[-_RECORD_BYTES:]
     head = Head.parse(last)
     if head is None and not _may_begin_one(last):
@@ -112,12 +109,22 @@ def highest(records: bytes, place: str) -> Head | None:
     return head
 
 
-@contextmanager
-def alone(descriptor: int) -> Iterator[None]:
-    """Hold a file's lock, and wait for it meanwhile.
+def _may_begin_one(text: bytes) -> bool:
+    """Return True for the beginning of a record, also if it was filled up with blanks."""
+    begun = text.rstrip(b" \n")
+    return len(begun) <= _RECORD_BYTES and all(
+        chr(byte) in kind for byte, kind in zip(begun, _KINDS, strict=False)
+    )
 
-    It is given back in so many words: closing would leave it with children that were forked meanwhile.
+
+@contextmanager
+def _alone(descriptor: int) -> Iterator[None]:
+    """Hold the lock of an open file, and wait for it first.
+
+    It is released explicitly: children that were forked meanwhile would keep a lock that is only closed.
     """
+    import fcntl  # noqa: PLC0415 - POSIX alone has it
+
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         yield
@@ -125,8 +132,19 @@ def alone(descriptor: int) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing; an OSError says that it cannot be opened."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with _alone(descriptor):
+            yield
+    finally:
+        os.close(descriptor)
+
+
 class FileWitness:
-    """File of all heads, one to a line.
+    """A file of all heads, one to a line.
 
     It is not forced to the disk with each answer, as the ledger is: after a power failure it may be behind the ledger
     by a few, which is no rollback, and catches up at the next answer.
@@ -134,29 +152,25 @@ class FileWitness:
     Parameters
     ----------
     path : Path
-        Made if there is none; may be one that its owner lets us append to, and nothing else.
+        Made if there is none; its owner may let us append to it, and nothing else.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self._path)
+        self.place = str(self._path)
 
     def read(self) -> Head | None:
-        """Highest head it has seen; None if there is no file, or an empty one."""
+        """Return the highest head that it has seen; None if there is no file, or an empty one."""
         last = None
         with suppress(FileNotFoundError), self._opened(os.O_RDONLY) as descriptor:
             last = self._last(descriptor)
         return last
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Append a head if it is later than the last one, and that is the one which was seen; others wait meanwhile."""
-        with self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor, alone(descriptor):
+        """Append a head if it may replace the last one; others wait meanwhile."""
+        with self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor, _alone(descriptor):
             last = self._last(descriptor)
-            if last is not None and (last != after or not head.is_later_than(last)):
+            if last is not None and not head.may_replace(last, after=after):
                 return last
             rest = os.fstat(descriptor).st_size % _RECORD_BYTES  # of a line that a dying process began
             line = b"\n".rjust(_RECORD_BYTES - rest) * bool(rest) + head.record()
@@ -166,10 +180,11 @@ class FileWitness:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        """Descriptor of the file; whatever fails is a LedgerError, but that there is none which would not be made."""
+        """Open the file; any failure is a LedgerError, but a FileNotFoundError if it would not be made."""
         try:
-            # to open a pipe would wait for its other end
-            descriptor = os.open(self._path, flags | os.O_NONBLOCK, 0o644)
+            descriptor = os.open(
+                self._path, flags | os.O_NONBLOCK, 0o644
+            )  # a pipe would wait for its other end
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise OSError(errno.EINVAL, "it is no plain file")
@@ -185,7 +200,7 @@ class FileWitness:
             ) from None
 
     def _last(self, descriptor: int) -> Head | None:
-        """Last line that was written to its end: before one that a process died in there is another."""
+        """Return the last complete line; a process may have died in the lines after it."""
         size = os.fstat(descriptor).st_size
         records = os.pread(descriptor, size, 0) if size < _RECORD_BYTES else b""
         for end in range(size // _RECORD_BYTES, 0, -1):

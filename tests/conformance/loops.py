@@ -1,4 +1,4 @@
-"""Loops of other libraries, unmodified, each with a guard in it: what a conformance test runs on every backend.
+"""Loops of other libraries, unmodified, each with a guard in it: a conformance test runs them on every backend.
 
 A loop takes a :class:`Stage` and gives numbers that must be finite. It runs in a process of its own.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.pool import ThreadPool
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import joblib
+import lightgbm
 import numpy as np
-from conformance.training import TRAINING
+import optuna
+import xgboost
+from numpy.typing import NDArray
+from optuna.distributions import FloatDistribution
+from optuna_integration import OptunaSearchCV
+from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer
 from sklearn.base import clone
 from sklearn.ensemble import StackingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import work
-from sklearn.feature_selection import RFECV, SequentialFeatureSelector
-from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -35,20 +40,15 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from reusable_holdout import ReusableHoldout
 
-    from numpy.typing import NDArray
+__all__ = ["BACKENDS", "LOOPS", "REFUSED", "Stage"]
 
-    from reusable_holdout import ReusableHoldout
-
-__all__ = ["BACKENDS", "LOOPS", "Stage"]
-
-_CS = {"C": [0.01, 0.1, 1.0]}
+_MODEL, _CS = LogisticRegression(), {"C": [0.01, 0.1, 1.0]}
 
 
 class Stage(NamedTuple):
-    """What a loop has: a guard, training rows, and predictions for the holdout's rows."""
+    """A guard, training rows, and predictions for the holdout's rows: all that a loop has."""
 
     guard: ReusableHoldout
     X: NDArray[np.float64]
@@ -57,154 +57,86 @@ class Stage(NamedTuple):
     jobs: int
 
     @property
-    def scorer(self) -> Any:
-        return guarded_scorer(self.guard)
+    def wish(self) -> dict[str, Any]:
+        """Arguments of a loop that scores with the guard."""
+        return {"scoring": guarded_scorer(self.guard), "n_jobs": self.jobs}
+
+
+Loop: TypeAlias = Callable[[Stage], Any]
 
 
 # ---- scikit-learn
 
 
-def _search(stage: Stage, made: type, **settings: Any) -> Any:
-    model = settings.pop("model", LogisticRegression())
-    grid = settings.pop("grid", _CS)
-    search = made(model, grid, scoring=stage.scorer, cv=2, n_jobs=stage.jobs, **settings)
-    return search.fit(stage.X, stage.y).cv_results_["mean_test_score"]
+def _searched(made: type, model: Any = _MODEL, grid: Any = None, **settings: Any) -> Loop:
+    def loop(stage: Stage) -> Any:
+        search = made(model, _CS if grid is None else grid, cv=2, **stage.wish, **settings)
+        return search.fit(stage.X, stage.y).cv_results_["mean_test_score"]
 
-
-def _grid(stage: Stage) -> Any:
-    return _search(stage, GridSearchCV)
-
-
-def _error_score(stage: Stage) -> Any:
-    return _search(stage, GridSearchCV, error_score=0.0)
+    return loop
 
 
 def _several_metrics(stage: Stage) -> Any:
-    scoring = {"guarded": stage.scorer, "plain": "accuracy"}
-    scores = cross_validate(LogisticRegression(), stage.X, stage.y, scoring=scoring, cv=4, n_jobs=stage.jobs)
+    scoring = {"guarded": guarded_scorer(stage.guard), "plain": "accuracy"}
+    scores = cross_validate(_MODEL, stage.X, stage.y, scoring=scoring, cv=4, n_jobs=stage.jobs)
     return scores["test_guarded"]
 
 
-def _random(stage: Stage) -> Any:
-    return _search(stage, RandomizedSearchCV, n_iter=3)
-
-
-def _halving(stage: Stage) -> Any:
-    return _search(stage, HalvingGridSearchCV, min_resources=100)
-
-
-def _pandas(stage: Stage) -> Any:
-    model = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
-    return _search(stage, GridSearchCV, model=model, grid={"logisticregression__C": _CS["C"]})
-
-
-def _sequential(stage: Stage) -> Any:
-    scorer = guarded_scorer(stage.guard, features=stage.X)
-    selector = SequentialFeatureSelector(
-        LogisticRegression(), n_features_to_select=2, scoring=scorer, cv=2, n_jobs=stage.jobs
-    )
-    return selector.fit(stage.X, stage.y).n_features_to_select_
-
-
-def _recursive(stage: Stage) -> Any:
-    selector = RFECV(LogisticRegression(), scoring=stage.scorer, cv=2, n_jobs=stage.jobs)
-    return selector.fit(stage.X, stage.y).cv_results_["mean_test_score"]
-
-
 def _learning(stage: Stage) -> Any:
-    wish = {"scoring": stage.scorer, "cv": 2, "n_jobs": stage.jobs, "train_sizes": [0.5, 1.0]}
-    return learning_curve(LogisticRegression(), stage.X, stage.y, **wish)[2]
+    return learning_curve(_MODEL, stage.X, stage.y, cv=2, train_sizes=[0.5, 1.0], **stage.wish)[2]
 
 
 def _validation(stage: Stage) -> Any:
-    wish = {"param_name": "C", "param_range": _CS["C"], "cv": 2, "n_jobs": stage.jobs}
-    return validation_curve(LogisticRegression(), stage.X, stage.y, scoring=stage.scorer, **wish)[1]
+    wish = {"param_name": "C", "param_range": _CS["C"], "cv": 2, **stage.wish}
+    return validation_curve(_MODEL, stage.X, stage.y, **wish)[1]
 
 
-def _cross_val_score(stage: Stage) -> Any:
-    return cross_val_score(
-        LogisticRegression(), stage.X, stage.y, scoring=stage.scorer, cv=4, n_jobs=stage.jobs
-    )
-
-
-def _cross_val_predict(stage: Stage) -> Any:
-    """Of a search that asks in each fold."""
-    search = GridSearchCV(LogisticRegression(), _CS, scoring=stage.scorer, cv=2)
-    return cross_val_predict(search, stage.X, stage.y, cv=2, n_jobs=stage.jobs)
+def _asking_search(stage: Stage) -> Any:
+    return GridSearchCV(_MODEL, _CS, scoring=guarded_scorer(stage.guard), cv=2)
 
 
 def _stacking(stage: Stage) -> Any:
-    search = GridSearchCV(LogisticRegression(), _CS, scoring=stage.scorer, cv=2)
-    stack = StackingClassifier(
-        [("a", search), ("b", clone(search))], LogisticRegression(), cv=2, n_jobs=stage.jobs
-    )
+    search = _asking_search(stage)
+    stack = StackingClassifier([("a", search), ("b", clone(search))], _MODEL, cv=2, n_jobs=stage.jobs)
     return stack.fit(stage.X, stage.y).predict_proba(stage.X)
 
 
 def _choosing(stage: Stage) -> Any:
-    """Two choices: the second one is of a guard that may have halted."""
+    """Make two choices: the second one asks a guard that may have halted."""
     searches = [
-        GuardedSearchCV(GridSearchCV(LogisticRegression(), grid, cv=2, n_jobs=stage.jobs), stage.guard)
+        GuardedSearchCV(GridSearchCV(_MODEL, grid, cv=2, n_jobs=stage.jobs), stage.guard)
         for grid in (_CS, {"C": [0.02, 0.2]})
     ]
     return [search.fit(stage.X, stage.y).best_answer_.value for search in searches]
 
 
 def _confirming(stage: Stage) -> Any:
-    grid = {"C": [0.001, 0.01, 0.1, 1.0]}
-    search = GridSearchCV(LogisticRegression(), grid, cv=2, n_jobs=stage.jobs)
+    search = GridSearchCV(_MODEL, {"C": [0.001, 0.01, 0.1, 1.0]}, cv=2, n_jobs=stage.jobs)
     return GuardedSearchCV(search, stage.guard, ask="evaluate").fit(stage.X, stage.y).guard_results_["answer"]
 
 
 def _guarded_cross_validate(stage: Stage) -> Any:
-    return [
-        guarded_cross_validate(
-            LogisticRegression(C=C), stage.X, stage.y, stage.guard, cv=2, n_jobs=stage.jobs
-        )["guard_answer"].value
-        for C in (0.001, 0.01, 0.1, 1.0)
-    ]
-
-
-def _permutation(stage: Stage) -> Any:
-    """Refused, always."""
-    model = LogisticRegression().fit(stage.X, stage.y)
-    return permutation_importance(model, stage.X, stage.y, scoring=stage.scorer, n_jobs=stage.jobs)
-
-
-def _threshold(stage: Stage) -> Any:
-    """Refused, always."""
-    tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=stage.scorer, n_jobs=stage.jobs)
-    return tuned.fit(stage.X, stage.y)
+    models = [LogisticRegression(C=C) for C in (0.001, 0.01, 0.1, 1.0)]
+    wish = {"guard": stage.guard, "cv": 2, "n_jobs": stage.jobs}
+    return [guarded_cross_validate(one, stage.X, stage.y, **wish)["guard_answer"].value for one in models]
 
 
 # ---- other libraries: of several threads Optuna raises what ended a trial, but not what ended the very last ones
 
 
 def _optuna_search(stage: Stage) -> Any:
-    from optuna.distributions import FloatDistribution
-    from optuna_integration import OptunaSearchCV
-
+    space = {"C": FloatDistribution(0.01, 1.0, log=True)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search = OptunaSearchCV(
-            LogisticRegression(),
-            {"C": FloatDistribution(0.01, 1.0, log=True)},
-            scoring=stage.scorer,
-            cv=2,
-            n_trials=8,
-            n_jobs=stage.jobs,
-            random_state=0,
-        )
+        search = OptunaSearchCV(_MODEL, space, cv=2, n_trials=8, random_state=0, **stage.wish)
         return search.fit(stage.X, stage.y).best_score_
 
 
 def _optuna_objective(stage: Stage) -> Any:
-    """A plain objective that asks."""
-    import optuna
+    """Optimize a plain objective that asks."""
 
     def objective(trial: Any) -> float:
-        C = trial.suggest_float("C", 0.01, 1.0, log=True)
-        model = LogisticRegression(C=C).fit(stage.X, stage.y)
+        model = LogisticRegression(C=trial.suggest_float("C", 0.01, 1.0, log=True)).fit(stage.X, stage.y)
         return float(stage.guard.evaluate(model, prior=0.8).value)
 
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0), direction="maximize")
@@ -212,18 +144,28 @@ def _optuna_objective(stage: Stage) -> Any:
     return [trial.value for trial in study.trials]
 
 
-def _xgboost(stage: Stage) -> Any:
-    from xgboost import XGBClassifier
-
-    model = XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1)
-    return _search(stage, GridSearchCV, model=model, grid={"learning_rate": [0.1, 0.3, 0.5]})
-
-
-def _lightgbm(stage: Stage) -> Any:
-    from lightgbm import LGBMClassifier
-
-    model = LGBMClassifier(n_estimators=3, num_leaves=4, n_jobs=1, verbose=-1)
-    return _search(stage, GridSearchCV, model=model, grid={"learning_rate": [0.1, 0.3, 0.5]})
+def _trained(stage: Stage, *, by_xgboost: bool) -> Any:
+    """Train a booster with a callback that asks in each round."""
+    half = len(stage.y) // 2
+    parts = [(stage.X[part], stage.y[part]) for part in (slice(0, half), slice(half, None))]
+    if by_xgboost:
+        asked = XGBoostCallback(stage.guard)
+        wish = {"objective": "binary:logistic", "eval_metric": "error", "max_depth": 2, "nthread": 1}
+        train, valid = (xgboost.DMatrix(*part) for part in parts)
+        xgboost.train(wish, train, 6, evals=[(valid, "valid")], callbacks=[asked], verbose_eval=False)
+    else:
+        asked = LightGBMCallback(stage.guard)
+        wish = {
+            "objective": "binary",
+            "metric": "binary_error",
+            "num_leaves": 4,
+            "num_threads": 1,
+            "verbose": -1,
+        }
+        train, valid = (lightgbm.Dataset(*part) for part in parts)
+        lightgbm.train(wish, train, 6, valid_sets=[valid.set_reference(train)], callbacks=[asked])
+    assert asked.answers
+    return [one.answer.value for one in asked.answers]
 
 
 # ---- pools
@@ -234,33 +176,16 @@ def _ask(task: tuple[ReusableHoldout, NDArray[np.int64], int]) -> float:
     return float(guard.evaluate_predictions(np.roll(predictions, number), prior=0.5).value)
 
 
-def _tasks(stage: Stage, count: int = 6) -> Iterator[tuple[ReusableHoldout, NDArray[np.int64], int]]:
-    return ((stage.guard, stage.predictions, number) for number in range(count))
+def _tasks(stage: Stage) -> Iterator[tuple[ReusableHoldout, NDArray[np.int64], int]]:
+    return ((stage.guard, stage.predictions, number) for number in range(6))
 
 
-def _map(stage: Stage) -> Any:
-    with multiprocessing.Pool(2) as pool:
-        return pool.map(_ask, _tasks(stage))
+def _in(pool: Callable[[int], Any], run: Callable[[Any, Any], Any]) -> Loop:
+    def loop(stage: Stage) -> Any:
+        with pool(2) as workers:
+            return list(run(workers, _tasks(stage)))
 
-
-def _imap_unordered(stage: Stage) -> Any:
-    with multiprocessing.Pool(2) as pool:
-        return list(pool.imap_unordered(_ask, _tasks(stage)))
-
-
-def _apply_async(stage: Stage) -> Any:
-    with multiprocessing.Pool(2) as pool:
-        return [one.get() for one in [pool.apply_async(_ask, (task,)) for task in _tasks(stage)]]
-
-
-def _thread_pool(stage: Stage) -> Any:
-    with ThreadPool(2) as pool:
-        return pool.map(_ask, _tasks(stage))
-
-
-def _executor(stage: Stage) -> Any:
-    with ProcessPoolExecutor(2) as pool:
-        return list(pool.map(_ask, _tasks(stage)))
+    return loop
 
 
 def _joblib(stage: Stage) -> Any:
@@ -269,46 +194,65 @@ def _joblib(stage: Stage) -> Any:
 
 # ---- the table
 
-_OF_SCIKIT_LEARN: dict[str, Callable[[Stage], Any]] = {
-    "GridSearchCV": _grid,
-    "GridSearchCV(error_score=0.0)": _error_score,
-    "RandomizedSearchCV": _random,
-    "HalvingGridSearchCV": _halving,
-    "GridSearchCV of a pipeline with pandas output": _pandas,
-    "SequentialFeatureSelector": _sequential,
-    "RFECV": _recursive,
+_BOOSTED = {"learning_rate": [0.1, 0.3, 0.5]}
+_PANDAS = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
+_EVERYWHERE: dict[str, Loop] = {
+    "GridSearchCV": _searched(GridSearchCV),
+    "GridSearchCV(error_score=0.0)": _searched(GridSearchCV, error_score=0.0),
+    "RandomizedSearchCV": _searched(RandomizedSearchCV, n_iter=3),
+    "HalvingGridSearchCV": _searched(HalvingGridSearchCV, min_resources=100),
+    "GridSearchCV of a pipeline with pandas output": _searched(
+        GridSearchCV, _PANDAS, {"logisticregression__C": _CS["C"]}
+    ),
     "learning_curve": _learning,
     "validation_curve": _validation,
-    "cross_val_score": _cross_val_score,
+    "cross_val_score": lambda stage: cross_val_score(_MODEL, stage.X, stage.y, cv=4, **stage.wish),
     "cross_validate of several metrics": _several_metrics,
-    "cross_val_predict of a GridSearchCV": _cross_val_predict,
+    "cross_val_predict of a GridSearchCV": lambda stage: cross_val_predict(
+        _asking_search(stage), stage.X, stage.y, cv=2, n_jobs=stage.jobs
+    ),
     "StackingClassifier of GridSearchCVs": _stacking,
     "GuardedSearchCV": _choosing,
     'GuardedSearchCV(ask="evaluate")': _confirming,
     "guarded_cross_validate": _guarded_cross_validate,
-    "permutation_importance": _permutation,
-    "TunedThresholdClassifierCV": _threshold,
-    "xgboost.XGBClassifier in GridSearchCV": _xgboost,
-    "lightgbm.LGBMClassifier in GridSearchCV": _lightgbm,
+    "TunedThresholdClassifierCV": lambda stage: TunedThresholdClassifierCV(_MODEL, **stage.wish).fit(
+        stage.X, stage.y
+    ),
+    "xgboost.XGBClassifier in GridSearchCV": _searched(
+        GridSearchCV, xgboost.XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1), _BOOSTED
+    ),
+    "lightgbm.LGBMClassifier in GridSearchCV": _searched(
+        GridSearchCV, lightgbm.LGBMClassifier(n_estimators=3, num_leaves=4, n_jobs=1, verbose=-1), _BOOSTED
+    ),
     "joblib.Parallel": _joblib,
 }
-_OF_OPTUNA: dict[str, Callable[[Stage], Any]] = {
+_OF_OPTUNA: dict[str, Loop] = {
     "OptunaSearchCV": _optuna_search,
     "optuna objective that asks": _optuna_objective,
 }
-LOOPS: dict[str, dict[str, Callable[[Stage], Any]]] = {
-    "serial": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA, **TRAINING},
-    "threading": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA},
-    "loky": _OF_SCIKIT_LEARN,
-    "multiprocessing": _OF_SCIKIT_LEARN,
-    "dask": _OF_SCIKIT_LEARN,
+LOOPS: dict[str, dict[str, Loop]] = {
+    "serial": {
+        **_EVERYWHERE,
+        **_OF_OPTUNA,
+        "xgboost.train with XGBoostCallback": lambda stage: _trained(stage, by_xgboost=True),
+        "lightgbm.train with LightGBMCallback": lambda stage: _trained(stage, by_xgboost=False),
+    },
+    "threading": {**_EVERYWHERE, **_OF_OPTUNA},
+    "loky": _EVERYWHERE,
+    "multiprocessing": _EVERYWHERE,
+    "dask": _EVERYWHERE,
     "pools": {
-        "multiprocessing.Pool.map": _map,
-        "multiprocessing.Pool.imap_unordered": _imap_unordered,
-        "multiprocessing.Pool.apply_async": _apply_async,
-        "multiprocessing.pool.ThreadPool": _thread_pool,
-        "ProcessPoolExecutor": _executor,
+        "multiprocessing.Pool.map": _in(multiprocessing.Pool, lambda pool, tasks: pool.map(_ask, tasks)),
+        "multiprocessing.Pool.imap_unordered": _in(
+            multiprocessing.Pool, lambda pool, tasks: pool.imap_unordered(_ask, tasks)
+        ),
+        "multiprocessing.Pool.apply_async": _in(
+            multiprocessing.Pool,
+            lambda pool, tasks: [one.get() for one in [pool.apply_async(_ask, (task,)) for task in tasks]],
+        ),
+        "multiprocessing.pool.ThreadPool": _in(ThreadPool, lambda pool, tasks: pool.map(_ask, tasks)),
+        "ProcessPoolExecutor": _in(ProcessPoolExecutor, lambda pool, tasks: pool.map(_ask, tasks)),
     },
 }
 BACKENDS = list(LOOPS)
-REFUSED = {"permutation_importance", "TunedThresholdClassifierCV"}
+REFUSED = {"TunedThresholdClassifierCV"}

@@ -9,19 +9,17 @@ import pytest
 from conformance.cells import SITUATIONS, Cell
 from conformance.loops import BACKENDS, LOOPS
 
-_PATIENCE_SECONDS = 800  # a loop that hangs is named by the last line before it
+_PATIENCE_SECONDS = 800  # the last line names the loop before one that hangs
 _HALT_SECONDS = 10  # to the caller, from the last answer
-_ABOUT = (
-    "integrations/reusable_holdout_sklearn",
-    "integrations/reusable_holdout_optuna",
-    "reusable_holdout/guard",
-    "reusable_holdout/ledger",
-    "tests/conformance",
+
+
+@pytest.mark.long(
+    *(f"integrations/reusable_holdout_{name}" for name in ("sklearn", "optuna", "callbacks")),
+    *("reusable_holdout/guard", "reusable_holdout/ledger", "tests/conformance"),
 )
-_PROCESSES = ["dask", "loky", "multiprocessing"]  # their workers cost seconds each
-
-
-def _run(backend):
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loops_end_with_numbers_or_with_what_the_guard_says(backend):
     process = subprocess.run(
         [sys.executable, "-m", "conformance.cells", backend],
         capture_output=True,
@@ -30,26 +28,8 @@ def _run(backend):
         check=False,
         cwd=Path(__file__).parent.parent,
     )
-    return [Cell(**json.loads(line)) for line in process.stdout.splitlines() if line.startswith("{")]
-
-
-def _check(found, backend, loops):
-    assert [(cell.loop, cell.situation) for cell in found] == [
-        (loop, situation) for loop in loops for situation in SITUATIONS
-    ]
-    assert [cell for cell in found if not cell.good] == []
+    found = [Cell(**json.loads(line)) for line in process.stdout.splitlines() if line.startswith("{")]
+    run = [(cell.loop, cell.situation) for cell in found]
+    assert run == [(loop, situation) for loop in LOOPS[backend] for situation in SITUATIONS], process.stderr
+    assert [cell for cell in found if cell.wrong] == []
     assert [cell for cell in found if cell.ended == "Halted" and cell.seconds > _HALT_SECONDS] == []
-
-
-@pytest.mark.long(*_ABOUT)
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("backend", sorted(set(BACKENDS) - set(_PROCESSES)))
-def test_loops_end_with_numbers_or_with_what_the_guard_says(backend):
-    _check(_run(backend), backend, list(LOOPS[backend]))
-
-
-@pytest.mark.long(*_ABOUT)
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("backend", _PROCESSES)
-def test_they_do_so_where_workers_are_processes(backend):
-    _check(_run(backend), backend, list(LOOPS[backend]))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from cases import for_each
 from examples.scripts import EXAMPLES
-from reusable_holdout_evals.gate import make_gate_of_scores, what_is_possible
+from reusable_holdout_evals.gate import make_gate, what_is_possible
 
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
@@ -50,7 +50,7 @@ def gate(tmp_path, monkeypatch, capsys):
     log("incumbent.eval", 0.5)
     log("new.eval", 0.8)
     log("unsafe.eval", 0.8, safe=0.3)
-    init = ["gate-init", "--ledger", "gate.db", "--inspect", "incumbent.eval", "--score", "judge"]
+    init = ["gate", "init", "--ledger", "gate.db", "--inspect", "incumbent.eval", "--score", "judge"]
     assert main([*init, "--queries", "20", "--tolerance", "0.2", "--spread", "0.4"]) == 0
     capsys.readouterr()
     return tmp_path
@@ -179,7 +179,7 @@ def test_a_pull_request_that_names_the_gates_runner_gets_no_job_there():
             check=False,
         )
         assert done.returncode == status
-    for page in (FOLDER / "workflow.yml", EXAMPLES.parent / "docs" / "release-gate.md"):
+    for page in (FOLDER / "workflow.yml", EXAMPLES.parent / "docs" / "evaluations.md"):
         assert "refuse_others.sh" in page.read_text()
 
 
@@ -229,9 +229,9 @@ def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_nam
         rng = np.random.default_rng(loop)
         scores = rng.random((releases + 1, tasks)) < 0.7
         for improvement in accepted:
-            with make_gate_of_scores(
+            with make_gate(
                 tmp_path / f"{loop}-{improvement}.db",
-                [f"q{k}" for k in range(tasks)],
+                ids=[f"q{k}" for k in range(tasks)],
                 queries=releases,
                 charges=2,
                 spread=0.35,
@@ -244,7 +244,7 @@ def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_nam
                 )
                 accepted[improvement] += any(answer.charged for answer in told)
     assert accepted[named] == 0
-    assert accepted[0.01] >= 3  # which `gate` warns of
+    assert accepted[0.01] >= 3  # of which `gate ask` warns
 
 
 def test_the_workflow_gives_the_action_what_it_takes():

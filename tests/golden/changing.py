@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _PACKAGE = "reusable_holdout"
-_THEORY = f"{_PACKAGE}.validity.theory"
+_THEORY = f"{_PACKAGE}.certainty.theory"
 
 Place = tuple[Any, ...]
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-
-from reusable_holdout.ledger.schema import METADATA, create_tables
+from reusable_holdout.ledger import postgresql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,23 +14,14 @@ __all__ = ["dumped"]
 
 
 def dumped(ledger: Path) -> str:
-    """SQL of a SQLite ledger's tables and rows, as this version makes them on a server."""
-    lines: list[str] = []
-    engine = sa.create_mock_engine(
-        "postgresql+psycopg://", lambda statement, *_, **__: lines.append(_compiled(statement))
-    )
-    create_tables(engine)  # type: ignore[arg-type]
-    with sqlite3.connect(ledger) as connection:
-        for table in METADATA.sorted_tables:
-            names = [column.name for column in table.columns]
-            rows = connection.execute(f"SELECT {', '.join(names)} FROM {table.name}").fetchall()
-            lines += [f"INSERT INTO {table.name} VALUES ({', '.join(map(_literal, row))})" for row in rows]
+    """Return the SQL of a SQLite ledger's tables and rows, as this version makes them on a server."""
+    lines = list(postgresql.STATEMENTS.tables)
+    connection = sqlite3.connect(ledger)
+    for table in ("answers", "configuration"):
+        rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+        lines += [f"INSERT INTO {table} VALUES ({', '.join(map(_literal, row))})" for row in rows]
     connection.close()
-    return ";\n".join(line.strip() for line in lines) + ";\n"
-
-
-def _compiled(statement: Any) -> str:
-    return str(statement.compile(dialect=postgresql.dialect()))
+    return ";\n".join(lines) + ";\n"
 
 
 def _literal(value: Any) -> str:

@@ -163,23 +163,23 @@ _PLANNING = [
     ("plan.solution", "_WIDEST", 0.01),
     ("guard.class_counts", "_LEAST_SPREAD", 0.1),
     ("guard.class_counts", "_EXACT", 0.7),
-    ("queries.ranks", "_BANDS", 4.0),
+    ("metrics.ranks", "_BANDS", 4.0),
     ("guard.row_sets", "_SPARE", 10.0),
     ("guard.row_sets", "_NOTICED", 1.5),
 ]
 _FINDING = [
-    ("validity.evidence", "_STEPS", 100),
-    ("validity.evidence", "_NEAR", 1e-14),
-    ("validity.evidence", "_BLOCK", 1 << 10),
-    ("validity.evidence", "_CHUNK", 8),
-    ("validity.evidence", "_CELLS", 1 << 14),
-    ("validity.evidence", "_LEAST_MEAN", 1e-10),
-    ("validity.certificate", "_AFFORDED", 1e-8),
-    ("validity.log_tails", "_STIRLING_FROM", 20.0),
+    ("certainty.evidence", "_STEPS", 100),
+    ("certainty.evidence", "_NEAR", 1e-14),
+    ("certainty.evidence", "_BLOCK", 1 << 10),
+    ("certainty.evidence", "_CHUNK", 8),
+    ("certainty.evidence", "_CELLS", 1 << 14),
+    ("certainty.evidence", "_LEAST_MEAN", 1e-10),
+    ("certainty.certificate", "_AFFORDED", 1e-8),
+    ("certainty.log_tails", "_STIRLING_FROM", 20.0),
 ]
 # what a ledger's numbers and questions are made of: other mechanisms have other names, and grids do not change
 _PART_OF_LEDGERS = [
-    ("validity.certificate", "GRID_SLACK", 1e-6),
+    ("certainty.certificate", "GRID_SLACK", 1e-6),
     ("mechanisms.calibration", "_COMPARISON", 18.0),
     ("guard.kinds.stated", "_TOLERANCE_GRID", 1 << 27),
 ]

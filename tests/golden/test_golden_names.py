@@ -4,21 +4,14 @@ from golden.names import FOLDER, names_now
 
 from reusable_holdout.version import __version__
 
-BROKEN = {
-    "command plan --exam",
-    "name reusable_holdout.plan.checked_exam",
-    "name reusable_holdout.plan.exam_count",
-}
-"""Names that are gone because what they promised could be wrong (docs/stability.md)."""
-
 
 def test_every_name_of_every_version_is_there():
     now = set(names_now())
     written = {file.stem: file.read_text().splitlines() for file in FOLDER.glob("*.txt")}
-    assert __version__ in written
+    assert __version__ in written or "dev" in __version__
     for version, names in written.items():
         assert len(names) > 500
-        gone = [name for name in names if name not in now | BROKEN]
+        gone = [name for name in names if name not in now]
         assert gone == [], (
             f"{version} had these names (docs/stability.md); of a version that is not released yet, write them down "
             "anew: PYTHONPATH=tests python -m golden.names"

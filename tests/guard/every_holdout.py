@@ -486,7 +486,7 @@ class Game:
 
 
 def broken(score, when):
-    """Whether what fails below a score, or not below it, fails at this one."""
+    """Return True if a model that fails below a score, or not below it, fails at this one."""
     return when is not None and (score < when[0]) == when[1]
 
 

@@ -341,7 +341,7 @@ def on_an_unwritable_file(scene):
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "reusable_holdout.ledger.location._BUSY_SECONDS", 0
+                "reusable_holdout.ledger.sqlite._BUSY_SECONDS", 0
             )  # it would wait for the folder to go
             scene.make(scene.ledger).evaluate_predictions(scene.fresh, prior=0.2)
     finally:
@@ -349,12 +349,12 @@ def on_an_unwritable_file(scene):
 
 
 def on_a_read_only_file(scene):
-    scene.guard._ledger._connection.driver_connection.execute("PRAGMA query_only = ON")
+    scene.guard._ledger._connection.driver.execute("PRAGMA query_only = ON")
     scene.ask(scene.fresh, 0.2)
 
 
 def on_a_full_disk(scene):
-    connection = scene.guard._ledger._connection.driver_connection
+    connection = scene.guard._ledger._connection.driver
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     scene.guard.evaluate_predictions(scene.fresh, prior=0.2, name="long " * 100_000)
@@ -399,7 +399,7 @@ LEDGERS = [
     Case("a foreign ledger", LedgerMismatchError, "other data", with_a_foreign_ledger),
     Case("a folder", LedgerError, "folder", lambda s: s.make(s.ledger.parent)),
     Case("a missing folder", LedgerError, "folder must exist", lambda s: s.make(s.beside("none") / "guard.db")),
-    Case("a number for a ledger", LedgerError, "file or a SQLAlchemy URL", lambda s: s.make(3)),
+    Case("a number for a ledger", LedgerError, "file or the URL", lambda s: s.make(3)),
     Case("a database in memory", LedgerError, "ledger=None", lambda s: s.make("sqlite://")),
     Case("opening nothing", LedgerError, "there is no ledger", lambda s: opened(s, ledger=s.beside("none"))),
     Case("opening with other features", LedgerMismatchError, "other data", lambda s: opened(s, X=None)),
@@ -413,9 +413,9 @@ LEDGERS = [
     Case("a seed of text", InputError, "integer", lambda s: s.make(seed="three")),
     Case("a seed with a fraction", InputError, "integer", lambda s: s.make(seed=3.5)),
     Case("a path that cannot be made", LedgerError, "check the file", lambda s: s.make("/proc/guard.db")),
-    Case("bytes for a ledger", LedgerError, "file or a SQLAlchemy URL", lambda s: s.make(b"guard.db")),
-    Case("no text for a ledger", LedgerError, "file or a SQLAlchemy URL", lambda s: s.make("")),
-    Case("an unknown database", LedgerError, "driver that SQLAlchemy knows", lambda s: s.make("nosuch://x")),
+    Case("bytes for a ledger", LedgerError, "file or the URL", lambda s: s.make(b"guard.db")),
+    Case("no text for a ledger", LedgerError, "file or the URL", lambda s: s.make("")),
+    Case("an unknown database", LedgerError, "postgresql", lambda s: s.make("nosuch://x")),
     Case("a folder for a key", LedgerKeyError, "restore", lambda s: s.make(s.beside("b.db"), key=s.ledger.parent)),
     Case("a key in no folder", LedgerError, "writable", lambda s: s.make(key=s.beside("none") / "key")),
     Case("a key in /proc", LedgerError, "another folder", lambda s: s.make(key=Path("/proc/guard.key"))),

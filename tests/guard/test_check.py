@@ -10,7 +10,6 @@ from reusable_holdout import Plan, verify
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise, key_from_seed
 
@@ -70,7 +69,7 @@ def test_a_charge_whose_commit_failed_does_not_renew_the_threshold_noise(make_gu
     guard = make_guard(**PLENTY)
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemoryLedger, "_commit", out_of_memory)
+        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
         with pytest.raises(MemoryError):
             guard.evaluate_predictions(scoring(0.71), prior=0.86)
     assert not guard.evaluate_predictions(scoring(0.72), prior=0.79).charged  # 0.07 is still below 0.1
@@ -84,7 +83,7 @@ def test_the_last_charge_can_be_made_again_after_its_commit_failed(
 ):
     guard = make_guard(charges=1, mechanism=mechanism, noise_scale=0.0)
     with monkeypatch.context() as broken:
-        broken.setattr(MemoryLedger, "_commit", out_of_memory)
+        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
         for _ in range(2):
             with pytest.raises(MemoryError):
                 guard.evaluate_predictions(scoring(0.7), prior=0.85)

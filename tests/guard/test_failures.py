@@ -1,4 +1,4 @@
-"""What fails on the holdout is told as "failed" in every way to ask: no value, no interval, a price that is paid."""
+"""Failures on the holdout are told as "failed" in every way to ask: no value, no interval, a price that is paid."""
 
 import itertools
 import math
@@ -192,7 +192,7 @@ GAMES = [(way, policy) for way, policies in WAYS.items() for policy in policies]
 
 
 def price(guard, row):
-    """What a failure costs by the codes of the theory."""
+    """Return the price of a failure by the codes of the theory."""
     theory = guard._ways.reveal.certificate.theory
     if row.kind == "reveal":
         return theory.reveal.failure_nats

@@ -361,7 +361,7 @@ _DIE = """
 import os, signal, sys
 import numpy as np
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.ledger.storage import SqlTransaction
+from reusable_holdout.ledger.storage import Transaction
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 guard = ReusableHoldout.open(sys.argv[1], None, labels)
 
@@ -372,11 +372,11 @@ def dying_after(method):
     return lambda *arguments: (method(*arguments), die())
 
 if sys.argv[2] == "before the rows":
-    SqlTransaction.append = die
+    Transaction.append = die
 elif sys.argv[2] == "before the commit":
-    SqlTransaction.append = dying_after(SqlTransaction.append)
+    Transaction.append = dying_after(Transaction.append)
 else:
-    SqlTransaction.__exit__ = dying_after(SqlTransaction.__exit__)
+    Transaction.__exit__ = dying_after(Transaction.__exit__)
 guard.final_predictions([labels, 1 - labels])
 """
 

@@ -210,7 +210,7 @@ def test_what_the_docs_list_cannot_be_found(passing, stated, tmp_path):
 
 
 def test_rules_that_were_forged_alike_in_all_places_are_found(tmp_path):
-    """What may be told beside the charges stands in the rules of scores and of pairs, and nowhere else."""
+    """Only the rules of scores and of pairs have the nats that are reserved beside the charges."""
     ledger = GOLDENS["accuracy"].copied(tmp_path / "accuracy")
     (epoch,), _ = read_epochs(ledger, None)
     parts = json.loads(epoch.text)

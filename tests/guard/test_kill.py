@@ -38,7 +38,7 @@ except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
 _DIE = """
-from reusable_holdout.ledger.storage import SqlTransaction
+from reusable_holdout.ledger.storage import Transaction
 guard = guard_of(sys.argv[1])
 
 def die(*_):
@@ -49,11 +49,11 @@ def dying_after(method):
 
 moment = sys.argv[2]
 if moment == "before the row":
-    SqlTransaction.append = die
+    Transaction.append = die
 elif moment == "before the commit":
-    SqlTransaction.append = dying_after(SqlTransaction.append)
+    Transaction.append = dying_after(Transaction.append)
 elif moment == "after the commit":
-    SqlTransaction.__exit__ = dying_after(SqlTransaction.__exit__)
+    Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[3] == "batch":
     asked = [question(number) for number in range(20)]
     guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
@@ -151,19 +151,19 @@ def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_ans
 @pytest.mark.parametrize(
     "death",
     [
-        "ledger.storage.SqlTransaction.create",
-        "ledger.storage.SqlTransaction.__exit__",
-        "ledger.storage.SqlLedger._prepare",
-        "guard.stores.create_key_file",
-        "ledger.key_file._sync_folder",
+        "ledger.storage Transaction.create",
+        "ledger.storage Transaction.__exit__",
+        "ledger.connection Connection.prepare",
+        "guard.stores create_key_file",
+        "ledger.key_file _sync_folder",
     ],
 )
 def test_a_guard_killed_while_it_is_made_can_be_made_again(tmp_path, here, death):
     guard_of, _ = here
-    ledger, (module, *names) = tmp_path / "guard.db", death.rsplit(".", 1 + ("Sql" in death))
+    ledger, (module, name) = tmp_path / "guard.db", death.split()
     script = f"""
 import reusable_holdout.{module}
-reusable_holdout.{module}.{".".join(names)} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+reusable_holdout.{module}.{name} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 guard_of(sys.argv[1])
 """
     process = child(script, ledger)

@@ -17,7 +17,7 @@ from servers import PASSWORD
 
 from reusable_holdout import Answer, ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HandleError, LedgerError, LedgerKeyError
-from reusable_holdout.guard import Whereabouts
+from reusable_holdout.guard import frozen_guard
 
 pytestmark = pytest.mark.long(*GUARD)
 
@@ -65,7 +65,7 @@ except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
 _DIE = """
-from reusable_holdout.ledger.storage import SqlTransaction
+from reusable_holdout.ledger.storage import Transaction
 guard = guard_of(*sys.argv[1:3])
 
 def die(*_):
@@ -76,11 +76,11 @@ def dying_after(method):
 
 moment = sys.argv[3]
 if moment == "before the row":
-    SqlTransaction.append = die
+    Transaction.append = die
 elif moment == "before the commit":
-    SqlTransaction.append = dying_after(SqlTransaction.append)
+    Transaction.append = dying_after(Transaction.append)
 elif moment == "after the commit":
-    SqlTransaction.__exit__ = dying_after(SqlTransaction.__exit__)
+    Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[4] == "batch":
     asked = [question(number) for number in range(10)]
     guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
@@ -274,7 +274,7 @@ def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring
     certificate = guard.certificate()
     assert certificate.machine == urlsplit(server_url).hostname
     assert verify(server_url, certificate=certificate).problems == []
-    content = pickle.dumps(Whereabouts(guard))
+    content = pickle.dumps(frozen_guard(guard, certificate))
     for private in (PASSWORD, urlsplit(server_url).path, str(key.parent), key.read_text().strip()):
         assert private.encode() not in content
 

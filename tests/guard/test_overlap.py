@@ -250,11 +250,11 @@ class TestRotation:
 import os, signal, sys
 import numpy as np
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.ledger.storage import SqlTransaction
+from reusable_holdout.ledger.storage import Transaction
 data = np.load(sys.argv[2])
 guard = ReusableHoldout.open(sys.argv[1], data["held"], data["y"])
-rotate = SqlTransaction.rotate
-SqlTransaction.rotate = lambda *given: (rotate(*given), os.kill(os.getpid(), signal.SIGKILL))
+rotate = Transaction.rotate
+Transaction.rotate = lambda *given: (rotate(*given), os.kill(os.getpid(), signal.SIGKILL))
 guard.rotate(data["second"], data["y"], early=True, another_budget=True)
 """,
             ledger,

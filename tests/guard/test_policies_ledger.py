@@ -84,9 +84,8 @@ def rewrite(ledger, **rows):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("noise_scale", [0.0, 0.003])
-@pytest.mark.parametrize("mechanism", ["numeric-sparse", "target-charging"])
-def test_the_ledger_of_every_policy_is_sound(make_guard, ledger, scoring, policy, noise_scale, mechanism):
-    settings = {**SHARED, "noise_scale": noise_scale, "mechanism": mechanism, "seed": 5}
+def test_the_ledger_of_every_policy_is_sound(make_guard, ledger, scoring, policy, noise_scale):
+    settings = {**SHARED, "noise_scale": noise_scale, "seed": 5}
     guard = make_guard(ledger, X=np.zeros((2_000, 1)), policy=policy, **settings)
     ask_much(guard, scoring)
     history = guard.history()

@@ -12,7 +12,7 @@ from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, resolve_metric
-from reusable_holdout.metrics.answers import normal_form
+from reusable_holdout.metrics.predictions import normal_form
 
 WISH = {"queries": 20, "charges": 3, "estimate": 0.8, "vacuous": True, "seed": 0}
 NAMES = np.array([f"name {k}" for k in range(200)])

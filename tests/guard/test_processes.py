@@ -364,7 +364,7 @@ def test_a_fork_while_another_thread_asks_does_not_hang(plenty, scoring):
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with plenty._ledger._lock:
+        with plenty._ledger._connection.lock:
             held.set()
             done.wait()
 

@@ -99,7 +99,7 @@ def test_a_gate_says_yes_only_with_evidence():
 
 @for_each(
     "changes",
-    [{"noise_scale": 1e-4}, {"policy": "ladder"}, {"threshold": 0.1}, {"mechanism": "target-charging"}],
+    [{"noise_scale": 1e-4}, {"policy": "ladder"}, {"threshold": 0.1}],
 )
 def test_with_noise_a_threshold_or_a_ladder_it_rests_on_class_counts_that_are_told(changes):
     guard = make(charges=None, tolerance=0.25, **changes) if "threshold" not in changes else make(**changes)

@@ -94,15 +94,6 @@ def test_where_the_rows_evidence_decides_no_class_counts_were_told(make):
     assert make(replan=True).epoch == 3
 
 
-def test_sizes_of_groups_that_were_told_are_told_in_no_other_way(make):
-    grouped = {"groups": np.arange(4_000) // 2 - (np.arange(4_000) % 7 == 0), "tolerance": 0.2}
-    make(**grouped, largest_group=2)
-    for largest in (3, 4):
-        with pytest.raises(LedgerMismatchError, match="class counts were"):
-            make(**grouped, largest_group=largest, replan=True)
-    assert make(**grouped | {"tolerance": 0.22}, largest_group=2, replan=True).epoch == 2
-
-
 def test_ids_and_the_word_on_overlap_stay(make):
     make(ids=np.arange(4_000), overlap="allow")
     with pytest.raises(LedgerMismatchError, match="overlap must be 'allow'"):

@@ -332,7 +332,7 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
     assert reopen(ledger).reveal_predictions(scoring(0.6), prior=0.65) == answers[1]._replace(replayed=True)
 
 
-@for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging", "noiseless"])
+@for_each("mechanism", ["numeric-sparse", "noiseless"])
 def test_every_mechanism_reveals(make_guard, scoring, mechanism):
     scale = 0.0 if mechanism == "noiseless" else 1e-6
     guard = make_guard(mechanism=mechanism, noise_scale=scale, seed=1, **ASKING)

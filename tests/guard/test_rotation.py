@@ -207,7 +207,7 @@ class TestOtherProcesses:
         new = halted.rotate(None, labels(1)).guard
         pickles = [pickle.dumps(guard) for guard in (new, halted)]
         code = (
-            "import pickle, sys; from reusable_holdout import RotatedError\n"
+            "import pickle, sys; from reusable_holdout.errors import RotatedError\n"
             "print(pickle.loads(bytes.fromhex(sys.argv[1])).epoch)\n"
             "try: pickle.loads(bytes.fromhex(sys.argv[2])).history()\n"
             "except RotatedError: print('rotated')"

@@ -30,7 +30,6 @@ SETTINGS = [
     {"policy": "gate"},
     {"policy": "ladder"},
     {"policy": "guess-and-check"},
-    {"mechanism": "standard-svt"},
 ]
 
 

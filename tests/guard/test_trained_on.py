@@ -95,7 +95,7 @@ def test_a_gate_tells_such_a_failure_and_goes_on(guard_of):
 
 @pytest.mark.parametrize("policy", ["gate", "thresholdout"])
 def test_models_that_are_asked_together_stay_one_batch_if_one_of_them_fails(guard_of, policy):
-    """Which model failed is told by its own row alone: by no number of a batch, and by no time."""
+    """Only its own row tells that a model failed: no number of a batch does, and no time."""
     seen = []
     for second in (MODEL, Crashing()):
         guard = guard_of(policy=policy)

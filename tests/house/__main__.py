@@ -1,7 +1,6 @@
 """The house measured: ways through the code, sizes, circles, and what reaches into the guard's room.
 
-``./check --house`` prints a table; ``--modules`` lists what a guard, its plan and `verify` read. What may not get worse
-is a test: ``tests/house/test_house.py``.
+``./check --house`` prints a table. What may not get worse is a test: ``tests/house/test_house.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from house.reach import reach_of_a_guard
 from house.shape import circles, functions, underscored
 from house.tree import modules
 from house.ways import WAYS
@@ -28,15 +26,9 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="./check --house", description=__doc__.splitlines()[0])
-    parser.add_argument("--modules", action="store_true", help="list what a guard, its plan and verify read")
-    options = parser.parse_args(arguments)
+    parser.parse_args(arguments)
     os.environ[VARIABLE] = "off"  # what is made to be measured is not among one's budgets
     known = modules()
-    if options.modules:
-        with tempfile.TemporaryDirectory() as folder:
-            for name in reach_of_a_guard(Path(folder), known).modules:
-                print(f"{known[name].lines:4} {name}")
-        return
     print("| what | measured |\n|---|---|")
     for what, found in (*ways(), *shapes(known)):
         print(f"| {what} | {found} |")
@@ -53,9 +45,6 @@ def ways() -> Iterator[tuple[str, str]]:
 
 def shapes(known: dict[str, Module]) -> Iterator[tuple[str, str]]:
     """Lines of the table about the source."""
-    with tempfile.TemporaryDirectory() as folder:
-        reach = reach_of_a_guard(Path(folder), known)
-    yield "a guard, its plan and `verify` read", f"{reach.lines:,} lines, {len(reach.modules)} files"
     largest = max(known.values(), key=lambda module: module.lines)
     yield "largest file", f"{largest.lines} lines ({largest.file})"
     longest = functions(known)[0]

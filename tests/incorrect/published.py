@@ -1,10 +1,8 @@
-"""Sparse vector variants that were published and are wrong: what every privacy test must reject.
+"""Sparse vector variants that were published and are wrong: every privacy test must reject them.
 
 Laws in the form of `mechanisms.sparse_vector.audit.Law`, on the integers, from Lyu, Su and Li (2017), Figure 1 and
 section 3.4. Their threshold noise is held for good.
 """
-
-from __future__ import annotations
 
 import math
 from fractions import Fraction
@@ -23,62 +21,54 @@ from reusable_holdout.mechanisms import DiscreteExponential, standard_svt_scales
 from reusable_holdout.noise import DiscreteLaplace, NoiseScales
 
 
-def unnoised_threshold(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
-    """AboveThreshold without threshold noise: each "below" then costs epsilon/4, without end."""
+def unnoised_threshold(*, epsilon, sensitivity, queries):
+    """Return AboveThreshold without threshold noise: each "below" then costs epsilon/4, without end."""
     query = Fraction(4 * sensitivity) / Fraction(epsilon)
     return sparse_vector_law(NoiseScales(Fraction(0), query, Fraction(0)), queries)
 
 
-def releases_the_noisy_query(*, epsilon: float, sensitivity: int, charges: int, queries: Queries) -> Law:
-    """Algorithm 3: releases the very number it compared, which betrays the threshold."""
+def releases_the_noisy_query(*, epsilon, sensitivity, charges, queries):
+    """Return Algorithm 3: it releases the very number that it compared, which betrays the threshold."""
     threshold = DiscreteLaplace(Fraction(2 * sensitivity) / Fraction(epsilon))
     query = DiscreteLaplace(Fraction(2 * charges * sensitivity) / Fraction(epsilon))
     return _compared_number_released(threshold, query, queries)
 
 
-def charges_the_queries_too_little(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
-    """Algorithm 4: noise for one query above, used for many; it loses (1 + 6c)/4 times epsilon."""
+def charges_the_queries_too_little(*, epsilon, sensitivity, queries):
+    """Return Algorithm 4: the noise for one query above serves many; it loses (1 + 6c)/4 times epsilon."""
     exact = Fraction(epsilon)
     return sparse_vector_law(
         NoiseScales(4 * sensitivity / exact, 4 * sensitivity / (3 * exact), Fraction(0)), queries
     )
 
 
-def unnoised_queries(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
-    """Algorithm 5: no noise on the queries, and no end."""
+def unnoised_queries(*, epsilon, sensitivity, queries):
+    """Return Algorithm 5: no noise on the queries, and no end."""
     return sparse_vector_law(
         NoiseScales(2 * sensitivity / Fraction(epsilon), Fraction(0), Fraction(0)), queries
     )
 
 
-def never_charges(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
-    """Algorithm 6: the queries' noise does not grow with the number above, of which there is no end."""
+def never_charges(*, epsilon, sensitivity, queries):
+    """Return Algorithm 6: the queries' noise does not grow with the number above, which has no end."""
     scale = 2 * sensitivity / Fraction(epsilon)
     return sparse_vector_law(NoiseScales(scale, scale, Fraction(0)), queries)
 
 
-def monotonic_scales(*, epsilon: float, sensitivity: int, charges: int, queries: Queries) -> Law:
-    """Scales for monotonic queries, used for others: each query above costs twice its share."""
+def monotonic_scales(*, epsilon, sensitivity, charges, queries):
+    """Use the scales for monotonic queries for others: each query above costs twice its share."""
     scales = standard_svt_scales(charges=charges, epsilon=epsilon, monotonic=True, sensitivity=sensitivity)
     return sparse_vector_law(scales, queries)
 
 
-def forgets_the_queries(*, order: float, threshold: float, query: float) -> float:
-    """Renyi divergence of normal noise counted as if one number each were told: of threshold and query above, no more.
-
-    True of Laplace noise, where every query below is free; normal noise has no bound without the number of queries.
-    """
-    return order / (2 * threshold**2) + 2 * order / query**2
-
-
-def threshold_of_the_data(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
-    """Thresholds per query that are taken from the data: value and threshold then move apart by twice as much."""
+def threshold_of_the_data(*, epsilon, sensitivity, queries):
+    """Take the queries' thresholds from the data: value and threshold then move apart by twice as much."""
     scales = standard_svt_scales(charges=1, epsilon=epsilon, sensitivity=sensitivity)
     return sparse_vector_law(scales, Queries(queries.bases, 2 * queries.sensitivity))
 
 
-def noise_inside(*, scales: NoiseScales, queries: Queries, comparison: str = "laplace") -> Law:
-    """Noise inside the absolute value: ``|query + noise| >= threshold + threshold noise``, only whether."""
+def noise_inside(*, scales, queries, comparison="laplace"):
+    """Put the noise inside the absolute value: ``|query + noise| >= threshold + threshold noise``."""
     noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
     threshold, query = noise_type(scales.threshold), noise_type(scales.query)
     noise, weights = threshold_noise(threshold, queries, scales.query)
@@ -94,8 +84,8 @@ def noise_inside(*, scales: NoiseScales, queries: Queries, comparison: str = "la
     return Law(weights, below, above[None])
 
 
-def noise_inside_and_released(*, scales: NoiseScales, queries: Queries) -> Law:
-    """Section 3.4's use: noise inside the absolute value, and the number it compared is the answer."""
+def noise_inside_and_released(*, scales, queries):
+    """Put the noise inside the absolute value, as section 3.4 does, and answer with the number that was compared."""
     inside = noise_inside(scales=scales, queries=queries)
     noise, _ = threshold_noise(DiscreteLaplace(scales.threshold), queries, scales.query)
     density = densities(DiscreteLaplace(scales.query), queries)
@@ -103,7 +93,7 @@ def noise_inside_and_released(*, scales: NoiseScales, queries: Queries) -> Law:
     return Law(inside.weights, inside.below, np.where(reaches, density[:, :, None], -math.inf))
 
 
-def _compared_number_released(threshold: DiscreteLaplace, query: DiscreteLaplace, queries: Queries) -> Law:
+def _compared_number_released(threshold, query, queries):
     noise, weights = threshold_noise(threshold, queries, query.scale)
     needed = noise.astype(np.int64)[None, :] - np.array(queries.values)[:, None]
     density = densities(query, queries)

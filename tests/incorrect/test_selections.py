@@ -1,7 +1,5 @@
 """Each wrong selection is caught by the audit that passes the correct one."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -10,32 +8,15 @@ from incorrect.selections import (
     best_of_a_fixed_number,
     bottom_at_the_next_score,
     domain_without_a_bottom,
-    joint_at_the_rate_of_one_candidate,
 )
 from mechanisms.accounting.repeated import best_of, border
-from mechanisms.selection.selection_laws import delta_at, joint_law, unknown_domain_law, worst_loss
+from mechanisms.selection.selection_laws import delta_at, unknown_domain_law
 
 from reusable_holdout.mechanisms import unknown_domain_margin
 from reusable_holdout.mechanisms.accounting import Repetitions, bounded_range_epsilon_each
 
 
-def test_a_joint_choice_at_the_rate_of_one_candidate_is_rejected() -> None:
-    epsilon, bases = 1.0, [(4, 2, *[0] * 8), (2, 1, *[0] * 8)]
-
-    def loss(rate: float) -> float:
-        return worst_loss(lambda scores: list(joint_law(scores, rate, 2).values()), bases, "monotonic", 1)
-
-    wrong = worst_loss(
-        lambda scores: list(joint_at_the_rate_of_one_candidate(scores, 2, epsilon=epsilon).values()),
-        bases,
-        "monotonic",
-        1,
-    )
-    assert wrong > 1.2 * epsilon
-    assert loss(epsilon / 2) <= epsilon
-
-
-def test_a_choice_among_what_occurs_is_rejected() -> None:
+def test_a_choice_among_the_items_that_occur_is_rejected():
     epsilon, delta = 1.0, 1e-3
     rate = bounded_range_epsilon_each(epsilon=epsilon, count=1, delta=delta / 2)
     before, after = {"a": 5, "b": 0}, {"a": 5, "b": 1}
@@ -46,7 +27,7 @@ def test_a_choice_among_what_occurs_is_rejected() -> None:
     assert delta_at(epsilon, *laws) == pytest.approx(1.0)
 
 
-def test_a_bottom_without_a_margin_is_rejected() -> None:
+def test_a_bottom_without_a_margin_is_rejected():
     epsilon, delta = 1.0, 1e-3
     rate = bounded_range_epsilon_each(epsilon=epsilon, count=1, delta=delta / 2)
     margin = math.ceil(unknown_domain_margin(count=1, epsilon=epsilon, delta=delta, known=1, items_per_row=1))
@@ -58,7 +39,7 @@ def test_a_bottom_without_a_margin_is_rejected() -> None:
 
 
 @for_each("epsilon", [0.1, 1.0])
-def test_a_fixed_number_of_runs_is_rejected_at_the_price_of_a_random_one(epsilon: float) -> None:
+def test_a_fixed_number_of_runs_is_rejected_at_the_price_of_a_random_one(epsilon):
     """The best of twenty loses six times as much as the best of twenty on average."""
     law = Repetitions(mean=20.0, shape=1.0)
     one, other = border(epsilon, rare=1e-3)

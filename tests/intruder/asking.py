@@ -1,4 +1,4 @@
-"""A connection that sends whatever it likes, and what a reply must not be."""
+"""A connection that sends any bytes, and a check of the replies."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ def frame(head, body=b""):
 
 
 class Caller:
-    """A connection, that takes whatever comes."""
+    """A connection that takes any reply."""
 
     def __enter__(self):
         self.socket = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""Attempts at answers that are not recorded, at a budget that comes back, and at keeping others out."""
+"""Attempts to get an answer that is not recorded, to get budget back, and to keep others out."""
 
 import contextlib
 import json
@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import time
+from functools import partial
 
 from intruder.asking import Caller, ask, asked, frame, question, state
 from intruder.case import CASE, NoError, ran, report
@@ -18,9 +19,8 @@ def recorded(reply, before):
     rows = {row["query"]: row for row in ask("history")["rows"]}
     for answer in reply.get("answers", []):
         row = rows.get(answer["query"])
-        if row is None or any(
-            row[name] != answer[name] for name in ("value", "charged", "prior", "low", "high")
-        ):
+        names = ("value", "charged", "prior", "low", "high")
+        if row is None or any(row[name] != answer[name] for name in names):
             return f"not in history: {answer}"
         if not answer["replayed"] and answer["query"] <= before[0]:
             return f"told anew: {answer}"
@@ -28,9 +28,8 @@ def recorded(reply, before):
     new = sum(not one["replayed"] for one in reply.get("answers", []))
     if after[0] < before[0] + new or after[1] > before[1] - new or after[2] > before[2]:
         return f"{before} became {after} by {new} answers"
-    raise NoError(
-        f"recorded: {before} became {after}" if new else reply.get("error", {}).get("message", "a replay")
-    )
+    said = reply.get("error", {}).get("message", "a replay")
+    raise NoError(f"recorded: {before} became {after}" if new else said)
 
 
 def unrecorded(message):
@@ -40,7 +39,7 @@ def unrecorded(message):
 
 def try_budget():
     rows = [0, 1] * (CASE.rows // 2)
-    shifted = rows[1:] + rows[:1]
+    shifted, zeros = rows[1:] + rows[:1], [0] * CASE.rows
     near = {
         "a new question": question(predictions=[shifted]),
         "the same again": question(predictions=[shifted]),
@@ -52,36 +51,30 @@ def try_budget():
         "backwards": question(predictions=[shifted[::-1]]),
         "a row less right": question(predictions=[[1 - shifted[0], *shifted[1:]]]),
         "a batch of the same": {"ask": "many", "predictions": [shifted] * 3, "priors": [0.5] * 3},
-        "a batch of one new": {
-            "ask": "many",
-            "predictions": [shifted, [0] * CASE.rows],
-            "priors": [0.5, 0.5],
-        },
+        "a batch of one new": {"ask": "many", "predictions": [shifted, zeros], "priors": [0.5, 0.5]},
         "compared with itself": {"ask": "compare", "predictions": [shifted, shifted], "prior": 0.0},
-        "compared the other way": {"ask": "compare", "predictions": [[0] * CASE.rows, shifted], "prior": 0.0},
+        "compared the other way": {"ask": "compare", "predictions": [zeros, shifted], "prior": 0.0},
         "a prior far off": question(predictions=[[1] * CASE.rows], prior=0.99),
         "a prior far off again": question(predictions=[[1] * CASE.rows], prior=0.99),
     }
-    for name, one in near.items():
-        report("budget", name, lambda one=one: unrecorded(frame(one)))
-    for number in range(20):
-        report("killed", f"kill -9 after {number / 5:.1f} ms", lambda number=number: killed(number / 5_000))
-    for name, ending in {"close at once": "close", "read nothing": "half", "reset": "reset"}.items():
-        report("killed", f"ask and {name}", lambda ending=ending: left(ending))
-    for name, act in {
-        "a thousand connections": lambda: flooded(1_000, b""),
-        "five hundred halves of a message": lambda: flooded(500, frame(question())[:30]),
-        "a hundred long messages": lambda: flooded(100, struct.pack(">II", 900_000, 0) + b"x" * 10_000),
-        "replies that nobody reads": lambda: flooded(60, frame({"ask": "history"}) * 50),
-    }.items():
-        report("flood", name, act)
+    report("budget", {name: partial(unrecorded, frame(one)) for name, one in near.items()})
+    moments = {f"kill -9 after {number / 5:.1f} ms": partial(killed, number / 5_000) for number in range(20)}
+    report("killed", moments)
+    endings = {"close at once": "close", "read nothing": "half", "reset": "reset"}
+    report("killed", {f"ask and {name}": partial(left, ending) for name, ending in endings.items()})
+    floods = {
+        "a thousand connections": (1_000, b""),
+        "five hundred halves of a message": (500, frame(question())[:30]),
+        "a hundred long messages": (100, struct.pack(">II", 900_000, 0) + b"x" * 10_000),
+        "replies that nobody reads": (60, frame({"ask": "history"}) * 50),
+    }
+    report("flood", {name: partial(flooded, *flood) for name, flood in floods.items()})
     clocks = {
         "set the clock": lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()) or "set",
         "date -s": lambda: ran("date", "-s", "@1"),
         "TZ": lambda: in_zone(question(predictions=[[0, 0, 1, 1] * (CASE.rows // 4)])),
     }
-    for name, act in clocks.items():
-        report("clock", name, act)
+    report("clock", clocks)
 
 
 def in_zone(one):
@@ -117,11 +110,8 @@ def killed(seconds):
     again = asked(message)  # whether it was answered or not, it is one question
     if "answers" in again and state()[0] > before[0] + 1:
         return "one question was answered twice"
-    if reply and {**reply["answers"][0], "replayed": True, "charges_left": 0} != {
-        **again["answers"][0],
-        "replayed": True,
-        "charges_left": 0,
-    }:
+    same = {"replayed": True, "charges_left": 0}
+    if reply and reply["answers"][0] | same != again["answers"][0] | same:
         return f"two answers: {reply} and {again}"
     return recorded(reply or again, before)
 

@@ -1,6 +1,6 @@
-"""What an intruder is told, and how it tells what came of an attempt; it needs no library.
+"""The facts an intruder is told, and its report on each attempt; it needs no library.
 
-It is told where a box is and what its secrets look like, so that it can tell whether it has one; it prints a line of
+It is told where a box is and what its secrets look like, so that it can tell whether it has one. It prints a line of
 JSON for each attempt: group, name, whether it got in, and the evidence.
 """
 
@@ -18,7 +18,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def begin(told):
-    """Take what the intruder is told."""
+    """Take the facts."""
     vars(CASE).update(told | {"needles": [bytes.fromhex(one) for one in told["needles"]]})
     random.seed(CASE.seed)
 
@@ -27,16 +27,17 @@ class NoError(Exception):
     """The attempt failed; its words are the evidence."""
 
 
-def report(group, name, attempt):
-    """Try, and tell."""
-    try:
-        found = attempt()
-        got, evidence = bool(found), "nothing" if not found else str(found)
-    except NoError as failure:
-        got, evidence = False, str(failure)
-    except Exception as error:
-        got, evidence = False, f"{type(error).__name__}: {error}"
-    print(json.dumps([group, name, got, evidence[:200]]), flush=True)
+def report(group, attempts):
+    """Try each of some named attempts, and print what came of it."""
+    for name, attempt in attempts.items() if isinstance(attempts, dict) else attempts:
+        try:
+            found = attempt()
+            got, evidence = bool(found), str(found) if found else "nothing"
+        except NoError as failure:
+            got, evidence = False, str(failure)
+        except Exception as error:
+            got, evidence = False, f"{type(error).__name__}: {error}"
+        print(json.dumps([group, name, got, evidence[:200]]), flush=True)
 
 
 def read(path):
@@ -44,21 +45,27 @@ def read(path):
         return file.read(1 << 20) or b"empty"
 
 
+def opened(path, mode):
+    """Open a file and close it again."""
+    open(path, mode).close()
+    return "opened"
+
+
 def own(name):
     return os.path.join(CASE.work, f"{name}-{random.getrandbits(64):x}")
 
 
-def ran(*command):
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+def ran(*command, **environment):
+    around, nothing = {**os.environ, **environment}, subprocess.DEVNULL
+    done = subprocess.run(command, env=around, stdin=nothing, capture_output=True, timeout=60, check=False)
     if done.returncode != 0:
-        raise NoError(
-            f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-120:].decode(errors='replace')}"
-        )
+        words = (done.stderr or done.stdout)[-120:].decode(errors="replace")
+        raise NoError(f"{command[0]} ended with {done.returncode}: {words}")
     return done.stdout or b"done"
 
 
 def told(done, what):
-    """Raise the kernel's word where a system call failed."""
+    """Raise the kernel's word if a system call failed."""
     if done < 0:
         raise NoError(f"{what}: {os.strerror(ctypes.get_errno())}")
     return f"{what} gave {done}"

@@ -5,14 +5,16 @@ import mmap
 import os
 import shutil
 import sqlite3
+from functools import partial
 
-from intruder.case import CASE, own, ran, read, report
+from intruder.case import CASE, opened, own, ran, read, report
 
 
-def through_link(make, path):
+def through(make, path, use=read):
+    """Use a path by a link of our own."""
     place = own("link")
     make(path, place)
-    return read(place)
+    return use(place)
 
 
 def through_folder(path):
@@ -38,19 +40,13 @@ def mapped(path):
         return pages[:100]
 
 
-def copied(path):
-    place = own("copy")
-    shutil.copy(path, place)
-    return read(place)
-
-
 def as_database(path):
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
         return base.execute("select count(*) from sqlite_master").fetchall()
 
 
 def rewritten(path):
-    """Append nothing and write the first byte over itself: enough to know that it could be changed."""
+    """Write the first byte over itself: enough to know that it could be changed."""
     with open(path, "r+b") as file:
         first = file.read(1)
         file.seek(0)
@@ -66,10 +62,8 @@ def moved_and_back(path):
 
 
 def replaced(path):
-    before = read(path)
     place = own("new")
-    with open(place, "wb") as file:
-        file.write(before)
+    shutil.copy(path, place)
     os.replace(place, path)
     return "replaced"
 
@@ -86,20 +80,20 @@ FILES = {
     "open": read,
     "open without following links": lambda path: os.open(path, os.O_RDONLY | os.O_NOFOLLOW),
     "open by a path with dots": lambda path: read(
-        os.path.join(os.path.dirname(path), "..", "private", os.path.basename(path))
+        os.path.join(CASE.private, "..", "private", os.path.basename(path))
     ),
     "open through its folder": through_folder,
     "open from within its folder": from_within,
     "open through /proc/self/root": lambda path: read(f"/proc/self/root{path}"),
     "open through the box's /proc root": lambda path: read(f"/proc/{CASE.pid}/root{path}"),
-    "hard link": lambda path: through_link(os.link, path),
-    "symbolic link": lambda path: through_link(os.symlink, path),
+    "hard link": partial(through, os.link),
+    "symbolic link": partial(through, os.symlink),
     "map": mapped,
-    "copy": copied,
+    "copy": partial(through, shutil.copy),
     "sendfile": sent,
     "cat": lambda path: ran("cat", path),
     "stat": lambda path: os.stat(path).st_size,
-    "append": lambda path: open(path, "ab").close() or "opened",
+    "append": lambda path: opened(path, "ab"),
     "overwrite": rewritten,
     "move": moved_and_back,
     "replace": replaced,
@@ -109,40 +103,27 @@ FILES = {
 
 
 def try_files():
-    for name in CASE.files:
-        path = os.path.join(CASE.private, name)
-        for way, attempt in FILES.items():
-            report("files", f"{way}: {name}", lambda path=path, attempt=attempt: attempt(path))
-    for name in (one for one in CASE.files if one.endswith(".db")):
-        path = os.path.join(CASE.private, name)
-        report("files", f"open as a database: {name}", lambda path=path: as_database(path))
+    private, above = CASE.private, os.path.dirname(CASE.private)
+    paths = {name: os.path.join(private, name) for name in CASE.files}
     ways = {
-        "list": lambda: os.listdir(CASE.private),
-        "go into": lambda: from_within(os.path.join(CASE.private, "box.json")),
-        "make a file in": lambda: open(os.path.join(CASE.private, "own"), "wb").close() or "made",
-        "make a folder in": lambda: os.mkdir(os.path.join(CASE.private, "folder")) or "made",
-        "move": lambda: moved_and_back(CASE.private),
-        "make everybody's": lambda: os.chmod(CASE.private, 0o700) or "changed",
-        "find": lambda: ran("find", CASE.private, "-type", "f"),
-        "tar": lambda: ran("tar", "cf", own("tar"), CASE.private),
-        "link to": lambda: os.listdir(through_symlink(CASE.private)),
-        "list above": lambda: os.listdir(os.path.dirname(CASE.private)),
-        "make a file above": lambda: (
-            open(os.path.join(os.path.dirname(CASE.private), "own"), "wb").close() or "made"
-        ),
-        "make everybody's above": lambda: os.chmod(os.path.dirname(CASE.private), 0o711) or "changed",
-        "copy the ledger away": lambda: [
-            copied(os.path.join(CASE.private, one)) for one in ("guard.db", "guard.db.heads")
-        ],
-        "restore the ledger": lambda: [
-            replaced(os.path.join(CASE.private, one)) for one in ("guard.db", "guard.db.heads")
-        ],
+        f"{way}: {name}": partial(act, path) for name, path in paths.items() for way, act in FILES.items()
     }
-    for way, attempt in ways.items():
-        report("folder", f"{way} the folder", attempt)
-
-
-def through_symlink(path):
-    place = own("link")
-    os.symlink(path, place)
-    return place
+    report("files", ways | {"open as a database: guard.db": lambda: as_database(paths["guard.db"])})
+    ledgers = [paths[one] for one in ("guard.db", "guard.db.heads")]
+    folder = {
+        "list": lambda: os.listdir(private),
+        "go into": lambda: from_within(paths["box.json"]),
+        "make a file in": lambda: opened(os.path.join(private, "own"), "wb"),
+        "make a folder in": lambda: os.mkdir(os.path.join(private, "folder")) or "made",
+        "move": lambda: moved_and_back(private),
+        "make everybody's": lambda: os.chmod(private, 0o700) or "changed",
+        "find": lambda: ran("find", private, "-type", "f"),
+        "tar": lambda: ran("tar", "cf", own("tar"), private),
+        "link to": lambda: through(os.symlink, private, os.listdir),
+        "list above": lambda: os.listdir(above),
+        "make a file above": lambda: opened(os.path.join(above, "own"), "wb"),
+        "make everybody's above": lambda: os.chmod(above, 0o711) or "changed",
+        "copy the ledger away": lambda: [through(shutil.copy, one) for one in ledgers],
+        "restore the ledger": lambda: [replaced(one) for one in ledgers],
+    }
+    report("folder", {f"{way} the folder": act for way, act in folder.items()})

@@ -7,8 +7,12 @@ import resource
 import shutil
 import signal
 import subprocess
+from functools import partial
 
-from intruder.case import CASE, LIBC, NoError, own, read, report, told
+from intruder.case import CASE, LIBC, NoError, opened, own, read, report, told
+
+READABLE = ["environ", "maps", "smaps", "auxv", "pagemap", "io", "numa_maps", "personality", "syscall"]
+SIGNALS = ["STOP", "CONT", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV", "USR1", "KILL"]
 
 
 def memory():
@@ -63,11 +67,6 @@ def system_call(number, *arguments):
     return told(LIBC.syscall(number, *map(ctypes.c_long, arguments)), f"system call {number}")
 
 
-def stolen(number):
-    descriptor = os.pidfd_open(CASE.pid)
-    return system_call(438, descriptor, number, 0)
-
-
 def limited():
     before = resource.prlimit(CASE.pid, resource.RLIMIT_CORE)
     resource.prlimit(CASE.pid, resource.RLIMIT_CORE, before)
@@ -84,94 +83,12 @@ def dumped():
 
 
 def signalled(number):
-    """In the weak case to a process of our own, for this would end what is to be tried further."""
-    if not CASE.weak:
-        os.kill(CASE.pid, number)
-        return "sent"
-    with subprocess.Popen(["sleep", "60"]) as other:
-        os.kill(other.pid, number)
-        other.kill()
+    """Send a signal; in the weak case to a process of our own, for the box is needed further."""
+    with subprocess.Popen(["sleep", "60"]) if CASE.weak else contextlib.nullcontext() as other:
+        os.kill(other.pid if other else CASE.pid, number)
+        if other:
+            other.kill()
     return "sent"
-
-
-def try_process():
-    readable = ["environ", "maps", "smaps", "auxv", "pagemap", "io", "numa_maps", "personality", "syscall"]
-    for name in readable:
-        report("process", f"read /proc/PID/{name}", lambda name=name: read(f"/proc/{CASE.pid}/{name}"))
-        report(
-            "process",
-            f"read /proc/PID/task/PID/{name}",
-            lambda name=name: read(f"/proc/{CASE.pid}/task/{CASE.pid}/{name}"),
-        )
-    for name in ("fd", "fdinfo", "map_files", "cwd", "root"):
-        report("process", f"list /proc/PID/{name}", lambda name=name: os.listdir(f"/proc/{CASE.pid}/{name}"))
-    for name in ("exe", "cwd", "root", "ns/mnt", "fd/0"):
-        report(
-            "process",
-            f"where /proc/PID/{name} leads",
-            lambda name=name: os.readlink(f"/proc/{CASE.pid}/{name}"),
-        )
-    report(
-        "process",
-        "open what it has open",
-        lambda: [open(f"/proc/{CASE.pid}/fd/{one}", "rb").close() or one for one in range(2)],
-    )
-    report("process", "search /proc/PID/mem", memory)
-    report(
-        "process",
-        "write to /proc/PID/mem",
-        lambda: open(f"/proc/{CASE.pid}/mem", "r+b", buffering=0).close() or "opened",
-    )
-    report(
-        "process",
-        "write to its /proc/PID/clear_refs",
-        lambda: open(f"/proc/{CASE.pid}/clear_refs", "w").close() or "opened",
-    )
-    report(
-        "process",
-        "write to its oom_score_adj",
-        lambda: open(f"/proc/{CASE.pid}/oom_score_adj", "r+").close() or "opened",
-    )
-    report(
-        "process",
-        "write to its coredump_filter",
-        lambda: open(f"/proc/{CASE.pid}/coredump_filter", "r+").close() or "opened",
-    )
-    for call in ("process_vm_readv", "process_vm_writev"):
-        report("process", call, lambda call=call: across(call))
-    for name, request in (("attach", 16), ("seize", 0x4206)):
-        report("process", f"ptrace {name}", lambda request=request: traced(request))
-    for number in range(6):
-        report("process", f"pidfd_getfd {number}", lambda number=number: stolen(number))
-    report("process", "prlimit", limited)
-    report("process", "core dump", dumped)
-    report("process", "setpriority", lambda: os.setpriority(os.PRIO_PROCESS, CASE.pid, 19) or "set")
-    report(
-        "process",
-        "sched_setaffinity",
-        lambda: os.sched_setaffinity(CASE.pid, os.sched_getaffinity(0)) or "set",
-    )
-    report("process", "kcmp", lambda: system_call(312, os.getpid(), CASE.pid, 0, 0, 0))
-    report("process", "move_pages", lambda: system_call(279, CASE.pid, 0, 0, 0, 0, 0))
-    for number in (
-        "SIGSTOP",
-        "SIGCONT",
-        "SIGTERM",
-        "SIGINT",
-        "SIGHUP",
-        "SIGQUIT",
-        "SIGABRT",
-        "SIGSEGV",
-        "SIGUSR1",
-        "SIGKILL",
-    ):
-        report("process", f"signal {number}", lambda number=number: signalled(getattr(signal, number)))
-    for tool, *more in (
-        ("gdb", "-batch", "-p", str(CASE.pid), "-ex", "info proc"),
-        ("gcore", "-o", own("core"), str(CASE.pid)),
-    ):
-        if shutil.which(tool):
-            report("process", tool, lambda tool=tool, more=more: debugged(tool, *more))
 
 
 def debugged(*command):
@@ -180,3 +97,56 @@ def debugged(*command):
     if "not permitted" in words or "ptrace:" in words or "Could not attach" in words:
         raise NoError(words.strip().splitlines()[0])
     return words[-100:]
+
+
+def proc():
+    """Attempts by the files of /proc."""
+    here = f"/proc/{CASE.pid}"
+    for name in READABLE:
+        yield f"read /proc/PID/{name}", partial(read, f"{here}/{name}")
+        yield f"read /proc/PID/task/PID/{name}", partial(read, f"{here}/task/{CASE.pid}/{name}")
+    for name in ("fd", "fdinfo", "map_files", "cwd", "root"):
+        yield f"list /proc/PID/{name}", partial(os.listdir, f"{here}/{name}")
+    for name in ("exe", "cwd", "root", "ns/mnt", "fd/0"):
+        yield f"where /proc/PID/{name} leads", partial(os.readlink, f"{here}/{name}")
+    yield "open what it has open", lambda: [opened(f"{here}/fd/{one}", "rb") for one in range(2)]
+    yield "search /proc/PID/mem", memory
+    writable = {"/proc/PID/mem": ("mem", os.O_RDWR), "its /proc/PID/clear_refs": ("clear_refs", os.O_WRONLY)}
+    writable |= {f"its {name}": (name, os.O_RDWR) for name in ("oom_score_adj", "coredump_filter")}
+    for name, (file, flags) in writable.items():
+        yield (
+            f"write to {name}",
+            lambda file=file, flags=flags: os.close(os.open(f"{here}/{file}", flags)) or "opened",
+        )
+
+
+def calls():
+    """Attempts by system calls, signals and debuggers."""
+    for call in ("process_vm_readv", "process_vm_writev"):
+        yield call, partial(across, call)
+    for name, request in (("attach", 16), ("seize", 0x4206)):
+        yield f"ptrace {name}", partial(traced, request)
+    for number in range(6):
+        yield (
+            f"pidfd_getfd {number}",
+            lambda number=number: system_call(438, os.pidfd_open(CASE.pid), number, 0),
+        )
+    yield "prlimit", limited
+    yield "core dump", dumped
+    yield "setpriority", lambda: os.setpriority(os.PRIO_PROCESS, CASE.pid, 19) or "set"
+    yield "sched_setaffinity", lambda: os.sched_setaffinity(CASE.pid, os.sched_getaffinity(0)) or "set"
+    yield "kcmp", lambda: system_call(312, os.getpid(), CASE.pid, 0, 0, 0)
+    yield "move_pages", lambda: system_call(279, CASE.pid, 0, 0, 0, 0, 0)
+    for name in SIGNALS:
+        yield f"signal SIG{name}", partial(signalled, getattr(signal, f"SIG{name}"))
+    for tool, *more in (
+        ("gdb", "-batch", "-p", str(CASE.pid), "-ex", "info proc"),
+        ("gcore", "-o", own("core"), str(CASE.pid)),
+    ):
+        if shutil.which(tool):
+            yield tool, partial(debugged, tool, *more)
+
+
+def try_process():
+    report("process", proc())
+    report("process", calls())

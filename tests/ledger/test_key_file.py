@@ -4,24 +4,29 @@ import os
 import stat
 
 import pytest
+from cases import for_each
 from children import Child
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
 from reusable_holdout.ledger import create_key_file, key_commitment, read_key_file
 
 
-def test_a_key_is_private_and_comes_back(tmp_path):
-    path = tmp_path / "guard.db.key"
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "guard.db.key"
+
+
+def test_a_key_is_private_comes_back_and_is_never_replaced(path):
     key = create_key_file(path)
     assert len(key) == 32
     assert path.stat().st_mode & 0o777 == 0o600
-    assert read_key_file(path) == key
-    assert [file.name for file in tmp_path.iterdir()] == ["guard.db.key"]
+    assert read_key_file(path) == create_key_file(path) == create_key_file(path, key=b"x" * 32) == key
+    assert [file.name for file in path.parent.iterdir()] == ["guard.db.key"]
 
 
-def test_a_key_and_its_name_are_on_the_disk_before_anything_is_asked(tmp_path, monkeypatch):
+def test_a_key_and_its_name_are_on_the_disk_before_anything_is_asked(path, monkeypatch):
     """Power that fails just then would else leave answers whose noise nobody can draw again."""
-    path, synced = tmp_path / "guard.db.key", []
+    synced = []
 
     def sync(descriptor):
         found = os.fstat(descriptor)
@@ -33,77 +38,54 @@ def test_a_key_and_its_name_are_on_the_disk_before_anything_is_asked(tmp_path, m
     assert synced == [2 * 32 + 1, "folder"]
 
 
-def test_a_key_in_use_is_never_replaced(tmp_path):
-    path = tmp_path / "guard.db.key"
-    key = create_key_file(path)
-    assert create_key_file(path) == key
-    assert create_key_file(path, key=b"x" * 32) == key
-
-
-def test_processes_that_race_get_one_key(tmp_path):
+def test_processes_that_race_get_one_key(path):
     script = (
         "import sys; from pathlib import Path; from reusable_holdout.ledger import create_key_file\n"
         "print('ready', flush=True); sys.stdin.read()  # until all are\n"
         "print(create_key_file(Path(sys.argv[1])).hex())"
     )
-    children = [Child(script, tmp_path / "guard.db.key") for _ in range(4)]
+    children = [Child(script, path) for _ in range(4)]
     assert [child.stdout.readline() for child in children] == ["ready\n"] * 4
     for child in children:
         child.stdin.close()
-    keys = {child.communicate() for child in children}
+    assert {child.communicate() for child in children} == {f"{read_key_file(path).hex()}\n"}
     assert [child.returncode for child in children] == [0] * 4
-    assert keys == {f"{read_key_file(tmp_path / 'guard.db.key').hex()}\n"}
 
 
-def test_a_missing_key_says_that_the_ledger_cannot_go_on(tmp_path):
-    with pytest.raises(LedgerKeyError, match="cannot go on"):
-        read_key_file(tmp_path / "guard.db.key")
+KEY = b"ab" * 32
 
 
-def test_a_key_that_others_can_read_is_refused(tmp_path):
-    path = tmp_path / "guard.db.key"
-    create_key_file(path)
-    path.chmod(0o644)
-    with pytest.raises(LedgerKeyError, match="mode is 644"):
+@for_each(
+    ("content", "mode", "words"),
+    [
+        (None, 0, "cannot go on"),
+        (KEY, 0o644, "mode is 644"),
+        *(
+            (wrong, 0o600, "must hold one key")
+            for wrong in (b"", b"short", b"zz" * 32, b"\xff\xfe", KEY[:-1], KEY * 2)
+        ),
+    ],
+)
+def test_a_file_that_is_no_private_key_is_refused_and_not_quoted(tmp_path_factory, content, mode, words):
+    path = tmp_path_factory.mktemp("key") / "guard.db.key"
+    if content is not None:
+        path.write_bytes(content)
+        path.chmod(mode)
+    with pytest.raises(LedgerKeyError, match=words) as caught:
         read_key_file(path)
+    assert "abab" not in str(caught.value)
+    assert content is None or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("content", [b"", b"short", b"zz" * 32, b"ab" * 31, b"\xff\xfe", b"ab" * 33])
-def test_what_is_no_key_is_refused(tmp_path, content):
-    path = tmp_path / "guard.db.key"
-    path.write_bytes(content)
-    path.chmod(0o600)
-    with pytest.raises(LedgerKeyError, match="must hold one key"):
-        read_key_file(path)
-
-
-def test_a_folder_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(LedgerError, match="writable"):
-        create_key_file(tmp_path / "missing" / "guard.db.key")
-
-
-def test_a_commitment_tells_keys_apart_and_shows_neither():
-    one, other = key_commitment(b"a" * 32), key_commitment(b"b" * 32)
-    assert one != other
-    assert (b"a" * 32).hex() not in one
-
-
-def test_a_key_of_the_wrong_length_is_not_written(tmp_path):
+def test_a_key_that_cannot_be_written_leaves_nothing(path):
     with pytest.raises(LedgerKeyError, match="32 bytes; got 5"):
-        create_key_file(tmp_path / "guard.db.key", key=b"short")
-    assert list(tmp_path.iterdir()) == []
+        create_key_file(path, key=b"short")
+    with pytest.raises(LedgerError, match="writable"):
+        create_key_file(path.parent / "missing" / "guard.db.key")
+    assert list(path.parent.iterdir()) == []
 
 
-def test_a_commitment_is_that_of_earlier_ledgers():
+def test_a_commitment_tells_keys_apart_and_is_that_of_earlier_ledgers():
     """A ledger holds it for ever: another formula would lock its owner out."""
     assert key_commitment(b"k" * 32) == "9f86111b53afa08cbf64cfcd2554a22fa22adb91c98d0c27f4e6331b2abe2314"
-
-
-def test_a_refused_key_is_not_quoted(tmp_path):
-    path = tmp_path / "guard.db.key"
-    key = create_key_file(path)
-    path.write_text(key.hex()[:-1])
-    with pytest.raises(LedgerKeyError) as caught:
-        read_key_file(path)
-    assert key.hex()[:8] not in str(caught.value)
-    assert caught.value.__context__ is None
+    assert key_commitment(b"a" * 32) not in {key_commitment(b"b" * 32), (b"a" * 32).hex()}

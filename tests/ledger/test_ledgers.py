@@ -1,4 +1,4 @@
-"""The contract on both backends, and what only a durable ledger can do."""
+"""The contract in memory and in a file, and what a file adds to it."""
 
 import contextlib
 import gc
@@ -11,22 +11,38 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from cases import for_each
 from children import Child
-from contracts.ledger_contract import LedgerContract, append, make_row
+from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import (
-    MemoryLedger,
-    Row,
-    chain_problems,
-    schema,
-    storage,
-)
-from reusable_holdout.ledger import connection as opening
-from reusable_holdout.ledger.schema import SCHEMA
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger import MemoryLedger, Row, SqlLedger, chain_problems
+
+
+def sql(path, *statements):
+    """Run statements as another program would."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(*([statement] if isinstance(statement, str) else statement))
+        connection.commit()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "guard.db"
+
+
+@pytest.fixture
+def ledger(path):
+    with contextlib.closing(SqlLedger(path)) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def answered(ledger):
+    ledger.create("{}")
+    append(ledger, FIRST)
+    return ledger
 
 
 class TestMemoryLedger(LedgerContract):
@@ -37,122 +53,102 @@ class TestMemoryLedger(LedgerContract):
 
 class TestSqlLedger(LedgerContract):
     @pytest.fixture
-    def ledger(self, tmp_path):
-        ledger = SqlLedger(tmp_path / "guard.db")
-        yield ledger
-        ledger.close()
+    def ledger(self, ledger):
+        return ledger
 
     def another(self, ledger):
-        return SqlLedger(ledger.path, must_exist=True)
-
-    def test_commits_are_synchronous(self, ledger):
-        connection = ledger._connection.driver_connection
-        assert connection.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-    def test_another_ledger_object_sees_what_was_committed(self, ledger):
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        other = SqlLedger(ledger.url, must_exist=True)
-        assert other.rows() == ledger.rows()
-        assert other.tail() == ledger.tail()
-        other.close()
-
-    @pytest.mark.parametrize("failure", ["repeated", "readonly", "full", "tables"])
-    def test_database_errors_quote_nothing_and_charge_nothing(self, ledger, failure):
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        secret = make_row(2)._replace(value=1 / 7, name=10_000 * chr(9786))
-        connection = ledger._connection.driver_connection
-        if failure == "repeated":
-            secret = secret._replace(digest=make_row(1).digest)
-        elif failure == "readonly":
-            connection.execute("PRAGMA query_only = 1")
-        elif failure == "full":
-            pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {pages}")
-        else:
-            connection.execute("ALTER TABLE answers RENAME TO moved")
-        with pytest.raises(LedgerError, match="nothing was charged") as caught:
-            append(ledger, secret)
-        _assert_silent(caught.value, str(secret.value), chr(9786), repr(secret.digest))
-        words = {
-            "repeated": "answered once",
-            "readonly": "writable",
-            "full": "make room",
-            "tables": "missing",
-        }
-        assert words[failure] in str(caught.value)
-        if failure == "tables":
-            ledger._connected().driver_connection.execute("ALTER TABLE moved RENAME TO answers")
-        append(ledger, make_row(2))  # on a new connection
-        assert ledger.rows() == [make_row(1), make_row(2)]
-
-    def test_a_database_that_rolled_back_by_itself_is_no_commit(self, ledger):
-        ledger.create("{}")
-        with pytest.raises(LedgerError, match="nothing was charged"), ledger.transaction() as transaction:
-            transaction.append([make_row(1)])
-            ledger._connection.driver_connection.execute("ROLLBACK")
-        assert ledger.rows() == []
-        append(ledger, make_row(1))
-
-    def test_a_failure_caught_inside_the_block_cannot_be_committed(self, ledger):
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        batch = [make_row(2, batch=2), make_row(3, batch=2)._replace(digest=make_row(1).digest)]
-        with (
-            pytest.raises(LedgerError, match="CONSTRAINT"),
-            ledger.transaction() as transaction,
-            contextlib.suppress(LedgerError),
-        ):
-            transaction.append(batch)
-        assert ledger.rows() == [make_row(1)]
-
-    def test_an_unsealed_end_is_refused(self, ledger):
-        ledger.create("{}")
-        append(ledger, make_row(1), make_row(2, batch=1))
-        ledger._connection.driver_connection.execute('DELETE FROM answers WHERE "query" = 2')
-        with pytest.raises(LedgerError, match="must be sealed"):
-            append(ledger, make_row(2))
-
-    @pytest.mark.parametrize("column", [*Row._fields, "seal"])
-    def test_a_column_changed_in_the_file_is_found(self, ledger, column):
-        ledger.create("{}")
-        for query in (1, 2, 3):
-            append(ledger, make_row(query))
-        values = {"query": 9, "digest": b"x" * 32, "seal": b"x" * 32, "name": "other", "value": "text"}
-        change = f'UPDATE answers SET "{column}" = ? WHERE "query" = 2'
-        ledger._connection.driver_connection.execute(change, (values.get(column, 0.625),))
-        assert chain_problems("{}", ledger.rows(), ledger.seals())
-
-    @pytest.mark.parametrize("name", ["a b.db", "a?mode=ro.db", "a%20b.db", "a#b.db", "ü:@.db"])
-    def test_a_file_of_any_name_is_found_again_by_its_url(self, tmp_path, name):
-        if "?" in name and "?" in sa.URL.create("sqlite", database=name).render_as_string():  # before 2.1
-            with pytest.raises(LedgerError, match="question mark"):
-                SqlLedger(tmp_path / name)
-            return
-        ledger = SqlLedger(tmp_path / name)
-        ledger.create("{}")
-        again = SqlLedger(ledger.url, must_exist=True)
-        assert again.path == ledger.path == tmp_path / name
-        assert (tmp_path / name).exists()
-        ledger.close()
-        again.close()
+        return SqlLedger(ledger.url, must_exist=True)
 
 
-def _assert_silent(error, *secrets):
-    """No text of an error, nor of what is chained to it, holds what must not be seen."""
+def test_commits_are_synchronous(ledger):
+    found = [
+        ledger._connection.driver.execute(f"PRAGMA {one}").fetchone()[0]
+        for one in ("busy_timeout", "synchronous", "journal_mode")
+    ]
+    assert found == [60_000, 2, "wal"]  # 2 is FULL
+
+
+def is_silent(error, *secrets):
+    """No text of an error, nor of an error that is chained to it, holds what must not be seen."""
     assert error.__cause__ is None
     assert error.__context__ is None
     text = f"{error!r} {error.args} {''.join(traceback.format_exception(error))}"
     assert [secret for secret in secrets if secret in text] == []
 
 
+@pytest.mark.parametrize(
+    ("breaking", "words", "mending"),
+    [
+        ("SELECT 1", "answered once", None),
+        ("PRAGMA query_only = 1", "writable", None),
+        ("PRAGMA max_page_count = 1", "make room", None),
+        ("ALTER TABLE answers RENAME TO moved", "missing", "ALTER TABLE moved RENAME TO answers"),
+    ],
+)
+def test_database_errors_quote_nothing_and_charge_nothing(answered, breaking, words, mending):
+    secret = make_row(2)._replace(value=1 / 7, name=10_000 * chr(9786))
+    if words == "answered once":
+        secret = secret._replace(digest=FIRST.digest)
+    answered._connection.driver.execute(breaking)
+    with pytest.raises(LedgerError, match=f"nothing was charged.*{words}") as caught:
+        append(answered, secret)
+    is_silent(caught.value, str(secret.value), chr(9786), repr(secret.digest))
+    if mending:
+        sql(answered.path, mending)
+    append(answered, make_row(2))  # on a new connection
+    assert answered.rows() == [FIRST, make_row(2)]
+
+
+def test_a_database_that_rolled_back_by_itself_is_no_commit(answered):
+    with pytest.raises(LedgerError, match="nothing was charged"), answered.transaction() as transaction:
+        transaction.append([make_row(2)])
+        answered._connection.driver.execute("ROLLBACK")
+    assert answered.rows() == [FIRST]
+    append(answered, make_row(2))
+
+
+def test_a_ledger_that_another_program_changed_is_not_written(answered):
+    append(answered, make_row(2, batch=2), make_row(3, batch=2))
+    sql(answered.path, 'DELETE FROM answers WHERE "query" = 3')
+    with pytest.raises(LedgerError, match="must be sealed"):
+        append(answered, make_row(3))
+    sql(answered.path, 'DELETE FROM answers WHERE "query" = 2', "DELETE FROM configuration")
+    for write in (lambda: answered.create("{}"), lambda: append(answered, make_row(2))):
+        with pytest.raises(LedgerError, match=r"must (have the|be given a) configuration"):
+            write()
+
+
+def test_a_column_changed_in_the_file_is_found(answered):
+    append(answered, make_row(2))
+    append(answered, make_row(3))
+    values = {"query": 9, "digest": b"x" * 32, "seal": b"x" * 32, "name": "other", "value": "text"}
+    before = answered.path.with_name("before.db")
+    with contextlib.closing(sqlite3.connect(before)) as copy:
+        answered._connection.driver.backup(copy)
+    for column in (*Row._fields, "seal"):
+        changed = answered.path.with_name(f"{column}.db")
+        changed.write_bytes(before.read_bytes())
+        sql(changed, (f'UPDATE answers SET "{column}" = ? WHERE "query" = 2', (values.get(column, 0.625),)))
+        with contextlib.closing(SqlLedger(changed)) as ledger:
+            assert chain_problems("{}", ledger.rows(), ledger.seals()), column
+
+
+@for_each("name", ["a b.db", "a?mode=ro.db", "a%20b.db", "a#b.db", "ü:@.db", "%3F.db"])
+def test_a_file_of_any_name_is_found_again_by_its_url(tmp_path, name):
+    with contextlib.closing(SqlLedger(tmp_path / name)) as ledger:
+        ledger.create("{}")
+        with contextlib.closing(SqlLedger(ledger.url, must_exist=True)) as again:
+            assert again.path == ledger.path == tmp_path / name
+            assert again.configuration() == "{}"
+    assert (tmp_path / name).exists()
+
+
+# ---- other processes
+
 _APPEND_MANY = """
 import sys
 from contracts.ledger_contract import make_row
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 ledger.create("{}")
 for _ in range(int(sys.argv[2])):
@@ -161,143 +157,127 @@ for _ in range(int(sys.argv[2])):
         transaction.append([make_row(query)])
     print(query, flush=True)
 """
+_MAKE = """
+import sys
+from reusable_holdout.ledger import SqlLedger
+print('ready', flush=True); sys.stdin.read()  # until all are
+ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)
+"""
+_BATCH = """
+import sys
+from contracts.ledger_contract import make_row
+from reusable_holdout.ledger import SqlLedger
+ledger = SqlLedger(sys.argv[1])
+ledger.create("{}")
+with ledger.transaction() as transaction:
+    transaction.append([make_row(query, batch=1) for query in range(1, 20_001)])
+    print("written, not committed", flush=True)
+    sys.stdin.read()
+"""
 
 
-def _appending(path, count):
-    return Child(_APPEND_MANY, path, count)
-
-
-def test_processes_neither_skip_nor_double_a_number(tmp_path):
-    children = [_appending(tmp_path / "guard.db", 200) for _ in range(3)]
+def test_processes_neither_skip_nor_double_a_number(path):
+    children = [Child(_APPEND_MANY, path, 200) for _ in range(3)]
     printed = [int(line) for child in children for line in child.communicate().split()]
     assert [child.returncode for child in children] == [0, 0, 0]
     assert sorted(printed) == list(range(1, 601))
-    ledger = SqlLedger(tmp_path / "guard.db")
-    assert ledger.tail().query == 600
-    ledger.close()
 
 
-def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
-    script = (
-        "import sys; from reusable_holdout.ledger.storage import SqlLedger\n"
-        "print('ready', flush=True); sys.stdin.read()  # until all are\n"
-        "ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)"
-    )
+def test_processes_that_make_the_same_ledger_at_once_all_have_the_configuration_that_won(tmp_path):
     for turn in range(3):
-        children = [Child(script, tmp_path / f"{turn}.db", number) for number in range(4)]
+        children = [Child(_MAKE, tmp_path / f"{turn}.db", number) for number in range(4)]
         assert [child.stdout.readline() for child in children] == ["ready\n"] * 4
         for child in children:
             child.stdin.close()
         printed = {child.communicate() for child in children}
         assert [child.returncode for child in children] == [0] * 4
-        assert len(printed) == 1  # one configuration won, and all have it
+        assert len(printed) == 1
 
 
-def test_what_a_killed_process_saw_committed_is_committed(tmp_path):
-    child = _appending(tmp_path / "guard.db", 100_000)
+def test_what_a_killed_process_saw_committed_is_committed(path):
+    child = Child(_APPEND_MANY, path, 100_000)
     printed = [int(child.stdout.readline()) for _ in range(50)]
     child.kill()
     printed += [int(line) for line in child.communicate().split()]
-    ledger = SqlLedger(tmp_path / "guard.db")
-    assert ledger.tail().query in (len(printed), len(printed) + 1)  # it may have died before it could say so
-    append(ledger, make_row(ledger.tail().query + 1))
-    ledger.close()
+    with contextlib.closing(SqlLedger(path)) as ledger:
+        tail = ledger.tail().query
+        assert tail in (len(printed), len(printed) + 1)  # it may have died before it could say so
+        append(ledger, make_row(tail + 1))
 
 
-def test_a_batch_is_written_wholly_or_not_at_all(tmp_path):
-    script = """
-import sys
-from contracts.ledger_contract import make_row
-from reusable_holdout.ledger.storage import SqlLedger
-ledger = SqlLedger(sys.argv[1])
-ledger.create("{}")
-rows = [make_row(query, batch=1) for query in range(1, 20_001)]
-print("ready", flush=True)
-with ledger.transaction() as transaction:
-    transaction.append(rows)
-    print("written, not committed", flush=True)
-    sys.stdin.read()
-"""
-    child = Child(script, tmp_path / "guard.db")
-    assert child.stdout.readline() == "ready\n"
+def test_a_batch_is_written_wholly_or_not_at_all(path):
+    child = Child(_BATCH, path)
     assert child.stdout.readline() == "written, not committed\n"
     child.kill()
     child.communicate()
-    ledger = SqlLedger(tmp_path / "guard.db")
-    assert ledger.rows() == []
-    ledger.close()
+    with contextlib.closing(SqlLedger(path)) as ledger:
+        assert ledger.rows() == []
 
 
-def test_waiting_for_another_writer_does_not_fail(tmp_path):
-    ledger = SqlLedger(tmp_path / "guard.db")
-    ledger.create("{}")
-    holder = sqlite3.connect(tmp_path / "guard.db", isolation_level=None, check_same_thread=False)
-    holder.execute("BEGIN IMMEDIATE")
-    with ThreadPoolExecutor(1) as pool:
-        appending = pool.submit(append, ledger, make_row(1))
+def test_waiting_for_another_writer_does_not_fail(answered):
+    with (
+        contextlib.closing(sqlite3.connect(answered.path, isolation_level=None)) as holder,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        appending = pool.submit(append, answered, make_row(2))
         with pytest.raises(TimeoutError):
             appending.result(0.2)
         holder.execute("COMMIT")
         appending.result()
-    ledger.close()
-    holder.close()
 
 
-@pytest.mark.parametrize(
+# ---- places
+
+_TABLES = ["CREATE TABLE configuration (key, value)", "CREATE TABLE answers (question, answer)"]
+
+
+@for_each(
     ("location", "words"),
     [
         ("missing/guard.db", "folder must exist"),
         (".", "folder"),
-        ("sqlite://", "in memory"),
-        ("nonsense://x/y", "knows"),
-        ("mysql+nonsense://x/y", "knows"),
+        ("n" * 300, "File name too long"),
+        ("null\0.db", "a file or the URL of a server"),
+        ("sqlite://", "ledger=None"),
+        ("sqlite:///:memory:", "a file or the URL"),
+        ("sqlite:///{0}/g.db?mode=ro&uri=true", "options"),
+        ("sqlite+aiosqlite:///{0}/g.db", "a driver"),
+        ("sqlite://host/g.db", "a host"),
+        ("nonsense://x/y", "another database"),
+        ("postgresql+nonsense://x/y", "another database"),
+        ("postgresql://user:pass/word@host/y", "special characters of a password"),
         ("://", "cannot be read"),
-        (3, "file or a SQLAlchemy URL"),
-        ("", "file or a SQLAlchemy URL"),
+        (3, "file or the URL"),
+        ("", "file or the URL"),
     ],
 )
 def test_a_location_that_cannot_hold_a_ledger_is_refused(tmp_path, monkeypatch, location, words):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LedgerError, match=words):
-        SqlLedger(location)
+    with pytest.raises(LedgerError, match=words) as caught:
+        SqlLedger(location.format(tmp_path) if isinstance(location, str) else location)
+    assert "pass" not in str(caught.value).replace("password", "")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_text_file_is_no_ledger(tmp_path):
-    path = tmp_path / "guard.db"
-    path.write_text("not a database, " * 100)
-    with pytest.raises(LedgerError, match="NOTADB"):
-        SqlLedger(path)
-    assert path.read_text().startswith("not a database")
-
-
-def test_another_database_is_no_ledger(tmp_path):
-    path = tmp_path / "guard.db"
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE customers (name)")
-    other.commit()
-    other.close()
-    with pytest.raises(LedgerError, match="another database"):
-        SqlLedger(path)
-
-
-def test_a_database_with_tables_of_the_same_names_is_no_ledger(tmp_path):
-    path = tmp_path / "guard.db"
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE configuration (key, value)")
-    other.execute("CREATE TABLE answers (question, answer)")
-    other.commit()
-    other.close()
+@for_each(
+    ("tables", "words"),
+    [(["CREATE TABLE customers (name)"], "another database"), (_TABLES, "another program's")],
+)
+def test_another_database_is_no_ledger_and_is_left_as_it_is(tmp_path_factory, tables, words):
+    path = tmp_path_factory.mktemp("other") / "guard.db"
+    sql(path, *tables)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="another program's"):
+    with pytest.raises(LedgerError, match=words):
         SqlLedger(path)
     assert before[100:] == path.read_bytes()[100:]  # the header says WAL now; no page was changed
 
 
-def test_options_in_a_url_are_refused(tmp_path):
-    for url in (f"sqlite:///{tmp_path}/g.db?mode=ro&uri=true", f"sqlite+aiosqlite:///{tmp_path}/g.db"):
-        with pytest.raises(LedgerError, match="driver or options"):
-            SqlLedger(url)
-    assert list(tmp_path.iterdir()) == []
+def test_a_text_file_is_no_ledger(path):
+    path.write_text("not a database, " * 100)
+    with pytest.raises(LedgerError, match="NOTADB"):
+        SqlLedger(path)
+    assert path.read_text().startswith("not a database")
 
 
 _ON_READ_ONLY = """
@@ -305,7 +285,7 @@ import os, sys
 sys.path.insert(0, sys.argv[3])
 from contracts.ledger_contract import append, make_row
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger import SqlLedger
 SqlLedger(sys.argv[2]).close()  # imports all that is needed, which may lie in root's home
 if os.getuid() == 0:  # who may write anything
     os.setgid(65534), os.setuid(65534)
@@ -323,10 +303,9 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(writable):
     """In a folder that anybody can reach: a test's own is private."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "guard.db"
-        ledger = SqlLedger(path)
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        ledger.close()
+        with contextlib.closing(SqlLedger(path)) as ledger:
+            ledger.create("{}")
+            append(ledger, make_row(1))
         path.chmod(0o444)
         Path(folder).chmod(0o777 if writable == "folder" else 0o555)
         tests = str(Path(__file__).parent.parent)
@@ -340,121 +319,51 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(writable):
     assert "must be a ledger that can be" in ran.stdout
 
 
-def written_with(path, number, library="9.1.0"):
-    ledger = SqlLedger(path)
-    ledger.create("{}")
-    append(ledger, make_row(1))
-    ledger.close()
-    change = sqlite3.connect(path)
-    change.execute("UPDATE configuration SET schema_version = ?, library = ?", (number, library))
-    change.commit()
-    change.close()
-
-
-def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
-    written_with(tmp_path / "guard.db", 99)
-    with pytest.raises(
-        LedgerError, match=r"it has 99; nothing was changed; install reusable-holdout 9\.1\.0"
-    ):
-        SqlLedger(tmp_path / "guard.db")
-
-
-@for_each("number", [4, 0, -1, "text"])
-def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory, number):
+@for_each("schema", [99, 4, 0, -1, "text"])
+def test_another_schema_is_refused_with_the_version_to_open_it_with(tmp_path_factory, schema):
     path = tmp_path_factory.mktemp("old") / "guard.db"
-    written_with(path, number)
-    with pytest.raises(LedgerError, match=r"kept for ever from reusable-holdout 0\.2\.0 on"):
+    with contextlib.closing(SqlLedger(path)) as ledger:
+        ledger.create("{}")
+        append(ledger, FIRST)
+    sql(path, ("UPDATE configuration SET schema_version = ?, library = '9.1.0'", (schema,)))
+    words = rf"it has {schema!r}; nothing was changed; open it with version 9\.1\.0.*kept for ever from version 0\.2\.0"
+    with pytest.raises(LedgerError, match=words):
         SqlLedger(path)
 
 
-@pytest.fixture
-def next_schema(monkeypatch):
-    """A version to come, whose answers have one more column."""
-    for module in (schema, opening, storage):
-        monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1, raising=False)
-    migrated = []
-
-    def add_a_column(cursor):
-        migrated.append(SCHEMA)
-        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
-
-    monkeypatch.setitem(schema.MIGRATIONS, SCHEMA, add_a_column)
-    return migrated
-
-
-def test_an_older_schema_is_brought_to_the_present_one_once(tmp_path, next_schema):
-    path = tmp_path / "guard.db"
-    written_with(path, SCHEMA, "0.2.0")
-    first, second = SqlLedger(path), SqlLedger(path)
-    assert next_schema == [SCHEMA]
-    append(first, make_row(2))
-    assert [row.query for row in second.rows()] == [1, 2]
-    assert chain_problems("{}", second.rows(), second.seals()) == []
-    first.close()
-    second.close()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT schema_version, library FROM configuration").fetchall()
-    assert found == [(SCHEMA + 1, "0.2.0")]
-
-
-def test_a_migration_that_fails_changes_nothing(tmp_path, next_schema, monkeypatch):
-    path = tmp_path / "guard.db"
-    written_with(path, SCHEMA, "0.2.0")
-
-    def fail(cursor):
-        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
-        raise RuntimeError("interrupted")
-
-    with monkeypatch.context() as broken:
-        broken.setitem(schema.MIGRATIONS, SCHEMA, fail)
-        with pytest.raises(RuntimeError, match="interrupted"):
-            SqlLedger(path)
-    ledger = SqlLedger(path)
-    assert next_schema == [SCHEMA]
-    ledger.close()
-
-
-def test_a_ledger_whose_file_is_gone_has_no_last_epoch_and_is_not_made_anew(tmp_path):
+def test_a_ledger_that_must_exist_is_not_made_anew(ledger):
     """An empty one in its place would have the whole budget again."""
-    ledger = SqlLedger(tmp_path / "guard.db")
-    ledger.create("{}")
     ledger.close()
-    (tmp_path / "guard.db").unlink()
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        ledger.latest()
-    assert not (tmp_path / "guard.db").exists()
-
-
-def test_a_ledger_that_must_exist_is_not_made(tmp_path):
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        SqlLedger(tmp_path / "guard.db", must_exist=True)
-    assert list(tmp_path.iterdir()) == []
+    for file in ledger.path.parent.iterdir():
+        file.unlink()
+    for use in (lambda: SqlLedger(ledger.path, must_exist=True), SqlLedger(ledger.path).latest):
+        for file in ledger.path.parent.iterdir():
+            file.unlink()
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            use()
+        assert list(ledger.path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced_under_an_open_ledger(tmp_path, replaced):
-    """On Linux an open file lives on when its name is gone: what is written to it is seen by nobody, and lost."""
-    path, kept = tmp_path / "guard.db", tmp_path / "kept.db"
-    ledger = SqlLedger(path)
-    ledger.create("{}")
-    path.rename(kept)
+def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced_under_an_open_ledger(answered, replaced):
+    """On Linux an open file lives on when its name is gone: nobody would see what is written to it."""
+    path = answered.path
+    kept = path.rename(path.with_name("kept.db"))
     if replaced:
         SqlLedger(path).close()
-    for use in (lambda: append(ledger, make_row(1)), ledger.tail, ledger.rows):
+    for use in (lambda: append(answered, make_row(2)), answered.tail, answered.rows):
         with pytest.raises(LedgerError, match="must stay the file that was opened"):
             use()
     if not replaced:
         kept.rename(path)
-        append(ledger, make_row(1))
-        assert len(ledger.rows()) == 1
-    ledger.close()
+        append(answered, make_row(2))
+        assert len(answered.rows()) == 2
 
 
-def test_a_ledger_that_nobody_closed_closes_its_connection(tmp_path):
+def test_a_ledger_that_nobody_closed_closes_its_connection(path):
     """Collected in a cycle, SQLite's connection would stay open, and Python 3.13 warns of it."""
-    ledger = SqlLedger(tmp_path / "guard.db")
-    ledger.create("{}")
-    driver, ledger.itself = ledger._connection.driver_connection, ledger
+    ledger = SqlLedger(path)
+    driver, ledger.itself = ledger._connection.driver, ledger
     del ledger
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

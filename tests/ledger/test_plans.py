@@ -7,26 +7,27 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-import sqlalchemy as sa
 from cases import for_each
 from contracts.ledger_contract import append, make_row
 
-from reusable_holdout.ledger.schema import Statements, statements
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger import SqlLedger, postgresql, sqlite
+from reusable_holdout.ledger.schema import CHUNK
 
 _KEY, _DIGEST = "PRIMARY KEY", "INDEX sqlite_autoindex_answers_2"
 PLANS = {
-    "tail": [f"{_KEY} (epoch=?)", "INDEX answers_charged (epoch=? AND charged=?)"],
+    "look": [
+        f"{_KEY} (epoch=? AND query=?) LEFT-JOIN",
+        f"{_KEY} (epoch=?)",
+        f"{_KEY} (epoch=? AND query=?) LEFT-JOIN",
+        "COVERING INDEX answers_charged (epoch=? AND charged=?)",
+        f"{_DIGEST} (epoch=? AND digest=?) LEFT-JOIN",
+    ],
     "charged": ["COVERING INDEX answers_charged (epoch=? AND charged=?)"],
     "rows": [f"{_KEY} (epoch=? AND query>?)"],
-    "rows_of_kind": [f"{_KEY} (epoch=?)"],
-    "last_value": [f"{_KEY} (epoch=? AND query>?)"],
-    "last_in_series": ["INDEX answers_in_series (epoch=? AND series=?)"],
     "digests": [f"COVERING {_DIGEST} (epoch=?)"],
     "seals": [f"{_KEY} (epoch=?)"],
     "seal_at": [f"{_KEY} (epoch=? AND query=?)"],
-    "one": [f"{_DIGEST} (epoch=? AND digest=?)"],
-    "chunk": [f"{_DIGEST} (epoch=? AND digest=?)"],
+    **{f"found {count}": [f"{_DIGEST} (epoch=? AND digest=?)"] for count in (1, 2, CHUNK)},
 }
 """By statement, the index of each of its looks at the answers, and what it looks for in it."""
 
@@ -42,16 +43,24 @@ def chained(count, charged=range(0), series=""):
     return rows
 
 
-def plans_of(path, epoch=1):
+def statements(sql):
+    """Every statement about answers that reads, by its name; with one digest and with many."""
+    found = {name: text for name, text in sql._asdict().items() if "FROM answers" in text}
+    several = found.pop("found")
+    return found | {
+        f"found {count}": several.format(", ".join([sql.digest] * count)) for count in (1, 2, CHUNK)
+    }
+
+
+def plans_of(path):
     """By statement, how this SQLite would look at the answers."""
-    sql, found = statements(sa.create_engine("sqlite://"), epoch), {}
+    found = {}
     with closing(sqlite3.connect(path)) as connection:
-        for name, text in vars(sql).items():
-            if isinstance(text, str) and "FROM answers" in text:
-                steps = connection.execute(f"EXPLAIN QUERY PLAN {text}", [b""] * text.count("?")).fetchall()
-                assert not [step for *_, step in steps if "TEMP B-TREE" in step], name
-                looks = [step for *_, step in steps if " answers" in step]
-                found[name] = [re.sub(r"^SEARCH (TABLE )?answers USING ", "", look) for look in looks]
+        for name, text in statements(sqlite.STATEMENTS).items():
+            steps = connection.execute(f"EXPLAIN QUERY PLAN {text}", [b""] * text.count("?")).fetchall()
+            assert not [step for *_, step in steps if "TEMP B-TREE" in step], name
+            looks = [step for *_, step in steps if re.search(r" (answers|last|charge|found)\b", step)]
+            found[name] = [re.sub(r"^SEARCH \w+ USING ", "", look) for look in looks]
     return found
 
 
@@ -94,51 +103,6 @@ def test_a_statement_that_could_not_use_its_index_fails(tmp_path):
 
 
 def test_the_indexes_are_named_to_sqlite_alone():
-    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
-
-    texts = [text for text in vars(Statements(PGDialect_psycopg(), 1)).values() if isinstance(text, str)]
-    assert len([text for text in texts if "FROM answers" in text]) == len(PLANS)
-    assert not [text for text in texts if "INDEXED" in text]
-
-
-# ---- a last value, which no index finds
-
-
-def values(ledger, *places):
-    """Last values by kind and view, and how many steps the database took for them."""
-    taken = []
-    with ledger.transaction() as transaction:
-        ledger._connection.driver_connection.set_progress_handler(lambda: taken.append(1), 1)
-        found = [transaction.last_value(kind, view, "") for kind, view in places]
-        ledger._connection.driver_connection.set_progress_handler(None, 0)
-    return found, len(taken)
-
-
-def test_a_last_value_is_looked_for_once_among_the_same_rows(tmp_path):
-    with closing(SqlLedger(tmp_path / "guard.db")) as ledger:
-        ledger.create("{}")
-        append(ledger, *(row._replace(kind="step" if row.query == 7 else "check") for row in chained(2_000)))
-        places = [("step", 0), ("step", 3), ("view", 0)]
-        found, first = values(ledger, *places)
-        again, later = values(ledger, *places)
-        assert found == again == [0.9, None, None]
-        assert first > 50 * later
-        for query in (2_001, 2_002):
-            append(ledger, make_row(query, kind="step", view=3)._replace(value=query / 4_000))
-        found, third = values(ledger, *places)
-        assert found == [0.9, 0.5005, None]
-        assert third < 2 * later
-
-
-def test_a_last_value_that_was_found_is_forgotten_with_the_rows_it_was_in(tmp_path):
-    """A ledger that another copy was written over, page by page, goes on from what is there now."""
-    with closing(SqlLedger(tmp_path / "guard.db")) as ledger:
-        ledger.create("{}")
-        append(ledger, make_row(1, kind="step"))
-        assert values(ledger, ("step", 0))[0] == [0.9]
-        with closing(sqlite3.connect(tmp_path / "guard.db")) as other:
-            other.execute("DELETE FROM answers")
-            other.commit()
-        append(ledger, make_row(1))
-        append(ledger, make_row(2))
-        assert values(ledger, ("step", 0))[0] == [None]
+    texts = statements(postgresql.STATEMENTS)
+    assert texts.keys() == PLANS.keys()
+    assert not [text for text in texts.values() if "INDEXED" in text or "?" in text]

@@ -1,111 +1,130 @@
 """The contract on a real PostgreSQL; skipped where the server or its driver is not installed."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from children import Child
-from contracts.ledger_contract import LedgerContract, append, make_row
-from ledger.test_plans import CHARGED, chained
+from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
+from ledger.test_plans import CHARGED, chained, statements
 from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger import SqlLedger
 from reusable_holdout.ledger.schema import CHUNK
-from reusable_holdout.ledger.storage import SqlLedger
+
+
+@pytest.fixture
+def other(server_url):
+    """Another program's connection."""
+    import psycopg
+
+    with psycopg.connect(server_url.replace("+psycopg", ""), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def ledger(server_url):
+    with contextlib.closing(SqlLedger(server_url)) as ledger:
+        yield ledger
 
 
 class TestServerLedger(LedgerContract):
     @pytest.fixture
-    def ledger(self, server_url):
-        ledger = SqlLedger(server_url)
-        yield ledger
-        ledger.close()
+    def ledger(self, ledger):
+        return ledger
 
     def another(self, ledger):
         return SqlLedger(ledger.url)
 
-    def test_errors_quote_neither_rows_nor_the_password(self, ledger):
+    def test_errors_quote_neither_rows_nor_the_password(self, configured):
         """This server's own words hold the whole failing row."""
-        ledger.create("{}")
-        append(ledger, make_row(1))
+        append(configured, FIRST)
         with pytest.raises(LedgerError, match="UniqueViolation") as caught:
-            append(ledger, make_row(2)._replace(digest=make_row(1).digest, value=1 / 7))
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
+            append(configured, make_row(2)._replace(digest=FIRST.digest, value=1 / 7))
+        assert caught.value.__cause__ is caught.value.__context__ is None
         assert str(1 / 7) not in str(caught.value)
-        assert PASSWORD not in str(caught.value)
-        assert PASSWORD not in repr(ledger)
+        assert PASSWORD not in f"{caught.value} {configured!r}"
 
-    def test_a_lost_connection_is_an_error_once(self, ledger):
-        import psycopg
-
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        with psycopg.connect(ledger.url.replace("+psycopg", ""), autocommit=True) as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+    def test_a_lost_connection_is_an_error_once(self, configured, other):
+        append(configured, FIRST)
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
         with pytest.raises(LedgerError, match="nothing was charged"):
-            append(ledger, make_row(2))
-        append(ledger, make_row(2))
-        assert ledger.rows() == [make_row(1), make_row(2)]
+            append(configured, make_row(2))
+        append(configured, make_row(2))
+        assert configured.rows() == [FIRST, make_row(2)]
 
-    def test_a_commit_whose_answer_was_lost_is_said_to_be_unknown(self, ledger):
-        ledger.create("{}")
-        with pytest.raises(LedgerError, match="unknown"), ledger.transaction() as transaction:
-            transaction.append([make_row(1)])
-            ledger._connection.driver_connection.close()
+    def test_a_commit_whose_answer_was_lost_is_said_to_be_unknown(self, configured):
+        with pytest.raises(LedgerError, match="unknown"), configured.transaction() as transaction:
+            transaction.append([FIRST])
+            configured._connection.driver.close()
+
+    def test_a_writer_of_version_0_2_is_waited_for(self, configured, other):
+        """It locks the row of its epoch, and no more."""
+        with ThreadPoolExecutor(1) as pool:
+            other.execute("BEGIN")
+            other.execute("SELECT epoch FROM configuration WHERE epoch = 1 FOR UPDATE")
+            appending = pool.submit(append, configured, FIRST)
+            with pytest.raises(TimeoutError):
+                appending.result(0.3)
+            other.execute("COMMIT")
+            appending.result()
 
     @pytest.mark.parametrize("known", ["nothing", "few rows", "all rows"])
     @pytest.mark.parametrize("charged", ["nothing", "twenty long ago"])
-    def test_no_statement_reads_rows_that_it_does_not_give(self, ledger, charged, known):
+    def test_no_statement_reads_rows_that_it_does_not_give(self, configured, other, charged, known):
         """The server knows nothing of a new table, and must not take it for a small one."""
-        import psycopg
-
-        ledger.create("{}")
         rows = [row._replace(view=1) for row in chained(2_000, CHARGED[charged])]
-        sql, own = ledger._sql, ledger._connected().cursor()
-        with psycopg.connect(ledger.url.replace("+psycopg", ""), autocommit=True) as other:
-            append(ledger, *rows[:30])
-            if known == "few rows":
-                other.execute("ANALYZE")
-            append(ledger, *(row._replace(batch=31) for row in rows[30:]))
-            if known == "all rows":
-                other.execute("ANALYZE")
+        append(configured, *rows[:30])
+        if known == "few rows":
+            other.execute("ANALYZE")
+        append(configured, *(row._replace(batch=31) for row in rows[30:]))
+        if known == "all rows":
+            other.execute("ANALYZE")
         digest = rows[7].digest
         asked = {
-            "tail": (1, []),
-            "charged": (21, [21]),
-            "rows": (10, [1_990]),
-            "last_value": (10, [1_990, "step", 1]),
-            "last_in_series": (0, ["Blue", "step", 1]),
-            "seal_at": (1, [30]),
-            "one": (1, [digest]),
-            "chunk": (CHUNK, [digest, *([b"no digest"] * (CHUNK - 1))]),
+            "look": (1, [1, 1, 1, digest]),
+            "charged": (21, [1, 21]),
+            "rows": (10, [1, 1_990, None]),
+            "seal_at": (1, [1, 30]),
+            "found 1": (1, [digest, 1]),
+            f"found {CHUNK}": (CHUNK, [digest, *([b"no digest"] * (CHUNK - 1)), 1]),
         }
+        texts = statements(configured._sql)
         for name, (most, parameters) in asked.items():
-            own.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(sql, name)}", parameters)
-            ((plan,),) = own.fetchall()
-            assert max(_rows_read(plan[0]["Plan"])) <= most, (name, plan)
+            assert rows_read(other, texts[name], parameters) <= most, name
+        other.execute(
+            "SET plan_cache_mode = force_generic_plan"
+        )  # as a statement gets that was executed often
+        look = texts["look"].replace("%s", "${}").format(1, 2, 3, 4)
+        other.execute(f"PREPARE looks (int, int, int, bytea) AS {look}")
+        assert rows_read(other, f"EXECUTE looks (1, 1, 1, '\\x{digest.hex()}')") <= 1
 
-    def test_reading_leaves_no_transaction_open(self, ledger):
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        assert ledger.tail().query == 1
-        assert ledger._connection.driver_connection.info.transaction_status.name == "IDLE"
+    def test_reading_leaves_no_transaction_open(self, configured):
+        append(configured, FIRST)
+        assert configured.tail().query == 1
+        assert configured._connection.driver.info.transaction_status.name == "IDLE"
 
 
-def _rows_read(node):
-    """Rows that each step of a plan read: those that it gave and those that it left out."""
-    yield node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
-    for below in node.get("Plans", []):
-        yield from _rows_read(below)
+def rows_read(connection, statement, parameters=None):
+    """Most rows that a step of a plan read: those that it gave and those that it left out."""
+
+    def read(node):
+        yield node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
+        for below in node.get("Plans", []):
+            yield from read(below)
+
+    ((plan,),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).fetchall()
+    return max(read(plan[0]["Plan"]))
 
 
 _APPEND_MANY = """
 import sys
-from contracts.ledger_contract import make_row
-from reusable_holdout.ledger.storage import SqlLedger
+from contracts.ledger_contract import append, make_row
+from reusable_holdout.ledger import SqlLedger
 ledger = SqlLedger(sys.argv[1])
 assert ledger.create("{}") == "{}"
 for _ in range(50):
@@ -118,38 +137,32 @@ def test_processes_that_make_a_ledger_at_once_share_it(server_url):
     children = [Child(_APPEND_MANY, server_url) for _ in range(4)]
     assert [child.communicate() for child in children] == [""] * 4
     assert [child.returncode for child in children] == [0] * 4
-    ledger = SqlLedger(server_url)
-    assert [row.query for row in ledger.rows()] == list(range(1, 201))
-    ledger.close()
+    with contextlib.closing(SqlLedger(server_url)) as ledger:
+        assert [row.query for row in ledger.rows()] == list(range(1, 201))
 
 
 def test_no_password_of_a_url_is_shown(server_url):
     for url in (f"{server_url}?password=secret", server_url.replace("@", "secret@")):
-        with contextlib.suppress(LedgerError):
-            ledger = SqlLedger(url)
-            assert "secret" not in repr(ledger)
-            ledger.close()
-        with pytest.raises(LedgerError) as caught:
-            SqlLedger(url.replace("127.0.0.1", "127.0.0.2"))
-        assert "secret" not in str(caught.value)
+        with contextlib.suppress(LedgerError), contextlib.closing(SqlLedger(url)) as ledger:
+            assert "secret" not in f"{ledger!r} {ledger.place}"
+        for wrong in (url.replace("127.0.0.1", "127.0.0.2"), url.replace("@", "/@")):
+            with pytest.raises(LedgerError) as caught:
+                SqlLedger(wrong)
+            assert "secret" not in str(caught.value)
 
 
-def test_a_session_is_durable_and_patient_whatever_the_databases_defaults_are(server_url):
-    import psycopg
-
+def test_a_session_is_durable_and_patient_whatever_the_databases_defaults_are(server_url, other):
     name = server_url.rsplit("/", 1)[1]
-    with psycopg.connect(server_url.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-        connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
-    ledger = SqlLedger(server_url)
-    ledger.create("{}")
+    other.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    other.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
     expected = {
         "synchronous_commit": "on",
         "transaction_isolation": "read committed",
         "lock_timeout": "1min",
         "idle_in_transaction_session_timeout": "1min",
     }
-    with ledger.transaction() as transaction:
-        found = {name: transaction._cursor.execute(f"SHOW {name}").fetchone()[0] for name in expected}
-    assert found == expected
-    ledger.close()
+    with contextlib.closing(SqlLedger(server_url)) as ledger:
+        ledger.create("{}")
+        with ledger.transaction():
+            show = ledger._connection.driver.execute
+            assert {name: show(f"SHOW {name}").fetchone()[0] for name in expected} == expected

@@ -13,14 +13,7 @@ from metrics.one_row import allowed
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.certainty import Evidence, EvidenceRows
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.metrics import (
-    GRID,
-    described_metric,
-    judge_power,
-    resolve_metric,
-    score,
-    score_with_judge,
-)
+from reusable_holdout.metrics import GRID, judge_power, score, score_with_judge
 
 NONE = math.nan
 IDS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -70,11 +63,7 @@ def test_evidence_for_a_mean_that_is_not_there_is_at_most_1_on_average(power, na
     span = metric.metric.upper - metric.metric.lower
     tolerance = 0.1
     for truth, sides in ((named - tolerance, "low"), (named + tolerance, "high")):
-        evidence = Evidence(
-            (named - metric.metric.lower) / span,
-            tolerance / span,
-            sides,
-        )
+        evidence = Evidence((named - metric.metric.lower) / span, tolerance / span, sides)
         average = 0.0
         for rows in itertools.product((0, 1), repeat=4):
             chance = math.prod(
@@ -127,11 +116,6 @@ def test_a_table_is_brought_into_order():
     )
 
 
-def test_its_description_can_be_read_back():
-    metric = score_with_judge(labelled=3, power=0.25, lower=1, upper=5)
-    assert described_metric(metric.describe()) == metric
-
-
 # ---- what is refused
 
 MISSING = BOTH.copy()
@@ -176,29 +160,6 @@ def test_a_column_that_knows_which_rows_are_labelled_is_refused_beyond_chance():
     assert metric.prepare(np.stack([people, shifted], -1)).shape == (3_300,)
     unused = score_with_judge(labelled=300, power=0).bind(range(3_300))  # as without a judge
     assert np.array_equal(unused.prepare(np.stack([people, copied], -1))[:300], people[:300])
-
-
-SETTINGS = {
-    "no rows": ({"labelled": 0, "power": 0.5}, "whole number from 1 on; got 0"),
-    "half a row": ({"labelled": 1.5, "power": 0.5}, "whole number .* got 1.5"),
-    "too much power": ({"labelled": 3, "power": 1.5}, r"in \[0, 1\]; got 1.5; let judge_power"),
-    "no power": ({"labelled": 3, "power": None}, r"in \[0, 1\]; got None"),
-    "bounds": ({"labelled": 3, "power": 0.5, "lower": 1}, "lower < upper"),
-}
-
-
-@for_each("name", SETTINGS)
-def test_settings_that_make_no_sense_are_refused(name):
-    given, words = SETTINGS[name]
-    with pytest.raises(InputError, match=words):
-        score_with_judge(**given)
-
-
-def test_the_name_alone_says_what_to_state():
-    with pytest.raises(
-        InputError, match=r"how many rows people have scored must be stated .* pass score_with_judge"
-    ):
-        resolve_metric("score_with_judge")
 
 
 def test_too_few_further_rows_are_refused():
@@ -250,19 +211,18 @@ def test_scores_that_never_differ_do_not_help():
     assert judge_power(np.arange(20) / 20, np.ones(20), labelled=5, judged=5).power == 0
 
 
-UNFIT = {
-    "few rows": ([1] * 5, [1] * 5, {}, "at least 10"),
-    "other rows": ([1] * 12, [1] * 11, {}, r"got shapes \(12,\) and \(11,\)"),
-    "missing": ([1] * 11 + [NONE], [1] * 12, {}, "NaN or infinity"),
-    "few judged": ([1] * 12, [1] * 12, {"judged": 3}, "got judged=3, labelled=4"),
-}
-
-
-@for_each("name", UNFIT)
-def test_what_it_cannot_be_chosen_by_is_refused(name):
-    human, judge, settings, words = UNFIT[name]
+@for_each(
+    ("human", "judge", "judged", "words"),
+    [
+        ([1] * 5, [1] * 5, 8, "at least 10"),
+        ([1] * 12, [1] * 11, 8, r"got shapes \(12,\) and \(11,\)"),
+        ([1] * 11 + [NONE], [1] * 12, 8, "NaN or infinity"),
+        ([1] * 12, [1] * 12, 3, "got judged=3, labelled=4"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(human, judge, judged, words):
     with pytest.raises(InputError, match=words):
-        judge_power(human, judge, **{"labelled": 4, "judged": 8} | settings)
+        judge_power(human, judge, labelled=4, judged=judged)
 
 
 # ---- behind a guard
@@ -304,12 +264,3 @@ def test_a_plan_with_it_counts_the_labelled_rows():
         ReusableHoldout(
             None, ids, metric=score_with_judge(labelled=20, power=0.5), queries=1_000, tolerance=0.01
         )
-
-
-def test_a_view_of_the_same_guard_asks_the_judge_alone():
-    ids = list(range(2_000))
-    guard = ReusableHoldout(
-        None, ids, metric=score_with_judge(labelled=500, power=0.5), queries=20, tolerance=0.2, seed=0
-    )
-    judged = np.random.default_rng(0).random(2_000)
-    assert guard.on("score").evaluate_predictions(judged, prior=0.5).told == "agreed"

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import dask.array
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import mae, resolve_metric
+from reusable_holdout.metrics import mae, resolve_metric, score
+from reusable_holdout.metrics.containers import compact
 
 ROWS = 6
 CODES = np.array([0, 1, 1, 0, 0, 1])
@@ -100,62 +102,43 @@ def identity(prepared):
     return prepared.tobytes(), prepared.dtype.str, prepared.shape, prepared.flags.c_contiguous
 
 
-def batched(bound, given):
-    """The same question as the second of a batch."""
-    return bound.prepare_many([given, given])[1]
+CODED = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
+FLOATS = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
+KEPT = [  # the metric, its labels, predictions in every container, and the one question they are
+    *(
+        ("accuracy", Y.astype(dtype), kept, CODED)
+        for kept in NUMBERS.values()
+        for dtype in (int, bool, float)
+    ),
+    *(("accuracy", np.array(["no", "yes"])[Y], kept, CODED) for kept in TEXTS.values()),
+    *((name, Y, kept, FLOATS) for kept in REALS.values() for name in ("brier", "roc_auc")),
+    *(("log_loss", Y, kept, FLOATS) for kept in MATRICES.values()),
+]
 
 
-@for_each("kept", NUMBERS)
-@for_each("labels", [Y, Y.astype(bool), Y.astype(float)], ids=["whole", "boolean", "float"])
-def test_numbers_and_booleans_that_mean_the_same_label_are_one_question(kept, labels):
-    bound = resolve_metric("accuracy").bind(labels)
-    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
-    assert identity(bound.prepare(NUMBERS[kept])) == expected
-    assert identity(batched(bound, NUMBERS[kept])) == expected
+@for_each(("name", "y", "kept", "expected"), KEPT)
+def test_predictions_that_mean_the_same_are_one_question_in_any_container(name, y, kept, expected):
+    bound = resolve_metric(name).bind(y)
+    assert identity(bound.prepare(kept)) == expected
+    assert identity(bound.prepare_many([kept, kept])[1]) == expected
 
 
-@for_each("kept", TEXTS)
-def test_texts_that_mean_the_same_label_are_one_question(kept):
-    bound = resolve_metric("accuracy").bind(np.array(["no", "yes"])[Y])
-    expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
-    assert identity(bound.prepare(TEXTS[kept])) == expected
-    assert identity(batched(bound, TEXTS[kept])) == expected
-
-
-@for_each("kept", NUMBERS)
-def test_private_labels_may_be_kept_in_anything_too(kept):
-    bound = resolve_metric("accuracy").bind(NUMBERS[kept])
-    assert bound.score(bound.prepare(CODES)[None]).tolist() == [1 << 32]
-    assert bound.classes.tolist() == [0, 1]
-
-
-@for_each("kept", TEXTS)
-def test_private_texts_may_be_kept_in_anything_too(kept):
-    bound = resolve_metric("accuracy").bind(TEXTS[kept])
-    assert bound.score(bound.prepare(TEXT)[None]).tolist() == [1 << 32]
-    assert bound.classes.tolist() == ["no", "yes"]
-
-
-@for_each("kept", REALS)
-@for_each("metric", [resolve_metric("brier"), resolve_metric("roc_auc")], ids=["brier", "area"])
-def test_real_numbers_are_one_question_in_any_container(kept, metric):
-    bound = metric.bind(Y)
-    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
-    assert identity(bound.prepare(REALS[kept])) == expected
-    assert identity(batched(bound, REALS[kept])) == expected
+@for_each(
+    ("kept", "plain", "classes"),
+    [
+        *((kept, CODES, [0, 1]) for kept in NUMBERS.values()),
+        *((kept, TEXT, ["no", "yes"]) for kept in TEXTS.values()),
+    ],
+)
+def test_private_labels_may_be_kept_in_anything_too(kept, plain, classes):
+    bound = resolve_metric("accuracy").bind(kept)
+    assert bound.score(bound.prepare(plain)[None]).tolist() == [1 << 32]
+    assert bound.classes.tolist() == classes
 
 
 @for_each("kept", REALS)
 def test_private_targets_may_be_kept_in_anything_too(kept):
     assert mae(lower=0, upper=1).measure(REALS[kept], PROBABILITIES) == 0
-
-
-@for_each("kept", MATRICES)
-def test_a_matrix_of_two_classes_is_the_question_of_its_last_column(kept):
-    bound = resolve_metric("log_loss").bind(Y)
-    expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
-    assert identity(bound.prepare(MATRICES[kept])) == expected
-    assert identity(batched(bound, MATRICES[kept])) == expected
 
 
 @for_each("kept", ["array", "list", "pandas", "polars", "sparse", "arrays", "frames"])
@@ -257,3 +240,56 @@ def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dt
     bound = resolve_metric("accuracy").bind(np.array([wrapped, 1]))
     with pytest.raises(InputError, match="must be among the classes"):
         bound.prepare(np.array([label, 1], dtype))
+
+
+# ---- piece by piece
+
+
+class Pieces:
+    """A column that comes piece by piece, two rows each."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def row_pieces(self):
+        return (one[start : start + 2] for one in self.values for start in range(0, len(one), 2))
+
+
+@for_each(
+    "y",
+    [CODES, CODES == 1, TEXT, CODES + 2**40, CODES.astype("u8"), np.array(["b", "c", "a", "a", "d", "b"])],
+)
+def test_labels_and_predictions_may_come_piece_by_piece(y):
+    for kept in (Pieces(y), dask.array.from_array(y, chunks=4), Pieces(y[:4], y[:0], y[4:])):
+        bound = resolve_metric("accuracy").bind(kept)
+        assert bound.classes.tolist() == sorted(set(y.tolist()))
+        assert identity(bound.prepare(kept)) == identity(bound.prepare(y))
+        assert bound.score(bound.prepare(y)[None]).tolist() == [1 << 32]
+    with pytest.raises(InputError, match="predictions must have 6 rows; got 4;"):
+        bound.prepare(Pieces(y[:4]))
+    assert list(score().bind(Pieces(np.arange(6)))._form._ids.names) == [*range(6)]
+
+
+@for_each(
+    ("values", "dtype"),
+    [
+        ([0, 255], "u1"),
+        ([0, 256], "u2"),
+        ([-1, 127], "i1"),
+        ([-1, 128], "i2"),
+        ([-129, 0], "i2"),
+        ([0.5, 1], "f8"),
+    ],
+)
+def test_numbers_in_pieces_are_kept_in_as_few_bytes_as_they_need(values, dtype):
+    kept = compact(Pieces(np.array(values), np.array(values[::-1])), what="labels")
+    assert (kept.tolist(), kept.dtype) == ([*values, *values[::-1]], dtype)
+
+
+def test_pieces_that_do_not_fit_together_are_refused():
+    for pieces, words in (
+        ((CODES, TEXT), "one kind in every chunk; got 2"),
+        ((np.ones((2, 2)),), "one column; got 1 axes"),
+    ):
+        with pytest.raises(InputError, match=words):
+            resolve_metric("accuracy").bind(Pieces(*pieces))

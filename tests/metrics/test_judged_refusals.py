@@ -7,7 +7,7 @@ import pytest
 from cases import for_each
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import resolve_metric
+from reusable_holdout.metrics import ScoreTable, resolve_metric
 
 IDS = ["q1", "q2", "q3", "q4", "q5"]
 SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])
@@ -37,42 +37,22 @@ REFUSED = {
     "too large": (SCORES * 2, r"must lie in \[0, 1\]; got others for q3, q5; make the guard with score\("),
     "too small": (SCORES - 0.05, "got others for q4;"),
     "a missing id": (FRAME[:4], "got column 'id' in which 1 ids are missing: q2; nothing was asked"),
+    "a table of scores with one": (ScoreTable(IDS[1:], SCORES[1:]), "in which 1 ids are missing: q1; nothing"),
     "an unknown id": (FRAME.replace({"id": {"q2": "x"}}), "missing: q2; 1 ids are not among the guard's: x;"),
     "an id twice": (pd.concat([FRAME, FRAME[:2]]), "2 ids come more than once: q4, q1;"),
-    "an id in place of another": (
-        FRAME.replace({"id": {"q2": "q3"}}),
-        "missing: q2; 1 ids come more than once: q3;",
-    ),
+    "an id in place of another": (FRAME.replace({"id": {"q2": "q3"}}), "missing: q2; 1 ids come more than once: q3;"),
     "an id that is none": (FRAME.replace({"id": {"q2": None}}), "1 ids are missing: q2; 1 ids are not"),
-    "an index with a missing id": (
-        FRAME[:4].set_index("id"),
-        "got its index in which 1 ids are missing: q2;",
-    ),
-    "a series with unknown ids": (
-        pd.Series(SCORES, list("abcde")),
-        "such as 'q1', .* none of them in its index;",
-    ),
-    "no ids beside several columns": (
-        REPEATED.drop(columns="id"),
-        "none of them in column 'score', column 'again'",
-    ),
-    "two columns of ids": (
-        FRAME.assign(name=FRAME["id"]),
-        "in column 'id', column 'name'; leave all but one",
-    ),
-    "two levels of names": (
-        FRAME.set_index(["id", "score"], drop=False)["score"],
-        "none of them in its index",
-    ),
-    "lists for names": (
-        pd.DataFrame({"id": [[1]] * 5, "s": SCORES}),
-        "none of them in column 'id', column 's'",
-    ),
+    "an index with a missing id": (FRAME[:4].set_index("id"), "got its index in which 1 ids are missing: q2;"),
+    "a series with unknown ids": (pd.Series(SCORES, list("abcde")), "such as 'q1', .* none of them in its index;"),
+    "no ids beside columns": (REPEATED.drop(columns="id"), "none of them in column 'score', column 'again'"),
+    "two columns of ids": (FRAME.assign(name=FRAME["id"]), "in column 'id', column 'name'; leave all but one"),
+    "two levels": (FRAME.set_index(["id", "score"], drop=False)["score"], "none of them in its index"),
+    "lists for names": (pd.DataFrame({"id": [[1]] * 5, "s": SCORES}), "none of them in column 'id', column 's'"),
     "a column of text": (FRAME.assign(model="m"), "column 'model' of scores must be real numbers; got text"),
     "a frame of nothing": (FRAME.set_index("id")[[]], "must have a column beside the ids"),
     "a polars frame without ids": (pl.DataFrame({"a": SCORES, "b": SCORES}), "none of them"),
     "a dictionary": (dict(zip(IDS, SCORES, strict=True)), "got dict"),
-}
+}  # fmt: skip
 
 
 @for_each("name", REFUSED)

@@ -1,12 +1,9 @@
-"""The sampler's law, checked digit by digit: exactly, then on scripted words, at last on samples."""
-
-from __future__ import annotations
+"""The sampler's law, checked digit by digit: exactly, on scripted words, and on samples."""
 
 import decimal
 import itertools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -17,34 +14,29 @@ from hypothesis import strategies as st
 from long_tests import examples
 from scipy import stats
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
 from reusable_holdout.noise.geometric import leading_bits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCALES = [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(10), Fraction(0.01 * 2**32), Fraction(2**50)]
 scales = st.fractions(min_value=Fraction(1, 100), max_value=10**12, max_denominator=1000)
 
 
-def probability(exponent: Fraction, coin: str) -> mpmath.mpf:
+def probability(exponent, coin):
     power = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
     return power / (1 + power) if coin == "digit" else power
 
 
-def coins(law: DiscreteLaplace) -> list[tuple[Fraction, str]]:
-    """Of one geometric, read from the law's own layout."""
+def coins(law):
+    """Return the coins of one geometric variable, read from the law's own layout."""
     layout = law._row
-    assert layout is not None
     return [layout.coin(position) for position in range(layout.digits + 1)]
 
 
-# Exact ------------------------------------------------------------------------------------------------
+# Exact.
 
 
 @for_each("scale", SCALES)
-def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
+def test_every_coin_has_the_digits_of_its_probability(scale):
     with mpmath.workdps(120):
         for exponent, coin in coins(DiscreteLaplace(scale)):
             for bits in (16, 32, 128):
@@ -54,18 +46,16 @@ def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
 
 @for_each("side", [-1, 1])
 @for_each(("coin", "inverse", "tie"), [("quotient", 2, 1 << 15), ("digit", 3, 1 << 14)])
-def test_a_probability_next_to_a_tie_is_not_rounded_across_it(
-    coin: str, inverse: int, tie: int, side: int
-) -> None:
+def test_a_probability_next_to_a_tie_is_not_rounded_across_it(coin, inverse, tie, side):
     """The first precision sees ``exp(-x)`` as 1/2 or 1/3 itself: both ends of the error interval must be looked at."""
     with mpmath.workdps(120):
         nearly = mpmath.log(inverse) - side * mpmath.mpf(10) ** -60
         exponent = Fraction(int(mpmath.floor(nearly * mpmath.mpf(10) ** 100)), 10**100)
-    assert leading_bits(exponent, coin, 16) == (tie if side > 0 else tie - 1)  # type: ignore[arg-type]
+    assert leading_bits(exponent, coin, 16) == (tie if side > 0 else tie - 1)
 
 
 @for_each("scale", SCALES[:4])
-def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> None:
+def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale):
     with mpmath.workdps(60):
         *digits, (quotient, _) = (
             (mpmath.mpf(leading_bits(exponent, coin, 160)) / mpmath.mpf(2) ** 160, coin)
@@ -81,7 +71,7 @@ def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> 
 
 
 @for_each("scale", SCALES[:4])
-def test_the_difference_of_two_geometric_variables_has_the_stated_probabilities(scale: Fraction) -> None:
+def test_the_difference_of_two_geometric_variables_has_the_stated_probabilities(scale):
     law = DiscreteLaplace(scale)
     with mpmath.workdps(50):
         q = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
@@ -92,27 +82,16 @@ def test_the_difference_of_two_geometric_variables_has_the_stated_probabilities(
 
 
 @given(scales, st.integers(-50, 50))
-def test_tails_are_sums_of_probabilities(scale: Fraction, m: int) -> None:
+def test_tails_are_sums_of_probabilities(scale, m):
     law = DiscreteLaplace(scale)
     step = math.exp(law.log_tail(m)) - math.exp(law.log_tail(m + 1))
     assert step == pytest.approx(math.exp(law.log_pmf(m)), rel=1e-6, abs=1e-15)
     assert math.exp(law.log_tail(m)) + math.exp(law.log_tail(1 - m)) == pytest.approx(1, abs=1e-12)
 
 
-@given(scales, st.floats(-2000, -1e-6))
-def test_a_tail_quantile_is_the_smallest_integer_with_so_small_a_tail(
-    scale: Fraction, log_probability: float
-) -> None:
-    law = DiscreteLaplace(scale)
-    m = law.tail_quantile(log_probability)
-    slack = 1e-12 * max(1.0, -log_probability) / -math.expm1(log_probability)
-    assert law.log_tail(m) <= log_probability + slack
-    assert law.log_tail(m - 1) > log_probability - slack
-
-
 @for_each("scale", [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(1000)])
-def test_tail_quantiles_agree_with_a_search(scale: Fraction) -> None:
-    """Among others next to the tails at -1, 0, 1 and 2, where one formula takes over from another."""
+def test_tail_quantiles_agree_with_a_search(scale):
+    """Some lie next to the tails at -1, 0, 1 and 2, where one formula takes over from another."""
     law = DiscreteLaplace(scale)
     near = [law.log_tail(m) * (1 + side * 1e-6) for m in (-1, 0, 1, 2) for side in (1, -1)]
     tails = {m: law.log_tail(m) for m in range(-5000, 20_000)}
@@ -121,13 +100,9 @@ def test_tail_quantiles_agree_with_a_search(scale: Fraction) -> None:
         assert law.tail_quantile(log_probability) == searched
 
 
-@for_each("scale", [0, 1, Fraction(1000)])
-def test_its_mean_is_zero(scale: Fraction | int) -> None:
-    assert DiscreteLaplace(scale).mean == 0.0
-
-
-def test_scale_zero_is_no_noise() -> None:
+def test_scale_zero_is_no_noise():
     law = DiscreteLaplace(0)
+    assert law.mean == DiscreteLaplace(1000).mean == 0.0
     assert [law.log_pmf(x) for x in (-1, 0, 1)] == [-math.inf, 0.0, -math.inf]
     assert [law.log_tail(m) for m in (-1, 0, 1)] == [0.0, 0.0, -math.inf]
     noise = KeyedNoise(key_from_seed(0))
@@ -135,47 +110,29 @@ def test_scale_zero_is_no_noise() -> None:
     assert noise.draw_many(law, label="query", questions=[b"a", b"b"]).tolist() == [0, 0]
 
 
-@for_each("scale", [-1, math.nan, math.inf, 2.0**-21, 2.0**51])
-def test_a_scale_out_of_range_is_refused(scale: float) -> None:
-    with pytest.raises(InputError, match="noise scale"):
-        DiscreteLaplace(scale)
-
-
-@for_each(("scale", "way"), [(2.0**-21, "smaller epsilon"), (2.0**51, "larger epsilon")])
-def test_a_refused_scale_names_the_way_that_epsilon_must_go(scale: float, way: str) -> None:
-    with pytest.raises(InputError, match=way):
-        DiscreteLaplace(scale)
-
-
-@for_each("log_probability", [0.0, 1.0, -math.inf, math.nan])
-def test_a_tail_quantile_needs_a_probability_below_one(log_probability: float) -> None:
-    with pytest.raises(InputError, match="log_probability"):
-        DiscreteLaplace(1).tail_quantile(log_probability)
-
-
-def test_the_callers_decimal_context_changes_nothing() -> None:
+def test_the_callers_decimal_context_changes_nothing():
     exponent = Fraction(355, 113)
     expected = leading_bits.__wrapped__(exponent, "digit", 64)
     with decimal.localcontext(decimal.Context(prec=3, rounding=decimal.ROUND_UP, traps=[decimal.Inexact])):
         assert leading_bits.__wrapped__(exponent, "digit", 64) == expected
 
 
-# Scripted ------------------------------------------------------------------------------------------------
+# Scripted.
 
 
-def word_of(coin: tuple[Fraction, str], index: int) -> int:
+def word_of(coin, index):
     with mpmath.workdps(80):
         scaled = probability(*coin) * mpmath.mpf(2) ** (16 * (index + 1))
         return int(mpmath.floor(scaled)) % 2**16
 
 
-def refuse(*_: int) -> Iterator[int]:
+def refuse(*_):
     raise AssertionError("no tie, no further words")
 
 
 @settings(deadline=None, max_examples=examples(100))  # mpmath
 @given(st.data())
-def test_words_below_the_prefix_are_ones(data: st.DataObject) -> None:
+def test_words_below_the_prefix_are_ones(data):
     law = DiscreteLaplace(data.draw(scales))
     half = coins(law)
     words, value = [], 0
@@ -192,21 +149,19 @@ def test_words_below_the_prefix_are_ones(data: st.DataObject) -> None:
 
 @settings(deadline=None, max_examples=examples(100))
 @given(scales, st.integers(0, 2), st.lists(st.booleans(), min_size=300, max_size=300), st.integers(0, 3))
-def test_a_tie_goes_on_with_the_next_words(
-    scale: Fraction, ties: int, outcomes: list[bool], quotient: int
-) -> None:
+def test_a_tie_goes_on_with_the_next_words(scale, ties, outcomes, quotient):
     """All words tie with the first 16 bits, then `ties` times again, before the coin falls as scripted."""
     law = DiscreteLaplace(scale)
     half = coins(law)
 
-    def fall(coin: tuple[Fraction, str], first: int, heads: bool) -> Iterator[int]:
+    def fall(coin, first, heads):
         index = first
         while index < first + ties or word_of(coin, index) == (0 if heads else 2**16 - 1):  # none beyond
             yield word_of(coin, index)
             index += 1
         yield word_of(coin, index) + (-1 if heads else 1)
 
-    def further(position: int) -> Iterator[int]:
+    def further(position):
         coin = half[position % len(half)]
         if coin[1] == "digit":
             return fall(coin, 1, outcomes[position])
@@ -224,10 +179,10 @@ def test_a_tie_goes_on_with_the_next_words(
     assert law.decode_many(stream * 2, lambda draw, position: further(position)).tolist() == [expected] * 2
 
 
-# Sampled ------------------------------------------------------------------------------------------------
+# Sampled.
 
 
-def rejects(draws: np.ndarray, law: DiscreteLaplace) -> bool:
+def rejects(draws, law):
     """Exact binomial tests of 24 tails, two-sided, at a false-alarm probability of 1e-9 in all."""
     points = [round(float(law.scale) * z) for z in (-6, -4, -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 4)]
     for point in points:
@@ -240,12 +195,10 @@ def rejects(draws: np.ndarray, law: DiscreteLaplace) -> bool:
     return False
 
 
-@pytest.mark.parametrize("scale", [3.0, 0.01 * 2**32])
-def test_samples_follow_the_law_and_not_one_with_a_larger_scale(scale: float) -> None:
+@for_each("scale", [3.0, 0.01 * 2**32])
+def test_samples_follow_the_law_and_not_one_with_a_larger_scale(scale):
     questions = [number.to_bytes(8, "big") for number in range(20_000)]
-    draws = KeyedNoise(key_from_seed(2015)).draw_many(
-        DiscreteLaplace(scale), label="query", questions=questions
-    )
-    assert not rejects(draws, DiscreteLaplace(scale))
-    assert rejects(draws, DiscreteLaplace(1.3 * scale))
-    assert rejects(draws, DiscreteLaplace(scale / 1.3))
+    noise = KeyedNoise(key_from_seed(2015))
+    draws = noise.draw_many(DiscreteLaplace(scale), label="query", questions=questions)
+    for factor in (1.0, 1.3, 1 / 1.3):
+        assert rejects(draws, DiscreteLaplace(factor * scale)) is (factor != 1.0)

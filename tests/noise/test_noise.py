@@ -1,12 +1,9 @@
 """Keyed noise: a function of key, epoch, label and question, the same alone and in a batch."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools
 import pickle
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +13,6 @@ from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, geometric, key_from_seed, new_key
 from reusable_holdout.noise.geometric import flip
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 KEY = key_from_seed(0)
 LAW = DiscreteLaplace(0.01 * 2**32)
@@ -30,14 +24,11 @@ GOLDEN_KEY = "323fafc035e696c10fec0338ba7788651d08766122bd9cf5f4b5ea7746b8e3dd"
 GOLDEN_TIE = (169, 138381502)  # question, noise
 
 
-@pytest.mark.parametrize("scale", [0.2, 1.0, 1000.0, 0.01 * 2**32, 2.0**50])
-def test_one_question_gets_the_same_noise_alone_and_in_a_batch(
-    scale: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@for_each("scale", [0.2, 1.0, 1000.0, 0.01 * 2**32, 2.0**50])
+def test_one_question_gets_the_same_noise_alone_and_in_a_batch(scale, monkeypatch):
     law, noise, ties = DiscreteLaplace(scale), KeyedNoise(KEY), []
-    monkeypatch.setattr(
-        geometric, "flip", lambda *given, known: ties.append(known) or flip(*given, known=known)
-    )
+    counted = lambda *given, known: ties.append(known) or flip(*given, known=known)  # noqa: E731
+    monkeypatch.setattr(geometric, "flip", counted)
     batch = noise.draw_many(law, label="query", questions=QUESTIONS)
     in_batch = ties.count(1)
     alone = [noise.draw(law, label="query", question=question) for question in QUESTIONS]
@@ -48,14 +39,14 @@ def test_one_question_gets_the_same_noise_alone_and_in_a_batch(
         assert in_batch > 0, "among 10,000 questions some words tie"
 
 
-def test_noise_never_changes_from_one_version_to_the_next() -> None:
+def test_noise_never_changes_from_one_version_to_the_next():
     noise = KeyedNoise(KEY, epoch=3)
     assert [noise.draw(LAW, label="query", question=q) for q in (b"", b"a", QUESTIONS[0])] == GOLDEN_QUERY
     assert noise.draw(DiscreteLaplace(5), label="answer", question=b"a") == GOLDEN_ANSWER
     assert key_from_seed(12345).hex() == GOLDEN_KEY
 
 
-def test_a_tied_draw_never_changes_either() -> None:
+def test_a_tied_draw_never_changes_either():
     noise, law = KeyedNoise(KEY), DiscreteLaplace(0.01 * 2**32)
     stream = hashlib.shake_256(noise._prefix("query") + QUESTIONS[GOLDEN_TIE[0]]).digest(law.stream_bytes)
     words = np.frombuffer(stream, "<u2")
@@ -63,7 +54,7 @@ def test_a_tied_draw_never_changes_either() -> None:
     assert noise.draw(law, label="query", question=QUESTIONS[GOLDEN_TIE[0]]) == GOLDEN_TIE[1]
 
 
-def test_key_epoch_label_and_question_each_renew_the_noise() -> None:
+def test_key_epoch_label_and_question_each_renew_the_noise():
     streams = [
         KeyedNoise(key, epoch=epoch).draw_many(
             LAW, label=label, questions=[q + tail for q in QUESTIONS[:1000]]
@@ -81,12 +72,7 @@ def test_key_epoch_label_and_question_each_renew_the_noise() -> None:
             assert (one == other).mean() < 0.01
 
 
-def test_label_and_question_do_not_run_into_each_other() -> None:
-    noise = KeyedNoise(KEY)
-    assert noise.draw(LAW, label="ab", question=b"c") != noise.draw(LAW, label="a", question=b"bc")
-
-
-def test_a_label_cannot_name_the_stream_of_a_tie() -> None:
+def test_a_label_cannot_name_the_stream_of_a_tie():
     for noise in (KeyedNoise(KEY), NumberedNoise(KEY)):
         for label in ("query/tie/0", "/"):
             for question in (b"", bytes(8)):
@@ -101,18 +87,18 @@ class Tied:
 
     stream_bytes = 2
 
-    def __init__(self, position: int, skip: int = 0) -> None:
+    def __init__(self, position, skip=0):
         self.position = position
         self.skip = skip
 
-    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
+    def decode(self, stream, further):
         return next(itertools.islice(further(self.position), self.skip, None))
 
-    def decode_many(self, stream: bytes, further: Callable[[int, int], Iterator[int]]) -> np.ndarray:
+    def decode_many(self, stream, further):
         return np.array([next(further(draw, self.position)) for draw in range(len(stream) // 2)])
 
 
-def test_ties_of_different_positions_and_questions_read_different_words() -> None:
+def test_ties_of_different_positions_and_questions_read_different_words():
     """Coins that tie in one draw, or in two draws, would else fall alike: the noise would not have its law."""
     noise, questions = KeyedNoise(KEY), QUESTIONS[:300]
     words = np.stack([noise.draw_many(Tied(p), label="query", questions=questions) for p in range(60)])
@@ -124,7 +110,7 @@ def test_ties_of_different_positions_and_questions_read_different_words() -> Non
         assert words[position].tolist() == alone
 
 
-def test_the_words_of_a_tie_are_those_of_the_notes() -> None:
+def test_the_words_of_a_tie_are_those_of_the_notes():
     """SHAKE-256 of domain, key, epoch, label, question, with a label that names the position."""
     for label, position, question in itertools.product(("query", "answer"), (0, 1, 40), (b"", b"a")):
         name = f"{label}/tie/{position}".encode()
@@ -135,57 +121,30 @@ def test_the_words_of_a_tie_are_those_of_the_notes() -> None:
             assert drawn == words[skip]
 
 
-@pytest.mark.parametrize("position", [0, 1, 9, 10, 11, 20])
-def test_a_tie_asks_for_the_words_of_its_own_position(position: int) -> None:
-    """All coins tie; the next word of one position says heads, those of the others tails."""
-    law = DiscreteLaplace(1000.0)
-    layout = law._row
-    assert layout is not None
-    half = layout.digits + 1
-    assert position % half != layout.digits, "a digit, not a quotient"
-
-    def further(asked: int) -> Iterator[int]:
-        yield 0 if asked == position else 2**16 - 1
-
-    expected = (1 if position < half else -1) * 2 ** (position % half)
-    stream = layout.prefixes.tobytes()
-    assert law.decode(stream, further) == expected
-    assert law.decode_many(stream * 2, lambda draw, asked: further(asked)).tolist() == [expected] * 2
-
-
-@for_each("key", [b"", b"x" * 31, b"x" * 33, "x" * 32, None])
-def test_a_key_is_32_bytes(key: object) -> None:
-    with pytest.raises(InputError, match="32 bytes"):
-        KeyedNoise(key)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("epoch", [-1, 2**64])
-def test_an_epoch_fits_eight_bytes(epoch: int) -> None:
+@for_each("epoch", [-1, 2**64])
+def test_a_key_is_32_bytes_and_an_epoch_fits_eight(epoch):
+    for key in (b"", b"x" * 31, b"x" * 33, "x" * 32, None):
+        with pytest.raises(InputError, match="32 bytes"):
+            KeyedNoise(key)
     with pytest.raises(InputError, match="epoch"):
         KeyedNoise(KEY, epoch=epoch)
     assert [KeyedNoise(KEY, epoch=last).epoch for last in (0, 2**64 - 1)] == [0, 2**64 - 1]
-    assert KeyedNoise(KEY).epoch == 0
 
 
-def test_the_key_does_not_show() -> None:
-    noise = KeyedNoise(KEY, epoch=7)
-    noise.draw(LAW, label="query", question=b"")
-    assert repr(noise) == "KeyedNoise(key=<hidden>, epoch=7)"
-    assert noise.epoch == 7
+@for_each("kind", [KeyedNoise, NumberedNoise])
+def test_a_key_neither_shows_nor_leaves_its_process(kind):
+    noise = kind(KEY, epoch=7)
+    noise.draw(LAW, label="query", question=bytes(8))
+    assert repr(noise) == f"{kind.__name__}(key=<hidden>, epoch=7)"
+    assert (noise.epoch, kind(KEY).epoch) == (7, 0)
+    assert noise.draw_many(LAW, label="query", questions=[]).shape == (0,)
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(HandleError):
+            leave(noise)
 
 
-@for_each("leave", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_key_does_not_leave_its_process(leave: object) -> None:
-    with pytest.raises(HandleError):
-        leave(KeyedNoise(KEY))  # type: ignore[operator]
-
-
-def test_fresh_keys_differ_and_seeded_keys_repeat() -> None:
+def test_fresh_keys_differ_and_seeded_keys_repeat():
     assert new_key() != new_key()
     assert key_from_seed(5) == key_from_seed(np.int64(5)) != key_from_seed(6)
     with pytest.raises(InputError, match="integer"):
-        key_from_seed(0.5)  # type: ignore[arg-type]
-
-
-def test_an_empty_batch_is_empty() -> None:
-    assert KeyedNoise(KEY).draw_many(LAW, label="query", questions=[]).shape == (0,)
+        key_from_seed(0.5)

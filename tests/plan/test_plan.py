@@ -274,7 +274,6 @@ def test_a_plan_prints_what_holds_and_what_else_the_rows_would_give():
         "transcript code",
         "0.05",
         "fixed queries",
-        "a fresh share per query",
         "naive reuse",
         "halts after",
     ):
@@ -576,12 +575,11 @@ def test_comparisons_draw_the_noise_of_scores_or_none():
 # ---- claims
 
 
-@for_each("changes", [{}, {"mechanism": "standard-svt"}, {"noise_scale": 1e-4}, {"final_noise": 5e-4}])
-def test_a_plan_that_a_ledger_keeps_compares_mechanisms_as_the_plan_did(changes):
+@for_each("changes", [{}, {"noise_scale": 1e-4}, {"final_noise": 5e-4}])
+def test_a_plan_that_a_ledger_keeps_prints_as_the_plan_did(changes):
     plan = Plan(rows=10_000, queries=100, charges=8, estimate=0.85, choices=[30], **changes)
     kept = Plan.kept(plan.record())
-    assert kept.epsilons == pytest.approx(plan.epsilons, rel=1e-9)
-    assert kept.epsilons[plan.mechanism] == pytest.approx(kept.epsilon, rel=1e-9)
+    assert kept.epsilon == pytest.approx(plan.epsilon, rel=1e-9)
     assert str(kept) == str(plan)
 
 
@@ -605,7 +603,6 @@ def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     for refused, words in [
         ({"tolerance": 0.01}, "claims have no tolerance"),
         ({"threshold": 0.01}, "name prior_error="),
-        ({"mechanism": "standard-svt"}, "without noise"),
         ({"family": "ratio"}, "not by a ladder or claims"),
         ({"rows": None}, "rows is missing"),
         ({"queries": None}, "queries is missing"),

@@ -118,14 +118,6 @@ def test_a_cell_that_is_run_again_pays_nothing_more():
     assert another_process(0.3)[2] == first.plan.shared.told_before
 
 
-def test_sizes_of_groups_are_paid_for_and_told_again_for_nothing():
-    users = np.repeat(np.arange(ROWS // 3), 3)
-    grouped = {"metric": "accuracy", "groups": users}
-    first = make(largest_group=3, **grouped).plan.shared.told_before
-    assert first > 1.0
-    assert make(largest_group=3, **grouped).plan.shared.told_before == first
-
-
 def test_the_registry_holds_no_label_and_no_count(tmp_path):
     make(prevalence=0.3)
     rows = (

@@ -4,6 +4,7 @@ import fcntl
 import os
 
 import pytest
+from cases import for_each
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness import FileWitness, Head
@@ -16,66 +17,70 @@ def path(tmp_path):
     return tmp_path / "heads"
 
 
-def test_a_pipe_or_a_folder_is_refused_and_waits_for_nobody(path, tmp_path):
-    os.mkfifo(path)
+@pytest.fixture
+def witness(path):
+    return FileWitness(path)
+
+
+def test_a_file_of_something_else_is_refused_left_as_it_is_and_not_waited_for(path, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    for place in (path, tmp_path / "folder"):
-        with pytest.raises(LedgerError, match="witness must be a file"):
-            FileWitness(place).read()
-        with pytest.raises(LedgerError, match="witness must be a file"):
-            FileWitness(place).advance(FIRST, after=None)
+    path.write_bytes(b"a key of 32 bytes, or some words")
+    (tmp_path / "large").write_text("something else\n" * 20)
+    for name, words in {
+        **dict.fromkeys(("pipe", "folder"), "witness must be a file"),
+        **dict.fromkeys((path.name, "large"), "something else"),
+    }.items():
+        witness = FileWitness(tmp_path / name)
+        for use in (witness.read, lambda witness=witness: witness.advance(FIRST, after=None)):
+            with pytest.raises(LedgerError, match=words):
+                use()
+    assert path.read_bytes() == b"a key of 32 bytes, or some words"
 
 
-def test_a_disk_that_takes_half_a_line_is_said(path, monkeypatch):
-    witness = FileWitness(path)
+def test_a_disk_that_takes_half_a_line_is_said(witness, monkeypatch):
     write = os.write
     with monkeypatch.context() as full:
         full.setattr(os, "write", lambda file, line: write(file, line[:50]))
         with pytest.raises(LedgerError, match="No space left"):
             witness.advance(FIRST, after=None)
     assert witness.read() is None
-    assert witness.advance(FIRST, after=None) == FIRST
-    assert witness.read() == FIRST
+    assert witness.advance(FIRST, after=None) == witness.read() == FIRST
 
 
-@pytest.mark.parametrize("lengths", [(50,), (50, 47), (50, 77), (50, 77, 90), (97, 20), (50, 77, 77, 77)])
-def test_however_many_processes_die_in_a_line_the_one_before_stands(path, monkeypatch, lengths):
+@for_each("lengths", [(50,), (50, 47), (50, 77), (50, 77, 90), (97, 20), (50, 77, 77, 77)])
+def test_however_many_processes_die_in_a_line_the_one_before_stands(tmp_path_factory, lengths):
     """Each writes so many bytes of what it would: also the blanks alone that fill up the line before."""
-    witness, write = FileWitness(path), os.write
+    witness, write = FileWitness(tmp_path_factory.mktemp("dying") / "heads"), os.write
     assert witness.advance(FIRST, after=None) == FIRST
     for head, length in zip((SECOND, THIRD, THIRD, THIRD), lengths, strict=False):
-        with monkeypatch.context() as dying:
+        with pytest.MonkeyPatch.context() as dying:
             dying.setattr(os, "write", lambda file, line, length=length: write(file, line[:length]) * 0)
             with pytest.raises(LedgerError):
                 witness.advance(head, after=witness.read())
     seen = witness.read()
     assert seen == (SECOND if lengths[0] == 97 else FIRST)
-    assert witness.advance(THIRD, after=seen) == THIRD
-    assert witness.read() == THIRD
+    assert witness.advance(THIRD, after=seen) == witness.read() == THIRD
 
 
-def test_a_small_file_of_something_else_is_left_as_it_is(path):
-    path.write_bytes(b"a key of 32 bytes, or some words")
-    for use in (FileWitness(path).read, lambda: FileWitness(path).advance(FIRST, after=None)):
-        with pytest.raises(LedgerError, match="something else"):
-            use()
-    assert path.read_bytes() == b"a key of 32 bytes, or some words"
-
-
-def test_a_witness_takes_no_head_that_is_not_later_also_from_who_has_seen_the_last(path):
-    witness = FileWitness(path)
-    witness.advance(SECOND, after=None)
-    assert witness.advance(FIRST, after=SECOND) == SECOND
-    assert witness.advance(SECOND._replace(seal=b"x" * 32), after=SECOND) == SECOND
+def test_a_witness_takes_a_later_head_alone_from_a_ledger_that_has_seen_the_last(witness):
+    assert witness.advance(SECOND, after=None) == SECOND
+    for head, after in (
+        (FIRST, SECOND),
+        (SECOND._replace(seal=b"x" * 32), SECOND),
+        (THIRD, FIRST),
+        (THIRD, None),
+    ):
+        assert witness.advance(head, after=after) == SECOND
     assert witness.read() == SECOND
 
 
-@pytest.mark.parametrize(("epoch", "query"), [(1, 10**19), (1 << 31, 1), (-1, 1)])
+@for_each(("epoch", "query"), [(1, 10**19), (1 << 31, 1), (-1, 1)])
 def test_a_head_that_no_ledger_can_have_is_none(epoch, query):
     assert Head.parse(Head(epoch, query, b"a" * 32).record()) is None
 
 
-def test_a_child_that_was_forked_while_a_head_was_written_keeps_nobody_waiting(path, monkeypatch):
+def test_a_child_that_was_forked_while_a_head_was_written_keeps_nobody_waiting(path, witness, monkeypatch):
     write, children = os.write, []
     ends = os.pipe()
 
@@ -89,7 +94,7 @@ def test_a_child_that_was_forked_while_a_head_was_written_keeps_nobody_waiting(p
 
     with monkeypatch.context() as forking:
         forking.setattr(os, "write", fork_and_write)
-        FileWitness(path).advance(FIRST, after=None)
+        witness.advance(FIRST, after=None)
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     write(ends[1], b"x")

@@ -3,21 +3,14 @@
 import os
 import subprocess
 
-import numpy as np
 import pytest
+from witness.guards import LABELS, PLAN, git, made
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.witness import Head, witness_at
 
 FIRST, SECOND, THIRD = (Head(1, query, bytes([query]) * 32) for query in (1, 2, 3))
-LABELS = np.random.default_rng(0).integers(0, 2, 2_000)
-PLAN = {"queries": 50, "tolerance": 0.1, "estimate": 0.9}
-
-
-def git(*arguments):
-    made = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
-    subprocess.run(["git", *made, *map(str, arguments)], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -34,20 +27,29 @@ def remote(tmp_path, repository):
     return tmp_path / "remote"
 
 
-def test_a_repository_without_a_commit_will_do(tmp_path):
-    git("init", tmp_path / "new")
-    witness = witness_at(f"git:{tmp_path / 'new'}")
+def failing_hook(hooks, name):
+    hooks.mkdir(exist_ok=True)
+    (hooks / name).write_text("#!/bin/sh\nexit 1\n")
+    (hooks / name).chmod(0o755)
+    return hooks / name
+
+
+@pytest.mark.parametrize("folder", ["new", "a@b/c#d/repository"])
+def test_a_repository_of_any_path_and_without_a_commit_will_do(tmp_path, folder):
+    git("init", tmp_path / folder)
+    witness = witness_at(f"git:{tmp_path / folder}")
     assert witness.read() is None
     assert witness.advance(FIRST, after=None) == FIRST
-    assert witness.read() == FIRST
+    assert witness_at(witness.place).read() == FIRST
 
 
-def test_it_remembers_whatever_is_checked_out(repository):
+def test_it_remembers_whatever_is_checked_out_and_each_name_by_itself(repository):
     witness = witness_at(f"git:{repository}")
     witness.advance(FIRST, after=None)
     git("-C", repository, "checkout", "--orphan", "other")
     git("-C", repository, "commit", "--allow-empty", "--message", "another first")
     assert witness.read() == FIRST
+    assert witness_at(f"git:{repository}#other").read() is None
 
 
 def test_a_shallow_clone_sees_what_others_have_told(tmp_path, repository, remote):
@@ -59,22 +61,19 @@ def test_a_shallow_clone_sees_what_others_have_told(tmp_path, repository, remote
 
 
 def test_in_a_hook_of_another_repository_it_is_still_the_named_one(tmp_path, repository, monkeypatch):
-    git("init", tmp_path / "other")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
-    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "other" / ".git" / "index"))
-    witness_at(f"git:{repository}").advance(FIRST, after=None)
-    monkeypatch.delenv("GIT_DIR")
+    other = tmp_path / "other"
+    git("init", other)
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_DIR", str(other / ".git"))
+        hook.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+        witness_at(f"git:{repository}").advance(FIRST, after=None)
     assert witness_at(f"git:{repository}").read() == FIRST
-    assert witness_at(f"git:{tmp_path / 'other'}").read() is None
+    assert witness_at(f"git:{other}").read() is None
 
 
-def test_no_hook_runs_and_git_speaks_the_language_that_is_understood(
-    repository, remote, tmp_path, monkeypatch
-):
-    hook = repository / ".git" / "hooks" / "pre-push"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
+@pytest.mark.usefixtures("remote")
+def test_no_hook_runs_and_git_speaks_the_language_that_is_understood(repository, tmp_path, monkeypatch):
+    failing_hook(repository / ".git" / "hooks", "pre-push")
     real, here = subprocess.check_output(["which", "git"], text=True).strip(), tmp_path / "bin"
     here.mkdir()
     (here / "git").write_text(f'#!/bin/sh\necho "$LC_ALL" >> {tmp_path}/languages\nexec {real} "$@"\n')
@@ -107,35 +106,20 @@ def test_who_pushes_second_hears_what_was_pushed_first(tmp_path, repository, rem
 )
 def test_a_place_in_a_ledger_that_somebody_sent_runs_nothing(tmp_path, repository, part):
     place = f"git:{repository}{part.format(pwned=tmp_path / 'pwned')}"
-    with pytest.raises(LedgerError):
-        witness_at(place).read()
-    path = tmp_path / "guard.db"
-    with pytest.raises(LedgerError):
-        ReusableHoldout(None, LABELS, ledger=path, witness=place, **PLAN)
+    for use in (witness_at(place).read, lambda: made(tmp_path / "guard.db", place)):
+        with pytest.raises(LedgerError):
+            use()
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_repository_whose_path_has_an_at_sign_is_named_as_it_is(tmp_path):
-    folder = tmp_path / "a@b" / "c#d"
-    git("init", folder / "repository")
-    witness = witness_at(f"git:{folder / 'repository'}")
-    witness.advance(FIRST, after=None)
-    assert witness_at(witness.place).read() == FIRST
-
-
 def test_a_push_that_fails_keeps_the_answer_inside(tmp_path, repository, remote):
-    path = tmp_path / "guard.db"
-    with ReusableHoldout(None, LABELS, ledger=path, witness=f"git:{repository}@theirs", **PLAN) as guard:
-        hook = remote / "hooks" / "pre-receive"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text("#!/bin/sh\nexit 1\n")
-        hook.chmod(0o755)
+    path, place = tmp_path / "guard.db", f"git:{repository}@theirs"
+    with made(path, place) as guard:
+        hook = failing_hook(remote / "hooks", "pre-receive")
         with pytest.raises(LedgerError, match="told once the witness can be told"):
             guard.evaluate_predictions(LABELS, prior=1.0)
         hook.unlink()
         assert guard.evaluate_predictions(LABELS, prior=1.0).replayed
     assert verify(path).witnessed
     with pytest.raises(RolledBackError):
-        ReusableHoldout(
-            None, LABELS, ledger=tmp_path / "second.db", witness=f"git:{repository}@theirs", **PLAN
-        )
+        ReusableHoldout(None, LABELS, ledger=tmp_path / "second.db", witness=place, **PLAN)

@@ -1,4 +1,4 @@
-"""A scorer runs where nothing it does is recorded: no event, no log line, no usage, no change of the sample."""
+"""A place for a scorer where nothing it does is recorded: no event, log line or usage, and no change of the sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inspect_ai.log._samples import _sample_active
 from inspect_ai.log._transcript import Transcript, _transcript
@@ -17,13 +17,11 @@ from inspect_ai.model._model import (
     sample_model_usage_context_var,
     sample_role_usage_context_var,
 )
+from inspect_ai.scorer import Scorer, Target
+from inspect_ai.solver import TaskState
 from inspect_ai.solver._task_state import _sample_state
 from inspect_ai.util._limit import suspend_token_limit, suspend_turn_limit
 from inspect_ai.util._store import _subtask_store
-
-if TYPE_CHECKING:
-    from inspect_ai.scorer import Scorer, Target
-    from inspect_ai.solver import TaskState
 
 __all__ = ["Failed", "score_hidden"]
 
@@ -31,7 +29,7 @@ _HIDDEN: ContextVar[bool] = ContextVar("reusable_holdout_hidden", default=False)
 
 
 class Failed:
-    """Why there is no score: the name of an error, whose words may quote the target, or a cancellation."""
+    """The reason why there is no score: a cancellation, or an error's name, for its words may quote the target."""
 
     def __init__(self, error: BaseException) -> None:
         self.name = type(error).__name__
@@ -45,23 +43,23 @@ async def score_hidden(
     metadata: Mapping[str, Any],
     number: Callable[[Any], float | None],
 ) -> float | Failed | None:
-    """Score a sample, and leave nothing of it.
+    """Score a sample, and leave no trace of it.
 
     Parameters
     ----------
     scorer : Scorer
     state : TaskState
-        The scorer gets a copy, with the target and the metadata below in it.
+        Its copy goes to the scorer, with the target and the metadata below in it.
     target : Target
     metadata : mapping
-        What only the scorer is to see of the sample.
+        Metadata of the sample that only the scorer may see.
     number : callable
-        Makes a number of a score's value, or None of what is none.
+        Makes a number of a score's value, or None if it is none.
 
     Returns
     -------
     float, Failed or None
-        None if the scorer gave no number. Nothing is raised: a traceback has the target in its frames.
+        None if the scorer gave no number. Nothing is raised, for the frames of a traceback have the target.
     """
     try:
         private = deepcopy(state)
@@ -70,18 +68,18 @@ async def score_hidden(
         with _hidden(private):
             score = await scorer(private, target)
             return None if score is None else number(score.value)
-    except BaseException as error:  # a cancellation must reach Inspect, but by another way
+    except BaseException as error:  # a cancellation reaches Inspect by another way
         return Failed(error)
 
 
 @contextmanager
 def _hidden(state: TaskState) -> Iterator[None]:
-    """Give what runs in the block a transcript, usage and store of its own, and let it log nothing."""
+    """Give the code in the block a transcript, usage and store of its own, and let it log nothing."""
     _silence_handlers()
     own: list[tuple[ContextVar[Any], Any]] = [
         (_HIDDEN, True),
         (_transcript, Transcript()),
-        (_sample_active, None),  # hooks, displays and waiting times go by it
+        (_sample_active, None),  # hooks, displays and waiting times use it
         (_sample_state, state),
         (_subtask_store, state.store),
         (sample_model_usage_context_var, {}),
@@ -90,7 +88,7 @@ def _hidden(state: TaskState) -> Iterator[None]:
         (sample_model_fallbacks_context_var, {}),
     ]
     with ExitStack() as undo:
-        undo.enter_context(suspend_token_limit())  # what is metered stands in the log
+        undo.enter_context(suspend_token_limit())  # the log has what is metered
         undo.enter_context(suspend_turn_limit())
         for variable, value in own:
             undo.callback(variable.reset, variable.set(value))
@@ -106,7 +104,7 @@ _SILENCE = _Silence()
 
 
 def _silence_handlers() -> None:
-    """Inspect's handlers write to the console, its trace file and the transcript; they may come at any time."""
+    """Silence Inspect's handlers for console, trace file and transcript; Inspect may add them at any time."""
     for logger in (logging.getLogger(), logging.getLogger("inspect_ai")):
         for handler in logger.handlers:
             if _SILENCE not in handler.filters:

@@ -1,53 +1,43 @@
-"""A scorer whose scores of single samples reach the guard, and Inspect never."""
+"""A scorer whose scores of single samples reach the guard, and never Inspect, and its question to the guard."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from inspect_ai.scorer import (
-    CORRECT,
-    INCORRECT,
-    NOANSWER,
-    PARTIAL,
-    SampleScore,
-    Score,
-    Target,
-    Value,
-    metric,
-    scorer,
-)
+import anyio
+import numpy as np
+from inspect_ai.hooks import Hooks, TaskStart, hooks
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.solver import TaskState
 from inspect_ai.util import registry_info
+from numpy.typing import NDArray
 
+from reusable_holdout import Answer
 from reusable_holdout.errors import Halted, HoldoutError, InputError
+from reusable_holdout.metrics import Metric as GuardMetric
+from reusable_holdout.metrics import ScoreTable
+from reusable_holdout_evals.guards import ask, numbers_of
 from reusable_holdout_evals.inspect.hidden import Failed, score_hidden
-from reusable_holdout_evals.inspect.question import Kept, Question, numbers_of
-from reusable_holdout_evals.inspect.runs import Run, current_run, watch_runs
+from reusable_holdout_evals.readers.gathering import number_of
+from reusable_holdout_evals.redaction import WITHHELD
 
-if TYPE_CHECKING:
-    from inspect_ai.scorer import Metric, Scorer
-    from inspect_ai.solver import TaskState
+__all__ = ["WITHHELD", "Private", "Question", "as_number", "name_of", "withholding"]
 
-__all__ = ["WITHHELD", "Private", "as_number", "name_of", "withholding"]
 
-WITHHELD = "withheld"
-"""What stands in the log in the place of a score, and of a target."""
-
-_WORDS = {
-    CORRECT: 1.0,
-    INCORRECT: 0.0,
-    PARTIAL: 0.5,
-    NOANSWER: 0.0,
-    "yes": 1.0,
-    "true": 1.0,
-    "no": 0.0,
-    "false": 0.0,
-}
+_E = TypeVar("_E", bound=BaseException)
+_NAMED = 3  # ids in a message
+_NOTHING = "; nothing was asked and nothing was charged"
 
 
 class Private(NamedTuple):
-    """What only the scorer is to see of a sample."""
+    """The part of a sample that only the scorer may see."""
 
     target: list[str]
     metadata: Mapping[str, Any]
@@ -56,16 +46,58 @@ class Private(NamedTuple):
         return "<a withheld target>"
 
 
+class _Kept(NamedTuple):
+    """The score of one sample in one epoch, which is in this process's memory and nowhere else.
+
+    Attributes
+    ----------
+    id, epoch : str or int, int
+    score : float or None
+    failed : str
+        Name of the scorer's error; empty if it did not fail.
+    """
+
+    id: str | int
+    epoch: int
+    score: float | None
+    failed: str = ""
+
+    def __repr__(self) -> str:
+        return "<a withheld score>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One evaluation of one task.
+
+    Attributes
+    ----------
+    ids : frozenset of str
+        Ids of the samples that it will run.
+    task_metrics : bool
+        True if the task has metrics of its own, which stand in the place of a scorer's.
+    flow : int
+        Task of anyio that began it and will end it; each sample has a task of its own.
+    """
+
+    ids: frozenset[str]
+    task_metrics: bool
+    flow: int
+
+
+_RUN: ContextVar[_Run | None] = ContextVar("reusable_holdout_run", default=None)
+
+
 class _Scored(NamedTuple):
-    kept: Kept
-    run: Run | None
+    kept: _Kept
+    run: _Run | None
 
     def __repr__(self) -> str:
         return "<a withheld score>"
 
 
 _SCORED: dict[str, _Scored] = {}
-"""Scores by the token that stands in the log: so it is Inspect that says which of them count."""
+"""Scores by the token that stands in the log: so Inspect decides which of them count."""
 
 
 def withholding(
@@ -74,23 +106,23 @@ def withholding(
     privates: Mapping[str, Private],
     number: Callable[[Any], float | None],
 ) -> Scorer:
-    """Scorer that withholds scores, with a metric that asks.
+    """Make a scorer that withholds scores, with a metric that asks the guard.
 
     Parameters
     ----------
     inner : Scorer
     question : Question
     privates : mapping of str to Private
-        By ids, what was taken off the samples; without it the target is what the sample has.
+        By ids, the parts that were taken off the samples.
     number : callable
-        Makes a number of a score's value, or None of what is none.
+        Makes a number of a score's value, or None if it is none.
 
     Returns
     -------
     Scorer
         In the log it is called ``guarded_`` and the inner one's name.
     """
-    watch_runs()
+    _watch_runs()
 
     @metric(name="holdout", scores="unreduced")  # type: ignore[untyped-decorator]
     def holdout() -> Metric:
@@ -101,9 +133,9 @@ def withholding(
 
     @scorer(metrics=[holdout()], name=f"guarded_{name_of(inner)}")  # type: ignore[untyped-decorator]
     def guarded() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
+        async def score(state: TaskState, _: Target) -> Score:
             _check_run(question)
-            private = privates.get(str(state.sample_id)) or Private(list(target), {})
+            private = privates[str(state.sample_id)]
             found = await score_hidden(inner, state, Target(private.target), private.metadata, number)
             if isinstance(found, Failed) and found.cancelled is not None:
                 raise _bare(found.cancelled)
@@ -116,32 +148,38 @@ def withholding(
 
 
 def as_number(value: Any) -> float | None:
-    """Read a score's value as Inspect's metrics do; None where they would warn and count 0.
+    """Read a score's value as :func:`reusable_holdout_evals.read_inspect` does; None if it is no score.
 
     Examples
     --------
     >>> as_number("C"), as_number("P"), as_number("No"), as_number(True), as_number("0.25"), as_number({"a": 1})
     (1.0, 0.5, 0.0, 1.0, 0.25, None)
     """
-    if isinstance(value, str):
-        known = _WORDS.get(value, _WORDS.get(value.lower()))
-        if known is not None:
-            return known
     try:
-        found = float(value)
-    except (TypeError, ValueError):
+        return number_of(value)
+    except ValueError:
         return None
-    return found if found - found == 0 else None
 
 
 def name_of(one: Scorer) -> str:
-    """Name of a scorer, without its package's."""
+    """Return the name of a scorer, without its package's."""
     return str(registry_info(one).name).rpartition("/")[2]
+
+
+@cache
+def _watch_runs() -> None:
+    """Have Inspect tell of every evaluation that begins."""
+
+    @hooks(name="runs", description="Asks a guarded holdout when all samples are scored")
+    class _Runs(Hooks):  # type: ignore[misc] # its type is not looked into
+        async def on_task_start(self, data: TaskStart) -> None:
+            ids = frozenset(str(one) for one in data.spec.dataset.sample_ids or ())
+            _RUN.set(_Run(ids, bool(data.spec.metrics), anyio.get_current_task().id))
 
 
 def _check_run(question: Question) -> None:
     """Refuse before all samples have cost their tokens."""
-    run = current_run()
+    run = _RUN.get()
     if run is None:
         return
     if run.task_metrics:
@@ -156,22 +194,15 @@ def _check_run(question: Question) -> None:
 def _withheld(state: TaskState, found: float | Failed | None) -> Score:
     """Keep a score, or that there is none: in the log of a sample either looks the same."""
     score, failed = (None, found.name) if isinstance(found, Failed) else (found, "")
-    kept = Kept(state.sample_id, state.epoch, score, failed)
     token = secrets.token_hex(8)
-    _SCORED[token] = _Scored(kept, current_run())
+    _SCORED[token] = _Scored(_Kept(state.sample_id, state.epoch, score, failed), _RUN.get())
     return Score(value=WITHHELD, metadata={WITHHELD: token})
 
 
-def _bare(error: BaseException) -> BaseException:
-    """Take away the frames that it came through."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
-
-
 def _told(question: Question, scores: Sequence[SampleScore]) -> Value:
-    """What the guard answers when all samples are done; nothing before, when Inspect shows how far it is."""
-    run = current_run()
-    if run is not None and not run.is_ending():
+    """Return the guard's answer when all samples are done; nothing before, when Inspect shows how far it is."""
+    run = _RUN.get()
+    if run is not None and anyio.get_current_task().id != run.flow:
         return {}
     tokens = [(one.score.metadata or {}).get(WITHHELD) for one in scores]
     if run is None and any(token in _SCORED and _SCORED[token].run is not None for token in tokens):
@@ -196,3 +227,142 @@ def _ask(question: Question, tokens: Sequence[str | None]) -> dict[str, float] |
     for token in tokens:
         del _SCORED[str(token)]
     return numbers_of(answer)
+
+
+# ---- the question
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Question:
+    """A question about one scorer.
+
+    Attributes
+    ----------
+    guard : ReusableHoldout or RemoteHoldout
+    prior : float or None
+        The developer's own estimate of the mean score or, with an incumbent, of the difference.
+    name : str
+        What history calls the question.
+    ids : frozenset of str
+        Ids of all samples of the holdout.
+    incumbent : table, or None
+        The incumbent's scores.
+    keep : Path, or None
+        File that gets the scores, for its owner alone.
+    failed : float, or None
+        Score of a sample that the scorer gave none; None to ask no question then.
+    """
+
+    guard: Any
+    prior: float | None
+    name: str
+    ids: frozenset[str]
+    incumbent: Any = None
+    keep: Path | None = None
+    failed: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<question {self.name!r}>"
+
+    def check_ids(self, ids: frozenset[str]) -> None:
+        """Refuse an evaluation without all samples of the holdout."""
+        left_out = sorted(self.ids - ids)
+        if left_out:
+            raise InputError(
+                f"a question needs all {len(self.ids):,} samples of the holdout; this evaluation leaves out "
+                f"{_some(left_out)}; run it without --limit and --sample-id{_NOTHING}"
+            )
+
+    def ask(self, kept: Sequence[_Kept]) -> Answer | HoldoutError | Halted:
+        """Ask about these scores.
+
+        Returns
+        -------
+        Answer, HoldoutError or Halted
+            An exception is returned, so that the caller can raise it: the caller's frames have no scores.
+        """
+        try:
+            return self._answer(kept)
+        except (HoldoutError, Halted) as error:
+            return _bare(error)
+        except Exception as error:
+            kind = type(error).__name__
+        return InputError(
+            f"the guard could not be asked: {kind}; its words are withheld, they may hold scores"
+        )
+
+    def _answer(self, kept: Sequence[_Kept]) -> Answer:
+        self.check_ids(frozenset(str(one.id) for one in kept))
+        if self.failed is None:
+            _check_all_scored(kept)
+        table = _table(kept, self.name, self.failed)
+        fits, must = _fitting(table.scores, self.guard.metric)
+        if self.failed is not None:
+            table = ScoreTable(table.ids, np.where(fits, table.scores, self.failed), metric=self.name)
+        elif not fits.all():
+            raise InputError(
+                f"every score must {must}; some do not, and which would tell of the holdout; try the scorer on other "
+                f"samples{_NOTHING}"
+            )
+        if self.keep is not None:
+            _keep(table, self.keep)
+        return ask(self.guard, table, self.incumbent, prior=self.prior, name=self.name)
+
+
+def _bare(error: _E) -> _E:
+    """Take away an exception's frames and its context, which may hold targets and scores."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+def _check_all_scored(kept: Sequence[_Kept]) -> None:
+    """Refuse a scorer that fails, without the names of the samples, which would tell of them."""
+    failed = sorted({one.failed for one in kept if one.failed})
+    if failed:
+        raise InputError(
+            f"the scorer failed with {', '.join(failed)}; its words are withheld, they may quote a target, and so is "
+            f"the sample; try it on other samples{_NOTHING}"
+        )
+    if any(one.score is None for one in kept):
+        raise InputError(
+            "a scorer must give every sample a number, C, I, P or N; it gave something else; name to_number=, which "
+            f"makes a number of a score's value{_NOTHING}"
+        )
+
+
+def _table(kept: Sequence[_Kept], name: str, failed: float | None) -> ScoreTable:
+    """Return the scores in the order of ids, with a column for each epoch."""
+    scores: dict[str, dict[int, float]] = {}
+    for one in kept:
+        score = failed if one.failed or one.score is None else one.score
+        scores.setdefault(str(one.id), {})[one.epoch] = float(score or 0)
+    epochs = sorted({one.epoch for one in kept})
+    incomplete = sorted(sample for sample, found in scores.items() if len(found) < len(epochs))
+    if incomplete:
+        raise InputError(
+            f"every sample must be scored in each of {len(epochs)} epochs; {_some(incomplete)} were not, by errors or "
+            f"limits{_NOTHING}"
+        )
+    order = sorted(scores)
+    values = np.array([[scores[sample][epoch] for epoch in epochs] for sample in order])
+    return ScoreTable(order, values, metric=name)
+
+
+def _fitting(scores: NDArray[np.float64], metric: GuardMetric) -> tuple[NDArray[np.bool_], str]:
+    """Say which scores the metric takes, and what a score must do: the guard's own message would name rows."""
+    if metric.name.startswith("pass"):
+        return np.isin(scores, (0, 1)), "be 0 or 1"
+    return (scores >= metric.lower) & (scores <= metric.upper), f"lie in [{metric.lower:g}, {metric.upper:g}]"
+
+
+def _keep(table: ScoreTable, place: Path) -> None:
+    """Write a table to a file that its owner alone can read."""
+    place.unlink(missing_ok=True)  # an older file would keep its mode
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        table.frame().to_csv(file, index=False)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more

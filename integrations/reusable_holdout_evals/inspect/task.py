@@ -1,25 +1,22 @@
-"""Tasks whose samples are a holdout: what Inspect logs of them has no target and no score."""
+"""Tasks whose samples are a holdout: Inspect's log of them has no target and no score."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inspect_ai import Task, task_with
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError
 from reusable_holdout.slips import checked_call
-from reusable_holdout_evals.inspect.question import Question, check_judges
-from reusable_holdout_evals.inspect.scorer import WITHHELD, Private, as_number, name_of, withholding
-from reusable_holdout_evals.inspect.tables import keeper, scores_of
+from reusable_holdout_evals.guards import check_judged, made_guard, open_guard
+from reusable_holdout_evals.inspect.scorer import WITHHELD, Private, Question, as_number, name_of, withholding
+from reusable_holdout_evals.redaction import scores_of
 
-if TYPE_CHECKING:
-    from inspect_ai.scorer import Scorer
-
-__all__ = ["guarded", "guarded_task", "new_guard"]
+__all__ = ["guarded_task", "new_guard"]
 
 
 @checked_call
@@ -31,16 +28,16 @@ def new_guard(
     metric: Any = "score",
     **settings: Any,
 ) -> ReusableHoldout:
-    """Make the guard of a task's samples; whoever keeps the holdout does this once.
+    """Make the guard of a task's samples. The keeper of the holdout does this once.
 
     Parameters
     ----------
     samples : Task, Dataset or sequence of Sample
         All samples of the holdout, each with an id.
     ledger : str, Path or None
-        Where the budget lies; :func:`guarded_task` opens it.
+        Place of the budget; :func:`guarded_task` opens it.
     groups : str, optional
-        Which of a sample's metadata names what it belongs to, such as a repository: samples of one are one draw.
+        Key of the samples' metadata that names their group, such as a repository: samples of one group are one draw.
     metric : str or Metric
         "score", or "pass@3" and "pass^3" of epochs.
     **settings
@@ -60,7 +57,7 @@ def new_guard(
     2
     """
     ids, named = _rows(_samples_of(samples), groups)
-    return ReusableHoldout(None, ids, metric=metric, groups=named, ledger=ledger, **settings)
+    return made_guard(ids, metric=metric, groups=named, ledger=ledger, **settings)
 
 
 @checked_call
@@ -79,36 +76,36 @@ def guarded_task(
 ) -> Task:
     """Let a guard answer for a task's metrics, and keep targets and scores of its samples out of the log.
 
-    Samples and solver get "withheld" for a target; the scorers get the true one. What they score is asked about once,
-    when every sample is done: the metrics are the guard's answer, its interval and what is left. The same evaluation
-    again, with the same outputs, is replayed and free.
+    Samples and solver get "withheld" for a target; the scorers get the true one. When every sample is done, the guard
+    is asked once about each scorer's scores: the metrics are its answer, the interval and what is left. The same
+    evaluation again, with the same outputs, is replayed and free.
 
     Parameters
     ----------
     task : Task
         With a scorer for each question; each gives a sample a number, C, I, P or N. Its own metrics and headline are
-        taken away; it is changed in place, as by :func:`inspect_ai.task_with`.
+        taken away. It is changed in place, as by :func:`inspect_ai.task_with`.
     prior : float, or dict of scorer name to float
         The developer's own estimate, such as the score of a dev set; with an incumbent, of the difference.
-    guard : ReusableHoldout, optional
-        With metric "score", and the samples' ids; or
-    ledger : str or Path
-        where that of :func:`new_guard` is.
+    guard : ReusableHoldout or RemoteHoldout, optional
+        With metric "score", and the samples' ids; or `ledger`.
+    ledger : str or Path, optional
+        Ledger of a guard that :func:`new_guard` made.
     groups : str, optional
-        As it was made with.
+        As for :func:`new_guard`.
     private : collection of str
-        Keys of the samples' metadata that only the scorers are to see, such as a solution.
+        Keys of the samples' metadata that only the scorers may see, such as a solution.
     incumbent : table or path, optional
         Scores of another system: a file that `keep` wrote, a full log with the same scorer, or a table of
-        :mod:`reusable_holdout_evals.readers`. Then the question is how much better this one is.
+        :func:`reusable_holdout_evals.read_scores`. Then the question is how much better this one is.
     keep : str or Path, optional
-        CSV file that gets the scores of the samples, for whoever keeps the holdout: nobody else may read it.
+        CSV file that gets the scores of the samples, for the keeper of the holdout: nobody else can read it.
     to_number : callable, optional
-        Makes a number of a score's value, or None of what is none.
+        Makes a number of a score's value, or None if it is none.
     failed : float, optional
         Score of a sample on which the scorer fails, or gives no number within the bounds. By default nothing is asked
-        then and the log says so: one bit, which is not paid for, and which outputs that are crafted to break a scorer
-        can use to read targets. Name one, such as 0, where the developer is not trusted.
+        then, and the log says so. That is one bit, free of charge: outputs that are crafted to break a scorer can use
+        it to read targets. Name a number, such as 0, where the developer is not trusted.
 
     Returns
     -------
@@ -117,34 +114,38 @@ def guarded_task(
     Raises
     ------
     InputError
-        If the task does not fit, before anything is evaluated. While it is evaluated errors are the log's: the
-        evaluation has the status "error", with what the guard says, and nothing was charged. So it is with a halt.
+        If the task does not fit, before anything is evaluated. Later errors are the log's: the evaluation has the
+        status "error", with the guard's message, and nothing was charged. A halt is such an error, too.
 
     Notes
     -----
     Epochs are repeats of a sample. All samples must be there: with ``--limit``, or a sample that failed, nothing is
     asked.
 
-    The process that evaluates has targets and scores in its memory, and the solver runs in it: it must be one that
-    the developer does not run, such as CI's.
+    The process that evaluates has targets and scores in its memory, and the solver runs in it. So the developer must
+    not run this process: let CI do it.
     """
     if task.scorer is None:
         raise InputError("the task must have a scorer; it has none; nothing was asked")
     samples = _samples_of(task)
     ids, named = _rows(samples, groups)
-    opened = _opener(guard, ledger, None if guard is not None else (ids, named))
+    if (guard is None) == (ledger is None):
+        raise InputError("name guard= or ledger=, one of them; nothing was asked")
+    opened = open_guard(str(ledger), None, ids, groups=named) if guard is None else guard
+    check_judged(opened)
+    stated = prior if isinstance(prior, Mapping) else dict.fromkeys(map(name_of, task.scorer), prior)
     privates = {str(one.id): _private(one, private) for one in samples}
     scorers = [
         withholding(
             one,
             Question(
-                opened,
-                prior.get(name_of(one)) if isinstance(prior, Mapping) else prior,
-                name_of(one),
-                frozenset(ids),
-                scores_of(incumbent, name_of(one)),
-                keeper(keep),
-                failed,
+                guard=opened,
+                prior=stated.get(name_of(one)),
+                name=name_of(one),
+                ids=frozenset(ids),
+                incumbent=scores_of(incumbent, name_of(one)),
+                keep=None if keep is None else Path(keep).absolute(),  # Inspect changes the working folder
+                failed=failed,
             ),
             privates,
             to_number,
@@ -160,43 +161,8 @@ def guarded_task(
     return task_with(task, dataset=dataset, scorer=scorers, metrics=None, headline_metric=None)
 
 
-@checked_call
-def guarded(
-    scorer: Scorer,
-    *,
-    prior: float | None = None,
-    guard: ReusableHoldout | None = None,
-    ledger: str | Path | None = None,
-    incumbent: Any = None,
-    keep: str | Path | None = None,
-    to_number: Callable[[Any], float | None] = as_number,
-    failed: float | None = None,
-) -> Scorer:
-    """Let a guard answer for one scorer's metrics, and keep its scores out of the log.
-
-    For ``Task(dataset, solver=..., scorer=guarded(match(), ...))``, where targets are no secret or are not in the
-    dataset: a scorer cannot take them out of the log, :func:`guarded_task` does.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Gives a sample a number, C, I, P or N.
-    prior, guard, ledger, incumbent, keep, to_number, failed
-        As for :func:`guarded_task`. A ledger whose guard has groups is asked with `guard`.
-
-    Returns
-    -------
-    Scorer
-    """
-    opened = _opener(guard, ledger, None)
-    question = Question(
-        opened, prior, name_of(scorer), None, scores_of(incumbent, name_of(scorer)), keeper(keep), failed
-    )
-    return withholding(scorer, question, {}, to_number)
-
-
 def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
-    """Samples, whose ids are there and distinct."""
+    """Return samples, after a check that each has an id of its own."""
     if isinstance(given, Task) and given.sample_source is not None:
         raise InputError(
             "a holdout's samples must be known before; a SampleSource makes them; nothing was asked"
@@ -212,7 +178,7 @@ def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
 
 
 def _rows(samples: Sequence[Sample], groups: str | None) -> tuple[list[str], list[str] | None]:
-    """Ids in the order of all guards of samples, and what each belongs to."""
+    """Return ids in the order of all guards of samples, and the group of each."""
     ordered = sorted(samples, key=lambda one: str(one.id))
     ids = [str(one.id) for one in ordered]
     if groups is None:
@@ -224,39 +190,6 @@ def _rows(samples: Sequence[Sample], groups: str | None) -> tuple[list[str], lis
             f"{without[0]!r}; nothing was asked"
         )
     return ids, [str((one.metadata or {})[groups]) for one in ordered]
-
-
-def _opener(
-    guard: ReusableHoldout | None,
-    ledger: str | Path | None,
-    rows: tuple[list[str], list[str] | None] | None,
-) -> Callable[[Sequence[str]], Any]:
-    """What gives the guard: at once where all rows are known, so that a wrong ledger costs no tokens."""
-    if (guard is None) == (ledger is None):
-        raise InputError("name guard= or ledger=, one of them; nothing was asked")
-    if guard is not None:
-        check_judges(guard)
-        return lambda _: guard
-    if rows is not None:
-        opened = ReusableHoldout.open(str(ledger), None, rows[0], groups=rows[1])
-        return lambda _: opened
-    kept: dict[int, ReusableHoldout] = {}
-
-    def open_with(ids: Sequence[str]) -> ReusableHoldout:
-        if 0 in kept:
-            return kept[0]
-        try:
-            kept[0] = ReusableHoldout.open(str(ledger), None, sorted(ids))
-        except LedgerMismatchError:
-            pass
-        else:
-            return kept[0]
-        raise InputError(
-            f"the ledger's holdout must be the {len(ids):,} samples that were scored; it is another, has groups, or "
-            "some samples were left out, as by --limit; nothing was asked and nothing was charged"
-        )
-
-    return open_with
 
 
 def _private(sample: Sample, keys: Collection[str]) -> Private:

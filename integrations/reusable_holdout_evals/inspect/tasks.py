@@ -1,4 +1,4 @@
-"""Tasks that Inspect finds by name: somebody else's task is guarded without a change of its code."""
+"""A task that Inspect finds by name: it guards another task without a change of that task's code."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def holdout(
     keep: str | None = None,
     args: dict[str, Any] | None = None,
 ) -> Task:
-    """Guard a task that knows nothing of a guard.
+    """Guard a task whose code knows nothing of a guard.
 
-    ``inspect eval reusable_holdout_evals.inspect/holdout -T task=questions.py@easy -T ledger=guard.db -T prior=0.7``
+    ``inspect eval reusable_holdout_evals/holdout -T task=questions.py@easy -T ledger=guard.db -T prior=0.7``
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def holdout(
     ledger, prior, groups, private, incumbent, keep
         As for :func:`reusable_holdout_evals.inspect.guarded_task`.
     args : dict, optional
-        What the task takes, ``-T args='{difficulty: 3}'``.
+        Arguments of the task, ``-T args='{difficulty: 3}'``.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Readers of what evaluation tools write: one table of scores by id, for a guard of judged scores.
+"""Readers of the files that evaluation tools write: each gives one table of scores by id, for a guard of judged scores.
 
-None imports the tool whose files it reads.
+No reader imports the tool whose files it reads.
 """
 
 from reusable_holdout_evals.readers.inspect_logs import read_inspect

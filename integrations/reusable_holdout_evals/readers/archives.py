@@ -1,14 +1,8 @@
-"""Packed files of others, unpacked with bounds: members of a zip archive, and CSV.
-
-Zstandard, too, which Python 3.13 does not know.
-"""
+"""Zip archives that others wrote, unpacked with bounds; with Zstandard, which Python 3.13 does not know."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import struct
 import zipfile
 import zlib
@@ -16,42 +10,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from reusable_holdout.errors import InputError, MissingExtraError
-from reusable_holdout_evals.readers.json_files import MOST_BYTES
+from reusable_holdout_evals.readers.files import MOST_BYTES
 
-__all__ = ["Archive", "check_unpacked"]
+__all__ = ["Archive"]
 
 _ZSTANDARD = 93
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
-_STEP = 1 << 24
-_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-def check_unpacked(path: Path, *, what: str) -> None:
-    """Refuse a packed file, as pandas would unpack it whole, that is larger than the bound when it is unpacked.
-
-    Raises
-    ------
-    InputError
-        If it is larger. Whatever else is wrong with it is told by whoever reads it.
-    """
-    size, ending = 0, path.suffix.lower()
-    if ending == ".zip" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:  # which unpacks no more of a member than its directory says
-            size = sum(one.file_size for one in archive.infolist())
-    elif ending in _PACKED:
-        with _PACKED[ending](path, "rb") as stream:
-            while size <= MOST_BYTES and (piece := stream.read(_STEP)):
-                size += len(piece)
-    if size > MOST_BYTES:
-        raise InputError(
-            f"{what} must have at most {MOST_BYTES >> 30} GiB unpacked; {path} has more; pass Parquet"
-        )
 
 
 class Archive:
     """A zip archive.
 
-    No member is unpacked beyond what its directory says, nor beyond a bound: a small file can't fill the memory.
+    A member is unpacked no further than the archive's directory says, nor beyond a bound. So a small file cannot fill
+    the memory.
 
     Parameters
     ----------
@@ -60,7 +31,7 @@ class Archive:
     Raises
     ------
     InputError
-        If it is none.
+        If it is something else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,26 +64,25 @@ class Archive:
         return name in self._zip.NameToInfo
 
     def read(self, name: str) -> bytes:
-        """Content of a member.
+        """Return the content of a member.
 
         Raises
         ------
         InputError
-            If it is larger than it says or than the bound, or damaged.
+            If it is damaged, or larger than it says or than the bound.
         MissingExtraError
-            If it is packed with Zstandard and no library unpacks it.
+            If it is packed with Zstandard, and no library that unpacks it is installed.
         """
         info = self._zip.NameToInfo[name]
         where = f"{name} in {self._path}"
         if info.file_size > MOST_BYTES:
             raise InputError(f"{where} must have at most {MOST_BYTES >> 30} GiB unpacked; it has more")
-        problem = ""
         try:
-            with self._unpacking(info) as stream:
-                content = _at_most(stream, info.file_size)
+            with self._unpacking(info, where) as stream:
+                content: bytes = stream.read(info.file_size + 1)  # one byte more than it may have
         except MissingExtraError:
             raise
-        except Exception as error:  # whatever a library raises about damaged bytes
+        except Exception as error:  # libraries raise many kinds about damaged bytes
             problem = f"it cannot be unpacked ({type(error).__name__})"
         else:
             if len(content) == info.file_size and zlib.crc32(content) == info.CRC:
@@ -120,37 +90,23 @@ class Archive:
             problem = "its content is not what the archive's directory says"
         raise InputError(f"{where} must be whole; {problem}; copy the log anew")
 
-    def _unpacking(self, info: zipfile.ZipInfo) -> Any:
+    def _unpacking(self, info: zipfile.ZipInfo, where: str) -> Any:
         if info.compress_type != _ZSTANDARD:
             return self._zip.open(info)
-        return _zstandard(io.BytesIO(self._packed(info)), f"{info.filename} in {self._path}")
-
-    def _packed(self, info: zipfile.ZipInfo) -> bytes:
-        """Bytes of a member as they stand in the archive."""
         self._file.seek(info.header_offset)
         header = _LOCAL_HEADER.unpack(self._file.read(_LOCAL_HEADER.size))
         if header[0] != b"PK\x03\x04" or info.flag_bits & 1 or info.compress_size > MOST_BYTES:
             raise zipfile.BadZipFile
-        self._file.seek(header[-2] + header[-1], io.SEEK_CUR)  # its name, and what else is said of it
-        return self._file.read(info.compress_size)
-
-
-def _at_most(stream: Any, size: int) -> bytes:
-    """Up to one byte more than what is expected."""
-    pieces, left = [], size + 1
-    while left > 0:
-        piece = stream.read(min(left, _STEP))
-        if not piece:
-            break
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
+        self._file.seek(
+            header[-2] + header[-1], io.SEEK_CUR
+        )  # the member's name, and what else is said of it
+        return _zstandard(io.BytesIO(self._file.read(info.compress_size)), where)
 
 
 def _zstandard(packed: io.BytesIO, where: str) -> Any:
-    """Stream that unpacks Zstandard, of one frame or several."""
+    """Return a stream that unpacks Zstandard, of one frame or several."""
     try:
-        import zstandard  # noqa: PLC0415 - whoever has Inspect has it
+        import zstandard  # noqa: PLC0415 - Inspect brings it
     except ImportError:
         try:
             import pyarrow as pa  # noqa: PLC0415

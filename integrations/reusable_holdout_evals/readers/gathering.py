@@ -1,14 +1,14 @@
-"""Scores as they are found in a file, one after another, until they are a table: what all readers share.
+"""The part that all readers share: scores as they are found, one after another, until they are a table.
 
-Nothing here is private: a file of scores is the analyst's own. It may still be wrong, or made by somebody else, so what
-it holds is checked before it is believed, and names in messages are shortened and escaped.
+A file of scores is the analyst's own, so nothing here is private. But the file may be wrong, or made by somebody else:
+all of it is checked, and names in messages are shortened and escaped.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,92 +17,83 @@ from reusable_holdout.errors import InputError, printable
 from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import few, shown
 
-__all__ = ["Gathering", "Missing", "Repeats", "Table", "chosen_one", "group_name", "number_of", "score_of"]
+__all__ = ["Gathering", "Repeats", "chosen_one", "group_name", "number_of"]
 
 Repeats = Literal["equal", "averaged"]
 
 _WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_NAMES_NOTHING = {"", "nan", "na", "n/a", "none", "null", "<na>"}
+_NOTHING = {"", "nan", "na", "n/a", "none", "null", "<na>"}
 _LONGEST = 1_000  # characters of an id or a group
 
 
-class Missing(NamedTuple):
-    """Why a row has no score.
-
-    Attributes
-    ----------
-    reason : str
-        Such as "the sample failed".
-    """
+class _Missing(NamedTuple):
+    """The reason why a row has no score, such as "the sample failed"."""
 
     reason: str
 
 
-class Table(NamedTuple):
-    """What a table is to be, as the caller of a reader says.
-
-    Attributes
-    ----------
-    repeats : {"equal", "averaged"}
-        Whether all rows must have equally many, or are averaged here.
-    missing : float or None
-        What counts where there is no score; None refuses.
-    """
-
-    repeats: Repeats
-    missing: float | None
-
-    def check(self) -> None:
-        """Refuse what is neither.
-
-        Raises
-        ------
-        InputError
-            If repeats or missing are something else.
-        """
-        if self.repeats not in {"equal", "averaged"}:
-            raise InputError(f'repeats must be "equal" or "averaged"; got {self.repeats!r}')
-        stands = self.missing
-        if stands is not None and (
-            isinstance(stands, bool) or not isinstance(stands, int | float) or not np.isfinite(stands)
-        ):
-            raise InputError(
-                f"missing must be a number that stands for a score, such as the lowest, or None; got {stands!r}"
-            )
-
-
 class Gathering:
-    """Scores of one source, in the order they are found in.
+    """The scores of one source, in the order they are found in.
 
     Parameters
     ----------
     where : str
-        What is read, for messages.
+        Name of the source, for messages.
+    repeats : {"equal", "averaged"}
+        "averaged" to average the repeats of a row here; "equal" to refuse unequally many.
+    missing : float or None
+        Number that counts where there is no score; None to refuse.
+    advice : str
+        The end of a message about a score that is no number.
+
+    Raises
+    ------
+    InputError
+        If repeats or missing is something else.
     """
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, repeats: Repeats, missing: float | None, *, advice: str) -> None:
+        if repeats not in {"equal", "averaged"}:
+            raise InputError(f'repeats must be "equal" or "averaged"; got {repeats!r}')
+        is_number = isinstance(missing, int | float) and not isinstance(missing, bool)
+        if missing is not None and not (is_number and np.isfinite(missing)):
+            raise InputError(
+                f"missing must be a number that stands for a score, such as the lowest, or None; got {missing!r}"
+            )
         self.where = where
-        self._scores: dict[str, dict[Any, float | Missing]] = {}
+        self._averaged, self._missing, self._advice = repeats == "averaged", missing, advice
+        self._scores: dict[str, dict[Any, float | _Missing]] = {}
         self._groups: dict[str, str] = {}
         self._raw: dict[str, Any] = {}
 
-    def add(self, row: object, repeat: Hashable, score: float | Missing, group: str | None = None) -> None:
-        """Take one score.
+    def add(
+        self,
+        row: object,
+        repeat: Hashable,
+        value: object,
+        *,
+        group: str | None = None,
+        nothing: str = "it has no value",
+    ) -> float | None:
+        """Take one score, and return it as a number; None if there is none.
 
         Parameters
         ----------
         row : str or int
             Its id.
         repeat : hashable
-            What tells it from the row's others.
-        score : float or Missing
+            Name of the repeat among those of the row.
+        value : object
+            As for :func:`number_of`.
         group : str, optional
+        nothing : str
+            Why there is no score, if there is none.
 
         Raises
         ------
         InputError
-            If the id is none, the same repeat comes twice, or the row had another group.
+            If the id is none, the value is no score, the same repeat comes twice, or the row had another group.
         """
         name = self._id(row)
         scores = self._scores.setdefault(name, {})
@@ -111,12 +102,22 @@ class Gathering:
                 f"{self.where} must have each id once, and of repeats each once; it has {shown([name])} twice in "
                 f"repeat {shown([repeat])}; leave one out, or name the column or files that tell them apart"
             )
-        scores[repeat] = score
         if group is not None and self._groups.setdefault(name, group) != group:
             raise InputError(
                 f"all repeats of a row must be of one group; in {self.where} those of {shown([name])} are of "
                 f"{shown([self._groups[name], group])}"
             )
+        try:
+            score = number_of(value)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            scores[repeat] = _Missing(nothing) if score is None else score
+            return score
+        raise InputError(
+            f"scores must be numbers, or C, P, I, N, yes or no; in {self.where}, for {shown([name])}, got {problem}; "
+            f"{self._advice}"
+        )
 
     def _id(self, row: object) -> str:
         if isinstance(row, np.generic):
@@ -124,15 +125,15 @@ class Gathering:
         if isinstance(row, bool) or not isinstance(row, str | int):
             came = "none" if row is None or row != row else type(row).__name__  # noqa: PLR0124 - NaN alone
             raise InputError(f"ids must be text or whole numbers; {self.where} has {came}; name every row so")
-        name = checked_name(str(row), what="an id", where=self.where)
+        name = _checked_name(str(row), what="an id", where=self.where)
         if type(self._raw.setdefault(name, row)) is not type(row):
             raise InputError(
                 f"ids must be distinct as text; {self.where} has {shown([name])} as a number and as text; rename one"
             )
         return name
 
-    def table(self, wish: Table, *, name: str, metric: str, left_out: Iterable[str] = ()) -> ScoreTable:
-        """Table of all that was gathered.
+    def table(self, *, name: str, metric: str, left_out: Iterable[str] = ()) -> ScoreTable:
+        """Return the table of all that was gathered.
 
         Raises
         ------
@@ -140,20 +141,18 @@ class Gathering:
             If there is nothing, scores are missing, or rows have unequally many; the first few are named.
         """
         if not self._scores:
-            raise InputError(
-                f"{self.where} must hold scores; it holds none; look whether it is the right file or column"
-            )
-        sentences = [*left_out, *self._fill(wish.missing)]
+            raise _holds_none(self.where)
+        sentences = [*left_out, *self._fill()]
         counts = {row: len(scores) for row, scores in self._scores.items()}
         most = max(counts.values())
         uneven = [row for row, count in counts.items() if count < most]
-        if uneven and wish.repeats == "equal":
+        if uneven and not self._averaged:
             raise InputError(
                 f"all rows must have equally many repeats; in {self.where} the most are {most}, and fewer have "
                 f"{shown(uneven)}; run the missing ones, or average them with repeats='averaged'"
             )
         values: list[list[Any]] = [list(scores.values()) for scores in self._scores.values()]
-        if wish.repeats == "averaged" and most > 1:
+        if self._averaged and most > 1:
             sentences.append(f"repeats are averaged, from {min(counts.values())} to {most} of a row")
             values = [[_mean(row)] for row in values]
         array = np.array(values, dtype=np.float64)
@@ -166,70 +165,48 @@ class Gathering:
             left_out=tuple(sentences),
         )
 
-    def _fill(self, stands: float | None) -> list[str]:
+    def _fill(self) -> list[str]:
         """Put a number where there is no score, and say so."""
         lost = [
             (row, repeat, score.reason)
             for row, scores in self._scores.items()
             for repeat, score in scores.items()
-            if isinstance(score, Missing)
+            if isinstance(score, _Missing)
         ]
         if not lost:
             return []
         reasons = Counter(reason for *_, reason in lost)
         why = ", ".join(f"{count:,} because {reason}" for reason, count in reasons.most_common(5))
-        rows = list(dict.fromkeys(row for row, *_ in lost))
-        if stands is None:
+        rows = shown(dict.fromkeys(row for row, *_ in lost))
+        if self._missing is None:
             raise InputError(
-                f"every row must have a score; {self.where} has none for {shown(rows)} ({why}); score them, or name "
-                "what they count with missing=, such as the lowest score"
+                f"every row must have a score; {self.where} has none for {rows} ({why}); score them, or name the "
+                "number that counts for them with missing=, such as the lowest score"
             )
         for row, repeat, _ in lost:
-            self._scores[row][repeat] = float(stands)
-        return [f"{len(lost):,} without a score count as {stands:g} ({why}): {shown(rows)}"]
+            self._scores[row][repeat] = float(self._missing)
+        return [f"{len(lost):,} without a score count as {self._missing:g} ({why}): {rows}"]
 
 
 def _mean(scores: list[float]) -> float:
-    """Mean that does not depend on the order, and of equal ones is what each of them is."""
+    """Return a mean that does not depend on the order; of equal scores it is their value, to the last bit."""
     ordered = sorted(scores)
     return min(ordered[0] + sum(one - ordered[0] for one in ordered) / len(ordered), ordered[-1])
 
 
-def score_of(value: object, *, must: Callable[[], str], advice: str) -> float | None:
-    """One score as a number; None if there is none.
-
-    Parameters
-    ----------
-    value : object
-    must, advice : callable and str
-        What must hold and what to do, for a message; the first is put together where it is needed alone.
-
-    Raises
-    ------
-    InputError
-        If it is something else: what must hold, what came, and what to do.
-    """
-    problem = ""
-    try:
-        return number_of(value)
-    except ValueError as error:
-        problem = str(error)
-    raise InputError(f"{must()}; got {problem}; {advice}")
-
-
 def number_of(value: object) -> float | None:
-    """One score as a number; None if there is none.
+    """Return one score as a number; None if there is none.
 
     Parameters
     ----------
     value : object
-        A number, a truth value, or text: a number's digits, or as evaluation tools grade, C, P, I and N (correct,
-        partial, incorrect, no answer), yes and no, true and false.
+        A number, a truth value, or text: digits, or a grade of an evaluation tool, C, P, I and N (correct, partial,
+        incorrect, no answer), yes and no, true and false.
 
     Raises
     ------
     ValueError
-        If it is something else, infinity, or too large; saying what.
+        If it is something else, infinity, or too large. The words say what came.
 
     Examples
     --------
@@ -252,23 +229,18 @@ def number_of(value: object) -> float | None:
 
 
 def _number_in(text: str) -> float | None:
-    if text.lower() in _NAMES_NOTHING:
+    word = text.lower()
+    if word in _NOTHING:
         return None
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    if word in _WORDS:
+        return _WORDS[word]
     if not _NUMBER.fullmatch(text) or abs(float(text)) >= 1e300:
         raise ValueError(f"the text {shown([text])}")
     return float(text)
 
 
-def checked_name(name: str, *, what: str, where: str) -> str:
-    """Name of a row or group.
-
-    Raises
-    ------
-    InputError
-        If it is empty, very long, or no text that could be written to a file.
-    """
+def _checked_name(name: str, *, what: str, where: str) -> str:
+    """Refuse a name that is empty, very long, or no text that could be written to a file."""
     if not name.strip() or len(name) > _LONGEST:
         raise InputError(
             f"{what} must have 1 to {_LONGEST:,} characters, not spaces alone; {where} has one of {len(name):,}; name "
@@ -280,13 +252,7 @@ def checked_name(name: str, *, what: str, where: str) -> str:
 
 
 def group_name(value: object, *, where: str, row: object) -> str:
-    """Name of the group that a row is of.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is a list or the like.
-    """
+    """Return the name of a row's group; InputError if there is none, or it is a list or the like."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, str | int | bool) or value == "":
@@ -294,16 +260,26 @@ def group_name(value: object, *, where: str, row: object) -> str:
             f"groups must be named by text or whole numbers; {where} has a {type(value).__name__} for {shown([row])}; "
             "name the group of every row"
         )
-    return checked_name(str(value), what="a group", where=where)
+    return _checked_name(str(value), what="a group", where=where)
 
 
-def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, option: str, where: str) -> str:
-    """One of several names: the wanted one, or the only one.
+def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, where: str) -> str:
+    """Return the wanted name, or the only one.
+
+    Parameters
+    ----------
+    wanted : str or None
+    found : iterable of str
+        Names that there are; one may come often.
+    what : str
+        What is named, and the name of the reader's argument.
+    where : str
+        Name of the source, for messages.
 
     Raises
     ------
     InputError
-        If it is not there, or none was named and there are several; they are listed.
+        If the wanted name is not there, or none was named and there are several; they are listed.
     """
     names = list(dict.fromkeys(found))
     if wanted is None and len(names) == 1:
@@ -311,12 +287,14 @@ def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, option: s
     if wanted in names:
         return str(wanted)
     if not names:
-        raise InputError(
-            f"{where} must hold scores; it holds none; look whether it is the right file or column"
-        )
+        raise _holds_none(where)
     listed = few(ascii(name)[:60] for name in names)
     if wanted is None:
         raise InputError(
-            f"one {what} must be named where there are several; {where} has {listed}; name it: {option}="
+            f"one {what} must be named where there are several; {where} has {listed}; name it: {what}="
         )
     raise InputError(f"the {what} must be one that {where} has: {listed}; got {wanted!r}")
+
+
+def _holds_none(where: str) -> InputError:
+    return InputError(f"{where} must hold scores; it holds none; look whether it is the right file or column")

@@ -2,78 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
 from reusable_holdout_evals.readers.archives import Archive
-from reusable_holdout_evals.readers.gathering import (
-    Gathering,
-    Missing,
-    Repeats,
-    Table,
-    chosen_one,
-    group_name,
-    score_of,
+from reusable_holdout_evals.readers.files import (
+    dicts_in,
+    file_text,
+    inside,
+    named,
+    parsed,
+    sources_of,
+    text_of,
 )
-from reusable_holdout_evals.readers.inspect_results import check_count, check_means, metrics_of
-from reusable_holdout_evals.readers.json_files import Pieces, file_text, text_of
-from reusable_holdout_evals.readers.sources import named, sources_of
+from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_one, group_name
 
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # characters: from about here on a summary of Inspect's keeps a text's beginning alone
+_CUT = 1_000  # characters of a text that Inspect's summaries keep, about
 _REMOVED = "Key removed from summary (> 1k)"
-
-
-class _Given(NamedTuple):
-    """What a scorer gave; explanations and edits are let go at once.
-
-    Attributes
-    ----------
-    value, reason : object
-    """
-
-    value: Any
-    reason: object
-
-
-class _Sample(NamedTuple):
-    """One epoch of one sample.
-
-    Attributes
-    ----------
-    id, epoch : object
-    scores : dict of str to _Given
-        By scorer.
-    metadata : Mapping
-    failed : bool
-    """
-
-    id: object
-    epoch: object
-    scores: dict[str, _Given]
-    metadata: Mapping[str, Any]
-    failed: bool
-
-
-class _Log(NamedTuple):
-    """One log.
-
-    Attributes
-    ----------
-    header : dict
-        All but the samples.
-    samples : list of _Sample
-    """
-
-    header: dict[str, Any]
-    samples: list[_Sample]
+_MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean score
+_CLOSE = 1e-6
+_ADVICE = "the log was changed or is not whole; copy it anew, or let Inspect score it anew (inspect score)"
 
 
 @checked_call
@@ -86,26 +43,26 @@ def read_inspect(
     repeats: Repeats = "equal",
     missing: float | None = None,
 ) -> ScoreTable:
-    """Scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
+    """Read the scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
 
-    Of an ``.eval`` log its summaries alone are read, so that a log of any size takes a second or two; their number and
-    their mean must be those that the header states. Inspect is not needed for that.
+    Of an ``.eval`` log only the summaries are read, so that a log of any size takes a second or two. Their number and
+    their mean must be those that the header states. Inspect need not be installed.
 
     Parameters
     ----------
     log : path or sequence of paths
-        Of finished runs. Several logs of one task, model and solver are further repeats.
+        Logs of finished runs. Several logs of one task, model and solver are further repeats.
     scorer : str, optional
         Needed where there are several.
     key : str, optional
-        Of a scorer that gives each sample a dict: which of its values.
+        Key of a scorer that gives each sample a dict.
     groups : str, optional
-        Which of the samples' metadata says what they belong to; by default what the scorer's standard error is
-        clustered by, if it is.
+        Key of the samples' metadata that names their group; by default the key that the scorer's standard error is
+        clustered by, if there is one.
     repeats : {"equal", "averaged"}
         What to do where samples have unequally many epochs: refuse, or average those that are there.
     missing : float, optional
-        What counts where a sample failed or was not scored, such as the lowest score; by default that is refused.
+        Number that counts where a sample failed or was not scored, such as the lowest one; by default that is refused.
 
     Returns
     -------
@@ -118,201 +75,209 @@ def read_inspect(
         If it is no such log, was not finished, or its samples are not those that its header counts and averages; if
         logs are of several models; or if samples have no score, or no number: the first few are named.
     MissingExtraError
-        If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is there.
+        If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is installed.
     """
-    wish = Table(repeats, missing)
-    wish.check()
     paths = sources_of(log)
-    gathering, notes, systems = Gathering(named(paths)), dict[str, None](), dict[str, dict[str, None]]()
+    gathering = Gathering(named(paths), repeats, missing, advice="take another scorer or key")
+    notes, systems = dict[str, None](), dict[str, dict[str, None]]()
     for place, path in enumerate(paths):
-        found = _log(path)
-        for what, name in _system(found.header).items():
-            systems.setdefault(what, {})[name] = None
-        _check_one(systems)
-        scorer = _scorer(found, scorer, path)
-        cluster = groups or _cluster(found.header, scorer, path)
-        _add(gathering, found, scorer, key, cluster, place, path)
-        notes |= dict.fromkeys(_notes(found, scorer))
-    score = str(scorer) if key is None else f"{scorer}[{key}]"
-    return gathering.table(wish, name=next(iter(systems["task"])), metric=score, left_out=notes)
+        found = _Log(path)
+        found.check_system(systems)
+        scorer = found.scorer = chosen_one(scorer, found.scorers, what="scorer", where=str(path))
+        found.check_count()
+        cluster = groups or found.cluster()
+        scores: dict[object, list[float]] = {}
+        for sample in found.samples:
+            row, epoch = sample.get("id"), sample.get("epoch", 1)
+            if isinstance(epoch, bool) or not isinstance(epoch, int):
+                raise InputError(f"epochs must be whole numbers; {path} has another for {shown([row])}")
+            group = None if cluster is None else found.group(sample, cluster)
+            value, nothing = found.value(sample, key)
+            score = gathering.add(row, (place, epoch), value, group=group, nothing=nothing)
+            scores.setdefault(row, []).extend([] if score is None else [score])
+        found.check_means(list(filter(None, scores.values())), key)
+        notes |= dict.fromkeys(found.notes())
+    metric = str(scorer) if key is None else f"{scorer}[{key}]"
+    return gathering.table(name=next(iter(systems["task"])), metric=metric, left_out=notes)
 
 
-# ---- what is in a log
+class _Log:
+    """One log, of which one scorer is read.
 
+    Attributes
+    ----------
+    header : dict
+        All but the samples.
+    samples : list of dict
+    scorers : iterable of str
+        Names of all scorers.
+    scorer : str
+        Name of the scorer that is read, once it is chosen.
+    """
 
-def _log(path: Path) -> _Log:
-    found = _from_json(path) if path.suffix == ".json" else _from_archive(path)
-    if not isinstance(found.header.get("eval"), dict):
-        raise InputError(f"{path} must be a log of Inspect; it does not say what was evaluated")
-    status = found.header.get("status")
-    if status != "success" or found.header.get("invalidated"):
-        came = "was invalidated" if status == "success" else f"has the status {shown([status])}"
-        raise InputError(
-            f"a log must be of a finished run, for rows that are left out of a mean change it; {path} {came}; go on "
-            "with inspect eval-retry, or run it anew"
+    def __init__(self, path: Path) -> None:
+        self.path, self.scorer = path, ""
+        self.header, self.samples = _from_json(path) if path.suffix == ".json" else _from_archive(path)
+        if not isinstance(inside(self.header, "eval"), dict) or not isinstance(self.samples, list):
+            raise InputError(f"{path} must be a log of Inspect; it says nothing of its evaluation or samples")
+        status = self.header.get("status")
+        if status != "success" or self.header.get("invalidated"):
+            came = "was invalidated" if status == "success" else f"has the status {shown([status])}"
+            raise InputError(
+                f"a log must be of a finished run, for rows that are left out of a mean change it; {path} {came}; go "
+                "on with inspect eval-retry, or run it anew"
+            )
+        if not all(isinstance(one, dict) for one in self.samples):
+            raise InputError(f"each sample in {path} must be a JSON object; one is something else")
+        self.scorers = dict.fromkeys(name for sample in self.samples for name in _scores_of(sample))
+
+    def check_system(self, systems: dict[str, dict[str, None]]) -> None:
+        """Refuse logs of several systems: logs are repeats if task, model and solver are the same."""
+        for what in ("task", "model", "solver"):
+            name = inside(self.header, "eval", what)
+            names = systems.setdefault(what, {})
+            names[name if isinstance(name, str) else ""] = None
+            if len(names) > 1:
+                raise InputError(
+                    f"several logs are repeats of one {what}; these are of {shown(names)}; read them one by one"
+                )
+
+    def cluster(self) -> str | None:
+        """Return the key of metadata by which the scorer's standard error is clustered."""
+        options = (inside(metric, name) for _, metric in self._metrics() for name in ("params", "options"))
+        keys = {key for one in options if isinstance(key := inside(one, "cluster"), str)}
+        if len(keys) > 1:
+            raise InputError(
+                f"one key of metadata must be named with groups=; in {self.path} the metrics of {shown([self.scorer])} "
+                f"are clustered by {shown(sorted(keys))}"
+            )
+        return next(iter(keys), None)
+
+    def notes(self) -> list[str]:
+        """Return sentences about what is left out."""
+        others = [name for name in self.scorers if name != self.scorer]
+        notes = [f"other scorers: {shown(others)}"] if others else []
+        reducers = inside(self.header, "eval", "config", "epochs_reducer")
+        if isinstance(reducers, list) and reducers and reducers != ["mean"]:
+            notes.append(f"the log's own results reduce epochs by {shown(reducers)}; here are the epochs")
+        return notes
+
+    # ---- one sample
+
+    def value(self, sample: Mapping[str, Any], key: str | None) -> tuple[Any, str]:
+        """Return the value that the scorer gave, and why it is no score if it is none."""
+        given = _scores_of(sample).get(self.scorer)
+        if given is None:  # a sample that failed and was scored all the same counts, as in Inspect
+            return None, "there is no score" if sample.get("error") is None else "the sample failed"
+        value, reason = (
+            (inside(given, "value"), inside(given, "reason")) if isinstance(given, dict) else (given, "")
         )
-    return found
+        if isinstance(value, dict):
+            if key is None or key not in value:
+                raise InputError(
+                    f"the score of {shown([self.scorer])} for {shown([sample.get('id')])} in {self.path} has the keys "
+                    f"{shown(value)}; name one of them with key=; got {key!r}"
+                )
+            value = value[key]
+        elif key is not None and value == value:  # noqa: PLR0124 - NaN, of an unscored sample, has no keys
+            raise InputError(
+                f"the scores of {shown([self.scorer])} in {self.path} have no keys; leave key= out"
+            )
+        return value, f"it was not scored{f' ({shown([reason])})' if isinstance(reason, str) else ''}"
+
+    def group(self, sample: Mapping[str, Any], cluster: str) -> str:
+        """Return the name of a sample's group."""
+        value, where = inside(sample, "metadata", cluster), f"the metadata {shown([cluster])} in {self.path}"
+        row = sample.get("id")
+        if value == _REMOVED or (isinstance(value, str) and len(value) > _CUT):
+            raise InputError(
+                f"groups must have names under 1,000 characters; {where} is longer for {shown([row])}"
+            )
+        return group_name(value, where=where, row=row)
+
+    # ---- a check: the samples must be those from which the results in the header were computed
+
+    def check_count(self) -> None:
+        """Refuse a log with another number of samples than its header says."""
+        stated, samples = inside(self.header, "results", "logged_samples"), len(self.samples)
+        stated = inside(self.header, "results", "total_samples") if stated is None else stated
+        if not isinstance(stated, int) or not stated:
+            return
+        stopped = inside(self.header, "results", "early_stopping") is not None and samples < stated
+        if samples != stated and not stopped:
+            raise InputError(
+                f"a log must hold the samples that its header counts; {self.path} says {stated:,} and holds "
+                f"{samples:,}; {_ADVICE}"
+            )
+
+    def check_means(self, scores: Sequence[Sequence[float]], key: str | None) -> None:
+        """Refuse a log if the mean of the scores is not the accuracy, or the mean, that the header states.
+
+        `scores` has those of each sample, of all epochs that have one. Only Inspect's own two metrics are compared,
+        with epochs reduced to their mean.
+        """
+        every = [score for one in scores for score in one]
+        of_samples = [math.fsum(one) / len(one) for one in scores]
+        means = [math.fsum(some) / len(some) for some in (of_samples, every) if some]
+        for entry, metric in self._metrics() if means else ():
+            stated, name = metric.get("value"), metric.get("name")
+            if not self._is_comparable(entry, metric, key) or not isinstance(stated, int | float):
+                continue
+            if not any(abs(stated - mean) <= _CLOSE * max(1.0, abs(mean)) for mean in means):
+                raise InputError(
+                    f"a log's scores must have the {name} that its header states; in {self.path} the header says "
+                    f"{stated:.6g} of {shown([self.scorer])}, and the samples' scores have {means[0]:.6g}; {_ADVICE}"
+                )
+
+    def _metrics(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Yield each metric of the scorer in the results, after the entry of the results that has it."""
+        for one in dicts_in(inside(self.header, "results", "scores")):
+            if one.get("scorer", one.get("name")) == self.scorer:
+                yield from ((one, metric) for metric in dicts_in(inside(one, "metrics")))
+
+    def _is_comparable(self, entry: Mapping[str, Any], metric: Mapping[str, Any], key: str | None) -> bool:
+        """Return True if a metric is Inspect's own mean of these scores, of epochs that were reduced to their mean."""
+        if metric.get("name") not in _MEANS or metric.get("params") or metric.get("options"):
+            return False
+        reducers = inside(self.header, "eval", "config", "epochs_reducer")
+        if entry.get("reducer") not in {None, "mean"} or reducers not in (None, [], ["mean"]):
+            return False
+        own = {name for name in self._names() if name.rpartition("/")[2] == metric["name"]}
+        is_inspects = not own or own == {f"inspect_ai/{metric['name']}"}
+        return is_inspects and (key is None or entry.get("name") == key)
+
+    def _names(self) -> Iterator[str]:
+        """Yield the names of all metrics of the scorers that were declared, which may be nested."""
+        declared = dicts_in(inside(self.header, "eval", "scorers"))
+        stack = [*(one.get("metrics") for one in declared), inside(self.header, "eval", "metrics")]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, dict) and isinstance(one.get("name"), str):
+                yield one["name"]
+            elif isinstance(one, dict | list):
+                stack += one.values() if isinstance(one, dict) else one
 
 
-def _from_archive(path: Path) -> _Log:
+def _from_json(path: Path) -> tuple[Any, Any]:
+    header = parsed(file_text(path, what="a log of Inspect"), str(path))
+    return header, inside(header, "samples")
+
+
+def _from_archive(path: Path) -> tuple[Any, Any]:
     with Archive(path) as archive:
         if _HEADER not in archive or _SUMMARIES not in archive:
             raise InputError(
                 f"{path} must be the log of a finished run, with {_HEADER} and {_SUMMARIES}; go on with inspect "
                 "eval-retry; a log of an older Inspect is written anew by inspect log convert"
             )
-        header = Pieces(text_of(archive.read(_HEADER), where=f"{_HEADER} in {path}"), str(path)).value()
-        text = text_of(archive.read(_SUMMARIES), where=f"{_SUMMARIES} in {path}")
-    if not isinstance(header, dict):
-        raise InputError(f"{_HEADER} in {path} must be a JSON object; it is none")
-    pieces = Pieces(text, str(path))
-    samples = list(_samples(pieces.elements(), path))
-    pieces.end()
-    return _Log(header, samples)
+        texts = [text_of(archive.read(name), where=f"{name} in {path}") for name in (_HEADER, _SUMMARIES)]
+    header, samples = (parsed(text, str(path)) for text in texts)
+    return header, samples
 
 
-def _from_json(path: Path) -> _Log:
-    pieces = Pieces(file_text(path, what="a log of Inspect"), str(path))
-    header: dict[str, Any] = {}
-    samples: list[_Sample] = []
-    for key in pieces.members():
-        if key == "samples":
-            samples += _samples(pieces.elements(), path)
-        else:
-            header[key] = pieces.value()
-    pieces.end()
-    return _Log(header, samples)
-
-
-def _samples(found: Iterator[Any], path: Path) -> Iterator[_Sample]:
-    for one in found:
-        if not isinstance(one, dict):
-            raise InputError(f"each sample in {path} must be a JSON object; one is none")
-        scores = one.get("scores")
-        if scores is None and "score" in one:  # of one scorer alone, as the first versions wrote it
-            scores = {"score": one["score"]}
-        metadata = one.get("metadata")
-        yield _Sample(
-            one.get("id"),
-            one.get("epoch", 1),
-            {name: _given(score) for name, score in scores.items() if score is not None}
-            if isinstance(scores, dict)
-            else {},
-            metadata if isinstance(metadata, dict) else {},
-            one.get("error") is not None,
-        )
-
-
-def _given(score: Any) -> _Given:
-    return _Given(score.get("value"), score.get("reason")) if isinstance(score, dict) else _Given(score, None)
-
-
-def _system(header: Mapping[str, Any]) -> dict[str, str]:
-    """What ran: several logs are repeats if all of it is the same."""
-    names = {what: header["eval"].get(what) for what in ("task", "model", "solver")}
-    return {what: name if isinstance(name, str) else "" for what, name in names.items()}
-
-
-def _check_one(systems: Mapping[str, Mapping[str, None]]) -> None:
-    for what, names in systems.items():
-        if len(names) > 1:
-            raise InputError(
-                f"several logs are repeats of one {what}; these are of {shown(names)}; read them one by one"
-            )
-
-
-# ---- which of it
-
-
-def _scorer(log: _Log, scorer: str | None, path: Path) -> str:
-    names = (name for sample in log.samples for name in sample.scores)
-    return chosen_one(scorer, names, what="scorer", option="scorer", where=str(path))
-
-
-def _cluster(header: Mapping[str, Any], scorer: str, path: Path) -> str | None:
-    """What the scorer's standard error is clustered by."""
-    named = {
-        cluster
-        for _, metric in metrics_of(header, scorer)
-        for options in (metric.get("params"), metric.get("options"))
-        if isinstance(options, dict) and isinstance(cluster := options.get("cluster"), str)
-    }
-    if len(named) > 1:
-        raise InputError(
-            f"one key of metadata must be named with groups=; in {path} the metrics of {shown([scorer])} are clustered "
-            f"by {shown(sorted(named))}"
-        )
-    return next(iter(named), None)
-
-
-def _notes(log: _Log, scorer: str) -> list[str]:
-    others = list(dict.fromkeys(name for sample in log.samples for name in sample.scores if name != scorer))
-    notes = [f"other scorers: {shown(others)}"] if others else []
-    config = log.header["eval"].get("config")
-    reducers = config.get("epochs_reducer") if isinstance(config, dict) else None
-    if isinstance(reducers, list) and reducers and reducers != ["mean"]:
-        notes.append(
-            f"the log's own results reduce epochs by {shown(reducers)}; here are the epochs themselves"
-        )
-    return notes
-
-
-# ---- scores of samples
-
-
-def _add(
-    gathering: Gathering, log: _Log, scorer: str, key: str | None, cluster: str | None, place: int, path: Path
-) -> None:
-    check_count(log.header, len(log.samples), path)
-    scores: dict[object, list[float]] = {}
-    for sample in log.samples:
-        group = None if cluster is None else _group(sample, cluster, path)
-        score = _score(sample, scorer, key, path)
-        gathering.add(sample.id, _repeat(sample, place, path), score, group)
-        scores.setdefault(sample.id, []).extend([] if isinstance(score, Missing) else [score])
-    check_means(log.header, scores, scorer=scorer, key=key, path=path)
-
-
-def _repeat(sample: _Sample, place: int, path: Path) -> tuple[int, int]:
-    if isinstance(sample.epoch, bool) or not isinstance(sample.epoch, int):
-        raise InputError(f"epochs must be whole numbers; {path} has another for {shown([sample.id])}")
-    return place, sample.epoch
-
-
-def _score(sample: _Sample, scorer: str, key: str | None, path: Path) -> float | Missing:
-    given = sample.scores.get(scorer)
-    if given is None:  # one that failed and was scored all the same counts, as in Inspect
-        return Missing("the sample failed" if sample.failed else "there is no score")
-    value = given.value
-    if isinstance(value, dict):
-        if key is None or key not in value:
-            raise InputError(
-                f"the score of {shown([scorer])} for {shown([sample.id])} in {path} has the keys {shown(value)}; name "
-                f"one of them with key=; got {key!r}"
-            )
-        value = value[key]
-    elif key is not None and value == value:  # noqa: PLR0124 - NaN, that is unscored, has no keys
-        raise InputError(
-            f"the scores of {shown([scorer])} in {path} must have keys for key=; they are no dicts; leave it out"
-        )
-    number = score_of(
-        value,
-        must=lambda: (
-            f"scores must be numbers, C, P, I or N, also that of {shown([scorer])} for {shown([sample.id])} in {path}"
-        ),
-        advice="take another scorer or key",
-    )
-    if number is None:
-        why = f" ({shown([given.reason])})" if isinstance(given.reason, str) else ""
-        return Missing(f"it was not scored{why}")
-    return number
-
-
-def _group(sample: _Sample, cluster: str, path: Path) -> str:
-    value = sample.metadata.get(cluster)
-    if value == _REMOVED or (isinstance(value, str) and len(value) > _CUT):
-        raise InputError(
-            f"the metadata {shown([cluster])} must be short to name groups, under 1,000 characters; in {path} that of "
-            f"{shown([sample.id])} is longer"
-        )
-    return group_name(value, where=f"the metadata {shown([cluster])} in {path}", row=sample.id)
+def _scores_of(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what each scorer gave; the first versions wrote a single one."""
+    scores = sample.get("scores")
+    if scores is None and "score" in sample:
+        scores = {"score": sample["score"]}
+    return {name: one for name, one in scores.items() if one is not None} if isinstance(scores, dict) else {}

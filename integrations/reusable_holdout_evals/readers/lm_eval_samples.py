@@ -1,4 +1,4 @@
-"""Scores in what lm-evaluation-harness writes with ``--log_samples``: ``samples_<task>_<time>.jsonl``."""
+"""Scores in the files that lm-evaluation-harness writes with ``--log_samples``: ``samples_<task>_<time>.jsonl``."""
 
 from __future__ import annotations
 
@@ -11,35 +11,16 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import ScoreTable
 from reusable_holdout.metrics.ids import shown
 from reusable_holdout.slips import checked_call
-from reusable_holdout_evals.readers.gathering import (
-    Gathering,
-    Missing,
-    Repeats,
-    Table,
-    chosen_one,
-    group_name,
-    score_of,
-)
-from reusable_holdout_evals.readers.json_files import Pieces, file_text, json_lines
-from reusable_holdout_evals.readers.sources import named, sources_of
+from reusable_holdout_evals.readers.files import file_text, inside, json_lines, named, parsed, sources_of
+from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_one, group_name
 
 __all__ = ["read_lm_eval"]
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
-_NO_METRICS = {
-    "arguments",
-    "doc",
-    "doc_hash",
-    "doc_id",
-    "filter",
-    "filtered_resps",
-    "metrics",
-    "prompt_hash",
-    "resps",
-    "target",
-    "target_hash",
+_LARGE = {"arguments", "doc", "resps", "filtered_resps"}  # not kept after a line is read
+_NO_METRICS = _LARGE | {
+    *("doc_hash", "doc_id", "filter", "metrics", "prompt_hash", "target", "target_hash"),
 }
-_LARGE = {"arguments", "doc", "resps", "filtered_resps"}  # let go at once
 
 
 class _File(NamedTuple):
@@ -68,26 +49,26 @@ def read_lm_eval(
     repeats: Repeats = "equal",
     missing: float | None = None,
 ) -> ScoreTable:
-    """Scores in samples of lm-evaluation-harness, as ``--log_samples`` writes them.
+    """Read the scores in samples of lm-evaluation-harness, as ``--log_samples`` writes them.
 
     Parameters
     ----------
     samples : path or sequence of paths
         Files ``samples_*.jsonl`` of one model, or a folder that holds them. Several files of one task are repeats;
-        those of several tasks are joined, with ids such as ``mmlu_law/17``.
+        files of several tasks are joined, with ids such as ``mmlu_law/17``.
     metric : str, optional
         Such as "acc"; needed where there are several.
     filter : str, optional
         Such as "strict-match"; needed where there are several.
     id : str
-        What names a row; with dots it is looked up inside, as in "doc.question_id". A "doc_id" counts the dataset's
+        Key that names a row; with dots it is looked up inside, as in "doc.question_id". "doc_id" counts the dataset's
         rows; "doc_hash" follows a question through another order of them.
     groups : str, optional
-        What says what a row belongs to, such as "doc.passage"; "task" is the file's task.
+        Key that names a row's group, such as "doc.passage"; "task" is the file's task.
     repeats : {"equal", "averaged"}
         What to do where rows have unequally many repeats: refuse, or average those that are there.
     missing : float, optional
-        What counts where a metric has no value, such as the lowest score; by default that is refused.
+        Number that counts where a metric has no value, such as the lowest score; by default that is refused.
 
     Returns
     -------
@@ -99,37 +80,27 @@ def read_lm_eval(
         If they are no such files, or of several models; if ids come twice, or rows have no score, or no number: the
         first few are named.
     """
-    wish = Table(repeats, missing)
-    wish.check()
-    large = _LARGE - {name.split(".")[0] for name in (id, groups or "")}
     paths = _paths(samples)
     _check_one_model(paths)
+    gathering = Gathering(named(paths), repeats, missing, advice="take a metric that is a mean over rows")
+    large = _LARGE - {name.split(".")[0] for name in (id, groups or "")}
     files = [_file(path, large) for path in paths]
-    where = named([one.path for one in files])
-    tasks = list(dict.fromkeys(one.task for one in files))
     lines = [(place, one, line) for place, one in enumerate(files) for line in one.lines]
-    filters = list(dict.fromkeys(str(line.get("filter", "none")) for *_, line in lines))
-    chosen = chosen_one(filter, filters, what="filter", option="filter", where=where)
+    filters = dict.fromkeys(str(line.get("filter", "none")) for *_, line in lines)
+    chosen = chosen_one(filter, filters, what="filter", where=gathering.where)
     kept = [one for one in lines if str(one[2].get("filter", "none")) == chosen]
-    metrics = list(dict.fromkeys(name for *_, line in kept for name in _metrics(line)))
-    score = chosen_one(metric, metrics, what="metric", option="metric", where=where)
-    gathering = Gathering(where)
+    metrics = dict.fromkeys(name for *_, line in kept for name in _metrics(line))
+    score = chosen_one(metric, metrics, what="metric", where=gathering.where)
+    tasks = list(dict.fromkeys(one.task for one in files))
     for place, file, line in kept:
         row = _row(line, id, file.path)
         group = None if groups is None else _group(line, groups, file, row)
-        gathering.add(
-            f"{file.task}/{row}" if len(tasks) > 1 else row, place, _score(line, score, file, row), group
-        )
-    left_out = [
-        f"other {what}: {shown(others)}"
-        for what, others in (("filters", _but(filters, chosen)), ("metrics", _but(metrics, score)))
-        if others
-    ]
-    return gathering.table(wish, name=", ".join(tasks[:3]), metric=score, left_out=left_out)
-
-
-def _but(names: Sequence[str], one: str) -> list[str]:
-    return [name for name in names if name != one]
+        nothing = "it has no value" if score in line else "the metric is not there"
+        name = f"{file.task}/{row}" if len(tasks) > 1 else row
+        gathering.add(name, place, line.get(score), group=group, nothing=nothing)
+    others = {"filters": [*filters.keys() - {chosen}], "metrics": [*metrics.keys() - {score}]}
+    left_out = [f"other {what}: {shown(sorted(names))}" for what, names in others.items() if names]
+    return gathering.table(name=", ".join(tasks[:3]), metric=score, left_out=left_out)
 
 
 # ---- files
@@ -146,7 +117,7 @@ def _paths(given: object) -> list[Path]:
             raise InputError(
                 f"the folder {path} must hold files samples_*.jsonl, as lm_eval --log_samples writes; it holds none"
             )
-        folders = list(dict.fromkeys(one.parent.name for one in found))
+        folders = dict.fromkeys(one.parent.name for one in found)
         if len(folders) > 1:
             raise InputError(
                 f"several files are repeats of one model; the folder {path} holds those of {shown(folders)}; name the "
@@ -165,19 +136,18 @@ def _check_one_model(paths: Sequence[Path]) -> None:
 
 
 def _model(path: Path) -> str:
-    """Name of the model, as the file of results beside the samples has it; empty if there is none."""
+    """Return the model's name in the file of results beside the samples; empty if there is none."""
     matched = _NAME.fullmatch(path.name)
     results = path.with_name(f"results_{matched['time']}.json") if matched else path
     if results == path or not results.is_file():
         return ""
-    found = Pieces(file_text(results, what="results of lm-evaluation-harness"), str(results)).value()
-    name = found.get("model_name") if isinstance(found, dict) else None
+    text = file_text(results, what="results of lm-evaluation-harness")
+    name = inside(parsed(text, str(results)), "model_name")
     return name if isinstance(name, str) else ""
 
 
 def _file(path: Path, large: set[str]) -> _File:
-    text = file_text(path, what="samples of lm-evaluation-harness")
-    found = json_lines(text, str(path))
+    found = json_lines(file_text(path, what="samples of lm-evaluation-harness"), str(path))
     lines = [{key: value for key, value in one.items() if key not in large} for one in found]
     matched = _NAME.fullmatch(path.name)
     return _File(path, matched["task"] if matched else path.stem, lines)
@@ -187,7 +157,7 @@ def _file(path: Path, large: set[str]) -> _File:
 
 
 def _metrics(line: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the metrics: those that are listed, or in files of older versions what is nothing else."""
+    """Return the names of the metrics: older versions list none, so each key that is nothing else is one."""
     listed = line.get("metrics")
     names = listed if isinstance(listed, list) else [name for name in line if name not in _NO_METRICS]
     return (name for name in names if isinstance(name, str))
@@ -204,27 +174,9 @@ def _row(line: Mapping[str, Any], column: str, path: Path) -> Any:
 
 
 def _inside(line: Mapping[str, Any], column: str) -> Any:
-    found: Any = line
-    if column in line:
-        return line[column]
-    for key in column.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+    return line[column] if column in line else inside(line, *column.split("."))
 
 
 def _group(line: Mapping[str, Any], column: str, file: _File, row: Any) -> str:
     value = file.task if column == "task" and column not in line else _inside(line, column)
     return group_name(value, where=f"{shown([column])} in {file.path}", row=row)
-
-
-def _score(line: Mapping[str, Any], metric: str, file: _File, row: Any) -> float | Missing:
-    if metric not in line:
-        return Missing("the metric is not there")
-    number = score_of(
-        line[metric],
-        must=lambda: (
-            f"{shown([metric])} must be one number for each row, also for {shown([row])} in {file.path}"
-        ),
-        advice="take a metric that is a mean over rows",
-    )
-    return Missing("it has no value") if number is None else number

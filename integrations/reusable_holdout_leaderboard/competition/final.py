@@ -83,7 +83,7 @@ def final_of(
     scores = []
     for one in entered:
         predicted = expected.decoded(unpacked_fresh(contents[one.submission_id]))
-        scores.append([_scored(*two, fresh, predicted, level, submissions=len(entered)) for two in bound])
+        scores.append([_scored(*two, predicted, level, submissions=len(entered)) for two in bound])
     first = [ranking for ranking, *_ in scores]
     better = -1 if metrics[0].greater_is_better else 1
 
@@ -113,23 +113,17 @@ def final_of(
 
 
 def _scored(
-    metric: Metric,
-    bound: BoundMetric,
-    fresh: Labels,
-    predicted: NDArray[Any],
-    level: float,
-    *,
-    submissions: int,
+    metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, submissions: int
 ) -> _Scored:
     """Score one submission; each end of its interval fails with probability at most exp(level).
 
     Intervals of ratios rest on the evidence of the rows. So do those of graded losses, unless there are too many.
     """
-    value = metric.measure(fresh.y, predicted, classes=bound.classes)
-    span = metric.upper - metric.lower
+    prepared = bound.prepare(predicted)
+    value, span = bound.statistic.value(prepared), metric.upper - metric.lower
     graded = bound.by_rows and bound.family == "bounded"
     if bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS):
-        sample = sample_of(bound, bound.prepare(predicted))
+        sample = sample_of(bound, prepared)
         low, high = sample.ends(EvidenceSet(-level, bound.rows))
         low, high = low - GRID_SLACK, high + GRID_SLACK
     else:

@@ -107,19 +107,6 @@ class Expected:
         except InputError as error:
             raise SubmissionError([str(error)]) from None
 
-    def canonical_many(self, predictions: Any) -> NDArray[Any]:
-        """Return several predictions in canonical form; the first axis counts them.
-
-        Raises
-        ------
-        SubmissionError
-            If one of them does not fit.
-        """
-        try:
-            return self._predictions.prepare_many(predictions)
-        except InputError as error:
-            raise SubmissionError([str(error)]) from None
-
     def decoded(self, canonical: NDArray[Any]) -> NDArray[Any]:
         """Return predictions as a guard takes them, from their canonical form."""
         if self.response != "labels":

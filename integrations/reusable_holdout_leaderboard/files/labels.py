@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from reusable_holdout_evals.gate.files import read_labels
+from reusable_holdout_evals.gate.tables import read_labels
 
 from reusable_holdout.errors import InputError, LedgerKeyError
 from reusable_holdout.guard.boundary import sealed

@@ -13,8 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from reusable_holdout.errors import of_extra
 from reusable_holdout.ledger.failures import reason
-from reusable_holdout.ledger.location import driver_of, keep_durable, resolved, shown
+from reusable_holdout.ledger.location import resolved, shown
+from reusable_holdout.ledger.sqlite import settle as make_durable
 from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.tables import prepare_tables
 
@@ -117,7 +119,7 @@ class Database:
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     if not is_sqlite:
-        with driver_of(url):
+        with of_extra("postgresql", "PostgreSQL"):
             engine = sa.create_engine(url, pool_size=5, max_overflow=20)
         _look_after_idling(engine)
         return engine
@@ -127,7 +129,11 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
         max_overflow=-1,  # threads wait for the database, not for a connection
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
-    keep_durable(engine, "foreign_keys=ON")
+
+    @sa.event.listens_for(engine, "connect")
+    def settle(connection: Any, _: Any) -> None:
+        make_durable(connection)
+        connection.execute("PRAGMA foreign_keys=ON")
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:

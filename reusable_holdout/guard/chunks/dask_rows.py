@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks import ChunkedRows
-from reusable_holdout.metrics.pieces import dask_parts
+from reusable_holdout.metrics.containers import dask_parts
 
 __all__ = ["DaskRows"]
 

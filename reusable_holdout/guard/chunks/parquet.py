@@ -6,15 +6,13 @@ import glob
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from reusable_holdout.deferred import parquet as pq
+from reusable_holdout.deferred import pyarrow as pa
+from reusable_holdout.deferred import types
 from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.guard.chunks import ChunkedRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow import types
 
 __all__ = ["ParquetRows"]
 

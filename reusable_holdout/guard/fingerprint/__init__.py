@@ -239,8 +239,8 @@ class _Content(OfCode):
     def _object(self, value: Any) -> None:
         """Whatever pickle would keep of it, and what it is."""
         # what a guard answered since is no part of it
-        if getattr(type(value), "stands_for_a_guard", False) is True:
-            self.say(f"guard {value.name}")
+        if hasattr(type(value), "__guard_name__"):
+            self.say(f"guard {value.__guard_name__()}")
             return
         registered = copyreg.dispatch_table.get(type(value))
         reduced = value.__reduce_ex__(4) if registered is None else registered(value)

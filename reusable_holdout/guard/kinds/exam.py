@@ -29,7 +29,7 @@ _NONE = "none"
 
 
 class _Measured(NamedTuple):
-    """What was measured on some rows, and all that its interval rests on: a :class:`ConfidenceBound`."""
+    """Measured value of some rows, with all that its interval rests on: a :class:`ConfidenceBound`."""
 
     value: float  # in the metric's unit
     family: Any

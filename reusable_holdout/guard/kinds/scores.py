@@ -14,7 +14,7 @@ __all__ = ["Scores"]
 
 
 class Scores(NamedTuple):
-    """What the questions of a batch are decided on; of one that failed on the holdout its value means nothing."""
+    """Values by which the questions of a batch are decided; the value of a question that failed means nothing."""
 
     values: Integers  # of shape (questions, ...)
     failed: NDArray[np.bool_]  # of shape (questions,)

@@ -1,4 +1,4 @@
-"""What a number of private releases costs together: numbers in, numbers out, neither noise nor data."""
+"""The joint cost of several private releases: numbers in and numbers out, without noise or data."""
 
 from reusable_holdout.mechanisms.accounting.accountant import PrivacyAccountant, PrivacyCost
 from reusable_holdout.mechanisms.accounting.bounded_range import (
@@ -17,25 +17,18 @@ from reusable_holdout.mechanisms.accounting.events import (
     BoundedRangeEvent,
     ConcentratedEvent,
     GaussianEvent,
-    GaussianSparseVectorEvent,
+    PrivacyEvent,
     PureEvent,
-    RepeatedEvent,
     SubsampledEvent,
     TargetChargingEvent,
 )
 from reusable_holdout.mechanisms.accounting.filters import PrivacyFilter, PrivacyOdometer
 from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta, gaussian_deviation
-from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import (
-    gaussian_sparse_vector_deviations,
-    gaussian_sparse_vector_epsilon,
-    gaussian_sparse_vector_rdp,
-)
 from reusable_holdout.mechanisms.accounting.mixed_charging import (
     mixed_charging_epsilon,
     mixed_charging_weight,
 )
 from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
-from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent
 from reusable_holdout.mechanisms.accounting.repetitions import Repetitions
 from reusable_holdout.mechanisms.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.mechanisms.accounting.target_charging import (
@@ -59,14 +52,12 @@ __all__ = [
     "BoundedRangeEvent",
     "ConcentratedEvent",
     "GaussianEvent",
-    "GaussianSparseVectorEvent",
     "PrivacyAccountant",
     "PrivacyCost",
     "PrivacyEvent",
     "PrivacyFilter",
     "PrivacyOdometer",
     "PureEvent",
-    "RepeatedEvent",
     "Repetitions",
     "SubsampledEvent",
     "TargetChargingBound",
@@ -83,9 +74,6 @@ __all__ = [
     "epsilon_of_the_sample",
     "gaussian_delta",
     "gaussian_deviation",
-    "gaussian_sparse_vector_deviations",
-    "gaussian_sparse_vector_epsilon",
-    "gaussian_sparse_vector_rdp",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
     "not_prior_mean",

@@ -1,4 +1,4 @@
-"""One accountant: what happened goes in, what it costs together comes out, by the tightest theory that applies."""
+"""An accountant: events go in, and their joint cost comes out, by the tightest theory that applies."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting.bisection import smallest
-from reusable_holdout.mechanisms.accounting.composition import MOST_RELEASES, float_of
-from reusable_holdout.mechanisms.accounting.events import MOST_REPEATED
+from reusable_holdout.mechanisms.accounting.bisection import smallest_from_zero
+from reusable_holdout.mechanisms.accounting.events import MOST_REPEATED, PrivacyEvent, has_profile
 from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta
 from reusable_holdout.mechanisms.accounting.losses import Profile, composed_delta, composed_epsilon
-from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent, has_profile
-from reusable_holdout.mechanisms.accounting.renyi import ORDERS, renyi_delta, renyi_deltas, renyi_epsilon
+from reusable_holdout.mechanisms.accounting.renyi import ORDERS, renyi_deltas, renyi_epsilon
+from reusable_holdout.noise.composition import MOST_RELEASES, float_of
 
 __all__ = ["PrivacyAccountant", "PrivacyCost"]
 
-_MOST_COMPOSED = 10**7  # releases; with more no grid is fine enough to tell more than Renyi divergences do
+_MOST_COMPOSED = 10**7  # releases; with more, no grid is fine enough to be tighter than Renyi divergences
 _ROUND_UP = 1 + 1e-9
-_HALVINGS = 13  # of a bisection by a formula that takes long, and
-_DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
+_HALVINGS = 13  # steps of a bisection by a formula, which takes long
+_DEEPEST = 3.0  # distance below the other theories at which the log of its delta is looked for
 
 
 class PrivacyCost(NamedTuple):
-    """What releases cost together: they are (`epsilon`, `delta`)-differentially private.
+    """The joint cost of releases: together they are (`epsilon`, `delta`)-differentially private.
 
     Attributes
     ----------
     epsilon, delta : float
-        Privacy parameters of all together.
+        Privacy parameters of all releases together.
     route : str
-        The theory that says so.
+        The theory that proves it.
     """
 
     epsilon: float
@@ -44,14 +43,14 @@ class PrivacyCost(NamedTuple):
 
 
 class PrivacyAccountant:
-    """Adds up private releases of any kind, whose kinds and parameters are fixed beforehand.
+    """A sum of private releases of any kind, whose kinds and parameters are fixed beforehand.
 
     All events together are (``epsilon(delta).epsilon``, delta)-differentially private, however adaptively the questions
-    that they answer were chosen. Where their number or their parameters depend on earlier outcomes, use a
-    `PrivacyFilter` or a `PrivacyOdometer`.
+    that they answer were chosen. If their number or their parameters depend on earlier outcomes, use a `PrivacyFilter`
+    or a `PrivacyOdometer`.
 
-    The route of a cost names its theory. The work is bounded: beyond ten million releases that are not all alike, the
-    cost is that of Renyi divergences where these know it, which is closed, and larger.
+    The route of a cost names its theory. The work is bounded: for more than ten million releases that are not all
+    equal, the cost is the larger one of Renyi divergences, if all events have them.
 
     Examples
     --------
@@ -71,14 +70,14 @@ class PrivacyAccountant:
         return f"PrivacyAccountant({self._counts})"
 
     def add(self, event: PrivacyEvent, *, count: int = 1) -> None:
-        """Note that something happened.
+        """Note an event.
 
         Parameters
         ----------
         event : PrivacyEvent
-            What happened.
+            The event.
         count : int
-            How often; at least 1, and with what was noted at most 10**15.
+            Number of times; at least 1. All times of one event together are at most 10**15.
 
         Raises
         ------
@@ -87,20 +86,20 @@ class PrivacyAccountant:
         """
         if not (isinstance(count, int | np.integer) and count >= 1):
             raise InputError(f"a count is a whole number of at least 1; got {count}; nothing was noted")
-        after = {part: self._counts.get(part, 0) + times * int(count) for part, times in event.parts()}
-        if max(after.values()) > MOST_REPEATED:
+        after = self._counts.get(event, 0) + int(count)
+        if after > MOST_REPEATED:
             raise InputError(
-                f"an event happens at most {MOST_REPEATED:,} times; got {max(after.values())}; nothing was noted"
+                f"an event happens at most {MOST_REPEATED:,} times; got {after}; nothing was noted"
             )
-        self._counts.update(after)
+        self._counts[event] = after
 
     @property
     def events(self) -> tuple[tuple[PrivacyEvent, int], ...]:
-        """What happened, and how often."""
+        """The events, each with its number of times."""
         return tuple(self._counts.items())
 
     def epsilon(self, delta: float) -> PrivacyCost:
-        """Smallest epsilon at a delta, of those that the theories give.
+        """Return the smallest epsilon at a delta that a theory gives.
 
         Parameters
         ----------
@@ -110,7 +109,7 @@ class PrivacyAccountant:
         Returns
         -------
         PrivacyCost
-            Its epsilon is infinite where no theory knows all events at this delta.
+            Its epsilon is infinite if no theory knows all events at this delta.
 
         Raises
         ------
@@ -119,12 +118,12 @@ class PrivacyAccountant:
         """
         if not 0 <= delta < 1:
             raise InputError(f"delta lies in [0, 1); got {delta}")
-        with np.errstate(over="ignore"):  # what is beyond all floats is infinite
+        with np.errstate(over="ignore"):  # a sum beyond all floats is infinite
             costs = [PrivacyCost(epsilon, delta, route) for epsilon, route in self._epsilons(delta)]
         return min(costs, default=PrivacyCost(math.inf, delta, "none"))
 
     def delta(self, epsilon: float) -> PrivacyCost:
-        """Smallest delta at an epsilon, of those that the theories give.
+        """Return the smallest delta at an epsilon that a theory gives.
 
         Parameters
         ----------
@@ -143,7 +142,7 @@ class PrivacyAccountant:
         return min(costs, key=lambda cost: cost.delta)
 
     def _epsilons(self, delta: float) -> Iterator[tuple[float, str]]:
-        """Epsilon by each theory; those of which one is exact come alone."""
+        """Yield epsilon by each theory; an exact theory is yielded alone."""
         if not self._counts:
             yield 0.0, "nothing happened"
             return
@@ -168,6 +167,7 @@ class PrivacyAccountant:
             yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
 
     def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
+        """Yield delta by each theory; an exact theory is yielded alone."""
         yield 1.0, "none"
         if not self._counts:
             yield 0.0, "nothing happened"
@@ -178,7 +178,7 @@ class PrivacyAccountant:
         if shift is not None:
             yield gaussian_delta(epsilon=epsilon, deviation=1 / math.sqrt(shift)) * _ROUND_UP, "Gaussian"
             return
-        by_renyi = self._failure() + renyi_delta(ORDERS, _renyi(self._counts), epsilon)
+        by_renyi = self._failure() + float(renyi_deltas(ORDERS, _renyi(self._counts), np.array([epsilon]))[0])
         yield by_renyi, "Renyi"
         known = min(1.0, by_renyi)
         if self._composable() or known == 1:
@@ -188,7 +188,7 @@ class PrivacyAccountant:
             yield from self._by_formula(epsilon, known)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
-        """Delta by the formula for events that are all the same, if it is below `start`: by bisection of its log."""
+        """Yield delta by the formula for equal events, if it is below `start`: by bisection of its log."""
         [(event, count)] = self._counts.items()
 
         def cost(log_delta: float) -> tuple[float, str]:
@@ -213,14 +213,14 @@ class PrivacyAccountant:
         return math.fsum(count * event.failure() for event, count in self._counts.items())
 
     def _pure(self) -> float:
-        """Sum of the epsilons, each as the decimal it is written as: fifty times 0.02 is 1."""
+        """Add up the epsilons, each as the decimal that it is written as: fifty times 0.02 is 1."""
         costs = [(event.pure(), count) for event, count in self._counts.items()]
         if any(math.isinf(epsilon) for epsilon, _ in costs):
             return math.inf
         return float_of(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
 
     def _squared_shift(self) -> float | None:
-        """That of the sum, if all losses are those of normal laws, which add up."""
+        """Return the squared shift of the sum, if all losses are those of normal laws, which add up."""
         total = 0.0
         for event, count in self._counts.items():
             shift = event.squared_shift()
@@ -230,7 +230,7 @@ class PrivacyAccountant:
         return total
 
     def _profiles(self) -> list[tuple[Profile, int]]:
-        """Profiles of all events; those that only Renyi knows have one together."""
+        """Return the profiles of all events; the events that only Renyi divergences know have one together."""
         rest = {event: count for event, count in self._counts.items() if not has_profile(event)}
         parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
         if rest:
@@ -240,7 +240,7 @@ class PrivacyAccountant:
 
 
 def _renyi(counts: dict[PrivacyEvent, int]) -> npt.NDArray[np.float64]:
-    """Divergences of all events together, at the orders that are tried."""
+    """Return the divergences of all events together, at the orders that are tried."""
     total = np.zeros(len(ORDERS))
     for event, count in counts.items():
         total += count * event.renyi(ORDERS)
@@ -252,7 +252,7 @@ def _profile(event: PrivacyEvent) -> Profile:
 
 
 def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Lower convex hull over ``exp(epsilon)``: a profile is convex, so what bounds it on points bounds it so."""
+    """Return the lower convex hull over ``exp(epsilon)``: it bounds a profile, which is convex, as the points do."""
     heights = np.exp(epsilons)
     hull: list[int] = []
     for place in range(len(epsilons)):
@@ -265,6 +265,9 @@ def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) 
 
 
 def _gaussian_epsilon(squared_shift: float, delta: float) -> float:
-    """Smallest epsilon of a normal law's shift, rounded up."""
+    """Return the smallest epsilon of a normal law's shift, rounded up."""
     deviation = 1 / math.sqrt(squared_shift)
-    return smallest(lambda epsilon: gaussian_delta(epsilon=epsilon, deviation=deviation) <= delta) * _ROUND_UP
+    return (
+        smallest_from_zero(lambda epsilon: gaussian_delta(epsilon=epsilon, deviation=deviation) <= delta)
+        * _ROUND_UP
+    )

@@ -1,38 +1,41 @@
-"""Bisection down to two numbers between which there is no other."""
+"""Bisection down to two neighbouring numbers, or to a relative distance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["largest_between", "smallest", "smallest_between"]
+__all__ = ["largest_between", "smallest_between", "smallest_from_zero"]
 
 
-def smallest(holds: Callable[[float], bool]) -> float:
-    """Smallest number of at least 0 at which holds what holds at all larger ones.
+def smallest_from_zero(holds: Callable[[float], bool], *, start: float = 1.0, close: float = 0.0) -> float:
+    """Find the smallest number of at least 0 at which a condition holds that holds at all larger numbers.
 
     Parameters
     ----------
     holds : Callable[[float], bool]
-        Whether it does at a number; true of large ones.
+        The condition; it is true of large numbers.
+    start : float
+        First number tried after 0; it is doubled as long as the condition fails.
+    close : float
+        Relative distance from the smallest number that is allowed.
     """
     if holds(0.0):
         return 0.0
-    start = 1.0
     low, high = 0.0, start
     while not holds(high):
         low, high = high, high + high
-    return smallest_between(holds, low, high)
+    return smallest_between(holds, low, high, close=close)
 
 
-def smallest_between(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Smallest number above `low`, where it does not hold, at which holds what holds at `high`."""
-    while low < (middle := (low + high) / 2) < high:
+def smallest_between(holds: Callable[[float], bool], low: float, high: float, *, close: float = 0.0) -> float:
+    """Find the smallest number above `low`, where a condition fails, at which it holds, as it does at `high`."""
+    while high - low > close * high and low < (middle := (low + high) / 2) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
 def largest_between(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Largest number below `high`, where it does not hold, at which holds what holds at `low`."""
+    """Find the largest number below `high`, where a condition fails, at which it holds, as it does at `low`."""
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low

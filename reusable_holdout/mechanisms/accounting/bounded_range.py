@@ -1,8 +1,8 @@
-"""What rounds of the exponential mechanism cost together: the composition of mechanisms of bounded range.
+"""The joint cost of rounds of the exponential mechanism: the composition of mechanisms of bounded range.
 
 A mechanism has range ``e`` if on neighbouring data the log-ratios of any two outcomes' probabilities differ by at most
 ``e``. Every such mechanism is (e, 0)-differentially private, but the two extremes of its privacy loss are ``e`` apart,
-not ``2 e``: many rounds cost about half as much, which is half the noise.
+not ``2 e``: many rounds cost about half as much, and so need half the noise.
 """
 
 from __future__ import annotations
@@ -16,41 +16,42 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.bisection import smallest_between
-from reusable_holdout.mechanisms.accounting.composition import LARGEST_EXPONENT, even_share
+from reusable_holdout.mechanisms.accounting.composition import even_share
+from reusable_holdout.noise.composition import LARGEST_EXPONENT, check_composed
 
 __all__ = ["bounded_range_composition", "bounded_range_epsilon_each"]
 
-_FINE, _COARSEST = 350, 6  # lattice points in one range: over the root of the rounds, and at least
-_MOST_ROUNDS = 20_000  # rounds; beyond them the lattice would be too coarse to be worth its time
+_FINE, _COARSEST = (
+    350,
+    6,
+)  # lattice points in one range: this over the root of the rounds, and at least so many
+_MOST_ROUNDS = 20_000  # rounds; for more, the lattice would be too coarse to be worth its time
 _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
 _CLOSE = 3e-4  # relative, of an inverse
 _BISECTIONS = 60
-_TOO_FINE = 1e-8  # a round of less range is beyond what a lattice tells from nothing, its roundings paid for
+_TOO_FINE = 1e-8  # a lattice cannot tell a round of less range from nothing, once its rounding is paid for
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
-    if count < 1:
-        raise InputError(f"count is at least 1; got {count}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta lies in [0, 1); got {delta}")
+    check_composed(epsilon=epsilon, count=count, delta=delta)
+    if epsilon == 0:
+        raise InputError("epsilon is finite and above 0; got 0")
 
 
 @functools.lru_cache(maxsize=256)
 def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> float:
-    """Epsilon of `count` rounds of the exponential mechanism, or of any mechanisms of bounded range.
+    """Compute the epsilon of `count` rounds of the exponential mechanism, or of any mechanisms of bounded range.
 
     `count` adaptive releases, each of range `epsilon`, are together (result, `delta`)-differentially private; the
-    result is rounded up, by less than a hundredth up to some hundred rounds.
+    result is rounded up, by less than a hundredth for up to some hundred rounds.
 
     Parameters
     ----------
     epsilon : float
-        Range of each, which for an exponential mechanism is its privacy parameter; finite, above 0.
+        Range of each release; for the exponential mechanism it is the privacy parameter. Finite, above 0.
     count : int
-        Number of releases ``k``; at least 1. Time grows with it, to seconds for thousands.
+        Number of releases ``k``; at least 1. The time grows with it: thousands take seconds.
     delta : float
         Slack, in [0, 1).
 
@@ -68,9 +69,9 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     A coin with the chord's ends as factors has range ``e``, so the bound is attained.
 
     Here ``V_j`` is kept on a lattice, drawn as straight lines between its points (above the convex ``V_j``), and
-    chords are bounded for every real ``a``: what is computed lies above the truth. Where that would leave the range of
-    floats, at totals of some hundreds, and for ranges below 1e-8, the result is the smaller of what pure and
-    concentrated composition say. It is 0 where delta pays for the total variation of all, at most ``k e / 4``.
+    chords are bounded for every real ``a``: the result lies above the truth. Where the lattice would leave the range of
+    floats, at totals of some hundreds, and for ranges below 1e-8, the result is the smaller of pure and concentrated
+    composition. It is 0 if delta is at least the total variation of all releases, which is at most ``k e / 4``.
 
     References
     ----------
@@ -87,7 +88,7 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     _check(epsilon=epsilon, count=count, delta=delta)
     if delta == 0:
         return count * epsilon
-    if count * epsilon / 4 * (1 + 1e-9) <= delta:  # which is more than the total variation of all
+    if count * epsilon / 4 * (1 + 1e-9) <= delta:  # the total variation of all is less
         return 0.0
     known = min(count * epsilon, _zcdp_epsilon(count * (epsilon * epsilon) / 8, delta))
     if count > _MOST_ROUNDS or epsilon < _TOO_FINE or not _fits(epsilon, count, known, delta):
@@ -97,7 +98,7 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 
 @functools.lru_cache(maxsize=256)
 def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
-    """Divide a privacy budget over rounds of the exponential mechanism: the largest epsilon of each of `count` rounds.
+    """Compute the largest epsilon of each of `count` rounds of the exponential mechanism that share a budget.
 
     `count` adaptive rounds with the result as their range are together (`epsilon`, `delta`)-differentially private;
     the result is rounded down.
@@ -105,7 +106,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of all together; finite, above 0.
+        Privacy parameter of all rounds together; finite, above 0.
     count : int
         Number of rounds; at least 1.
     delta : float
@@ -118,9 +119,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
     Notes
     -----
-    The inverse of `bounded_range_composition`, to a relative 3e-4. Beyond 20,000 rounds, and where that is less than
-    1e-8, the largest of what ``k e**2 / 8``-zCDP, pure composition and the total variation of a round, at most
-    ``e / 4``, allow.
+    The inverse of `bounded_range_composition`, to a relative 3e-4. For more than 20,000 rounds, and where it is below
+    1e-8, the result is the largest epsilon that ``k e**2 / 8``-zCDP, pure composition or the total variation of a
+    round, at most ``e / 4``, allows.
 
     References
     ----------
@@ -146,7 +147,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
 
 def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
-    """Largest range whose rounds stay within delta: secants of log delta, kept inside a bracket."""
+    """Find the largest range whose rounds stay within delta: by secants of log delta, kept inside a bracket."""
 
     def excess(each: float) -> float:
         if not _fits(each, count, epsilon, delta):
@@ -155,9 +156,7 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
         return math.log(found / delta) if found > 0 else -math.inf
 
     high = low
-    at_low = at_high = excess(
-        low
-    )  # above 0 where the lattice, coarse as it is, promises less than what is known
+    at_low = at_high = excess(low)  # above 0 where the coarse lattice promises less than is known
     while at_high <= 0:
         low, at_low, high = high, at_high, 1.5 * high
         at_high = excess(high)
@@ -176,18 +175,18 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
 
 
 def _zcdp_epsilon(rho: float, delta: float) -> float:
-    """Epsilon of rho-zCDP: Bun and Steinke (2016), Proposition 1.3."""
+    """Compute the epsilon of rho-zCDP: Bun and Steinke (2016), Proposition 1.3."""
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 class _Curve(NamedTuple):
-    """Bound of the mean of ``max(0, s L - 1)``, ``L`` the likelihood ratio, at the points ``s = exp(logs)``."""
+    """A bound of the mean of ``max(0, s L - 1)``, ``L`` the likelihood ratio, at the points ``s = exp(logs)``."""
 
     logs: npt.NDArray[np.float64]
     means: npt.NDArray[np.float64]
 
     def delta(self, epsilon: float) -> float:
-        """Bound of delta at an epsilon on the lattice's span."""
+        """Bound delta at an epsilon on the lattice's span."""
         place = int(np.searchsorted(self.logs, -epsilon))
         below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon).tolist()
         share = (1 - below) / (above - below)
@@ -195,7 +194,7 @@ class _Curve(NamedTuple):
         return float(math.exp(epsilon) * mean * _UPWARDS)
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon whose bound is at most delta; infinite if the span has none."""
+        """Find the smallest epsilon whose bound is at most delta; it is infinite if the span has none."""
 
         def holds(epsilon: float) -> bool:
             return self.delta(epsilon) <= delta
@@ -207,12 +206,12 @@ class _Curve(NamedTuple):
 
 
 def _room(each: float, count: int) -> float:
-    """How far the lattice reaches beyond what it is asked about."""
+    """Return how far the lattice reaches beyond the point that it is asked about."""
     return _REACH * (0.5 * each * math.sqrt(count))
 
 
 def _fits(each: float, count: int, epsilon: float, delta: float) -> bool:
-    """Whether floats can say all of the lattice: its ends, a range beyond them, and delta at the lower end."""
+    """Return True if floats hold all of the lattice: its ends, a range beyond them, and delta at the lower end."""
     return epsilon + _room(each, count) + each - math.log(delta) < LARGEST_EXPONENT
 
 
@@ -233,7 +232,7 @@ def _worst(each: float, count: int, epsilon: float) -> _Curve:
 
 
 def _round(means: npt.NDArray[np.float64], step: float, fine: int) -> npt.NDArray[np.float64]:
-    """One round of the adversary: a bound of the largest chord at each point of the lattice, ends left out.
+    """Play one round of the adversary: bound the largest chord at each point of the lattice, without its ends.
 
     A chord whose left end lies at ``s x``, in a cell where the lattice's line has intercept ``f``, and its right end
     at ``s x E``, ``E = exp(e)``, in the same place of a cell of intercept ``g``, is ``A/x + B + C x`` at ``s``, with

@@ -1,4 +1,4 @@
-"""What several differentially private releases cost together, from the crudest bound to the exact one."""
+"""The joint cost of several differentially private releases, from the crudest bound to the exact one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def even_share(epsilon: float, count: int) -> float:
-    """Largest float that, `count` times, is at most epsilon: exactly, not as floats multiply."""
+    """Return the largest float that, `count` times, is at most epsilon: exactly, not as floats multiply."""
     share = epsilon / count
     return share if Fraction(share) * count <= Fraction(epsilon) else math.nextafter(share, 0.0)
 
@@ -74,7 +74,7 @@ def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
 
 
 def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
-    """Epsilon of `count` releases by advanced composition.
+    """Compute the epsilon of `count` releases by advanced composition.
 
     `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially
     private. For few releases the result exceeds `basic_composition`'s; `optimal_composition` is never worse
@@ -114,9 +114,9 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
     return epsilon * math.sqrt(-2 * count * math.log(delta)) + count * epsilon * growth
 
 
-@np.errstate(over="ignore")  # what is beyond all floats is infinite
+@np.errstate(over="ignore")  # a sum beyond all floats is infinite
 def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
-    """Delta of `count` releases at an epsilon, the smallest that is true.
+    """Compute the delta of `count` releases at an epsilon, the smallest that is true.
 
     `count` adaptive `epsilon`-differentially private releases are together (`total`, result)-differentially private,
     and some are no better (up to floating-point rounding). Beyond 10**9 releases it is a closed bound.
@@ -124,7 +124,7 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
     Parameters
     ----------
     total : float
-        Privacy parameter of all together; finite, at least 0.
+        Privacy parameter of all releases together; finite, at least 0.
     epsilon : float
         Privacy parameter of each; finite, at least 0.
     count : int
@@ -161,7 +161,7 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
 
 
 def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
-    """Largest epsilon that each of `count` releases may have.
+    """Compute the largest epsilon that each of `count` releases may have.
 
     `count` adaptive releases with the result as their privacy parameter are together
     (`epsilon`, `delta`)-differentially private; the result is rounded down.
@@ -169,7 +169,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of all together; finite, above 0.
+        Privacy parameter of all releases together; finite, above 0.
     count : int
         Number of releases; at least 1.
     delta : float

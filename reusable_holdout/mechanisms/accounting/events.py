@@ -1,4 +1,4 @@
-"""What happened: private releases as values, each of which says what it costs by the theories that know it."""
+"""Private releases as values: each computes its cost by the theories that know it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_composition
-from reusable_holdout.mechanisms.accounting.composition import optimal_composition, optimal_delta
+from reusable_holdout.mechanisms.accounting.charging_profile import charging_profile
+from reusable_holdout.mechanisms.accounting.composition import optimal_composition
 from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta
-from reusable_holdout.mechanisms.accounting.gaussian_sparse_vector import divergences
-from reusable_holdout.mechanisms.accounting.losses import pure_renyi
-from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent, has_profile
-from reusable_holdout.mechanisms.accounting.repeated import charging_profile, repeated_profile
+from reusable_holdout.mechanisms.accounting.losses import pure_profile, pure_renyi
 from reusable_holdout.mechanisms.accounting.subsampling import subsampled_epsilon
 from reusable_holdout.mechanisms.accounting.target_charging import check_charging
 
@@ -24,16 +22,15 @@ __all__ = [
     "BoundedRangeEvent",
     "ConcentratedEvent",
     "GaussianEvent",
-    "GaussianSparseVectorEvent",
+    "PrivacyEvent",
     "PureEvent",
-    "RepeatedEvent",
     "SubsampledEvent",
     "TargetChargingEvent",
 ]
 
 
-_MOST_CHARGES = 10**7  # of target charging; each of fifty points takes seconds with more
-MOST_REPEATED = 10**15  # of anything; floats tell them apart
+_MOST_CHARGES = 10**7  # with more charges, each of fifty points takes seconds
+MOST_REPEATED = 10**15  # larger counts are not exact as floats
 
 
 def _check_positive(name: str, value: float) -> None:
@@ -44,6 +41,46 @@ def _check_positive(name: str, value: float) -> None:
 def _check_count(name: str, value: int) -> None:
     if not (isinstance(value, int | np.integer) and 1 <= value <= MOST_REPEATED):
         raise InputError(f"{name} is a whole number between 1 and {MOST_REPEATED:,}; got {value}")
+
+
+class PrivacyEvent:
+    """One private release, or an interaction that counts as one.
+
+    A theory that knows nothing of the event returns infinity, or None; an accountant takes the theories that know all
+    events. Events are values: equal events are the same event, repeated.
+    """
+
+    __slots__ = ()
+
+    def failure(self) -> float:
+        """Return the chance that the release costs more than the other theories say."""
+        return 0.0
+
+    def pure(self) -> float:
+        """Return the epsilon with no delta but `failure`; it is infinite if there is none."""
+        return math.inf
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Bound the Renyi divergence at each order above 1, either way round; shape of `orders`."""
+        return pure_renyi(self.pure(), orders)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
+        """Bound delta at each epsilon of at least 0, `failure` included; None if only the divergence is known."""
+        known = pure_profile(self.pure(), epsilons)
+        return self.failure() + (1 - self.failure()) * known
+
+    def squared_shift(self) -> float | None:
+        """Return the squared shift, in variances, of a normal law with the same privacy profile, or None."""
+        return None
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
+        """Return the epsilon of `count` equal events by a formula of their own, and its name, or None."""
+        return None
+
+
+def has_profile(event: PrivacyEvent) -> bool:
+    """Return True if the event's delta is known at one epsilon, and so at all."""
+    return event.delta(np.array([math.e])) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +105,6 @@ class PureEvent(PrivacyEvent):
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
         epsilon = optimal_composition(epsilon=self.epsilon, count=count, delta=delta)
         return min(epsilon * (1 + 1e-9), count * self.epsilon), "optimal composition"
-
-    def repeated_deltas(  # noqa: D102
-        self, count: int, epsilons: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64] | None:
-        known = [optimal_delta(total=at, epsilon=self.epsilon, count=count) for at in epsilons.tolist()]
-        return np.array(known) * (1 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,44 +218,6 @@ class GaussianEvent(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianSparseVectorEvent(PrivacyEvent):
-    """What a stream of queries compared with a threshold costs, with normal noise on the threshold and on each query.
-
-    The threshold's noise is drawn once, as in `GaussianSVT`. `gaussian_sparse_vector_rdp` has the cost and its proof.
-
-    Attributes
-    ----------
-    threshold_deviation, query_deviation : float
-        Standard deviations of the noises, in sensitivities; finite, above 0.
-    charges : int
-        Answers "above" after which it stops; at least 1.
-    queries : int
-        Largest number of queries answered; at least 1.
-    monotonic : bool
-        Whether between neighbours all queries change in the same direction.
-    """
-
-    threshold_deviation: float
-    query_deviation: float
-    charges: int
-    queries: int
-    monotonic: bool = False
-
-    def __post_init__(self) -> None:
-        _check_positive("a deviation of the threshold", self.threshold_deviation)
-        _check_positive("a deviation of the queries", self.query_deviation)
-        _check_count("charges", self.charges)
-        _check_count("queries", self.queries)
-
-    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
-        shift = (1 if self.monotonic else 2) / self.query_deviation
-        return divergences(orders, self.queries, self.charges, 1 / self.threshold_deviation, shift)
-
-    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class TargetChargingEvent(PrivacyEvent):
     """An interaction with target charging, as in `target_charging`.
 
@@ -295,50 +288,3 @@ class SubsampledEvent(PrivacyEvent):
         inside = epsilons + np.log((-np.expm1(-epsilons) + self.rate * np.exp(-epsilons)) / self.rate)
         known = self.event.delta(np.maximum(inside, 0.0))
         return None if known is None else self.rate * known
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatedEvent(PrivacyEvent):
-    """One release, repeated a number of times, adaptively.
-
-    An accountant takes its parts apart. Inside a `SubsampledEvent` its profile is computed at 401 points or fewer, and
-    beyond a million pure releases, or some 10,000 others, bounded by Renyi divergences: closed, and larger.
-
-    Attributes
-    ----------
-    event : PrivacyEvent
-        The release.
-    count : int
-        At least 1.
-    """
-
-    event: PrivacyEvent
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count("count", self.count)
-
-    def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:  # noqa: D102
-        return tuple((part, self.count * count) for part, count in self.event.parts())
-
-    def failure(self) -> float:  # noqa: D102
-        return min(1.0, self.count * self.event.failure())
-
-    def pure(self) -> float:  # noqa: D102
-        return self.count * self.event.pure()
-
-    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
-        return self.count * self.event.renyi(orders)
-
-    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
-        if not has_profile(self.event):
-            return None
-        ((event, count),) = self.parts()
-        return repeated_profile(event, count).at(epsilons)
-
-    def squared_shift(self) -> float | None:  # noqa: D102
-        one = self.event.squared_shift()
-        return None if one is None else self.count * one
-
-    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
-        return self.event.repeated_epsilon(self.count * count, delta)

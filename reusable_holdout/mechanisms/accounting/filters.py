@@ -1,4 +1,4 @@
-"""Filters and odometers: accounting for releases whose number and parameters are chosen as one goes."""
+"""Filters and odometers: accounting for releases whose number and parameters depend on earlier outcomes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import numpy.typing as npt
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms.accounting.bisection import smallest_between
-from reusable_holdout.mechanisms.accounting.composition import float_of
-from reusable_holdout.mechanisms.accounting.privacy_event import PrivacyEvent
+from reusable_holdout.mechanisms.accounting.events import PrivacyEvent
+from reusable_holdout.noise.composition import float_of
 
 __all__ = ["PrivacyFilter", "PrivacyOdometer"]
 
 _ORDERS = 1 + np.geomspace(0.05, 2000.0, 40)
-_MAIN_SHARE = (
-    0.9  # of the weight, on the order that is best for concentrated events; the others share the rest
-)
+_MAIN_SHARE = 0.9  # of the weight, on the best order for concentrated events; the others share the rest
 _ROUND_UP = 1 + 1e-12  # pays for the rounding of a sum
 
 
 class _Spent:
-    """Sums of what events cost, by the theories that hold however adaptively the events are chosen."""
+    """Sums of the events' costs, by the theories that hold however adaptively the events are chosen."""
 
     def __init__(self, orders: npt.NDArray[np.float64], events: int = 0) -> None:
         self.orders = orders
@@ -32,9 +30,9 @@ class _Spent:
         self.pure: Fraction | float = Fraction(0)  # each epsilon as the decimal it is written as
         self.failure, self.events = 0.0, events
 
-    @np.errstate(over="ignore")  # what is beyond all floats is infinite
+    @np.errstate(over="ignore")  # a sum beyond all floats is infinite
     def with_event(self, event: PrivacyEvent) -> _Spent:
-        """Give the sums after one more event."""
+        """Return the sums after one more event."""
         after = _Spent(self.orders, self.events + 1)
         after.renyi = (self.renyi + event.renyi(self.orders)) * _ROUND_UP
         pure = event.pure()
@@ -44,18 +42,18 @@ class _Spent:
 
 
 class PrivacyFilter:
-    """A budget for releases chosen one after another, parameters and all; it refuses what it cannot pay.
+    """A budget for releases whose kinds and parameters are chosen one after another.
 
-    Everything that was admitted is together (epsilon, delta)-differentially private, though each event may depend on
-    all outcomes before, and one may stop at any time.
+    All admitted events together are (epsilon, delta)-differentially private, though each event may depend on all
+    outcomes before, and you may stop at any time. An event that the budget cannot pay is refused.
 
     Parameters
     ----------
     epsilon, delta : float
-        Privacy parameters of everything; epsilon finite and above 0, delta in (0, 1).
+        Privacy parameters of all events together; epsilon finite and above 0, delta in (0, 1).
     failures : float
-        Part of `delta` that is set aside for events that are approximately private only: what their deltas may add up
-        to. At least 0, less than `delta`.
+        Part of `delta` that is set aside for events that are only approximately private: the largest sum of their
+        deltas. At least 0, less than `delta`.
 
     Raises
     ------
@@ -68,9 +66,9 @@ class PrivacyFilter:
     data, ``exp((a-1)(L - S_a))`` is a supermartingale for each ``a``, and so is a mixture of them with fixed weights
     ``w_a``. As ``max(0, 1 - exp(E - L)) <= c_a exp((a-1)(L - E))`` with ``c_a = (1 - 1/a)**(a-1)/a``, the delta at
     ``E`` is at most ``d`` if, whenever one stops, the sum of ``w_a exp((a-1)(E - S_a)) / c_a`` is at least ``1/d``.
-    Nine tenths of the weight lie on the order at which most concentrated events are affordable, so that these cost
-    what they cost without adaptivity, but for ``ln(10/9)`` beside ``ln(1/delta)``. What adds up to `epsilon` purely is
-    always admitted: there the loss is surely no more.
+    Nine tenths of the weight lie on the order at which most concentrated events are affordable: their cost exceeds that
+    without adaptivity by ``ln(10/9)`` beside ``ln(1/delta)``. Pure events whose epsilons add up to `epsilon` are always
+    admitted: their loss is surely no larger.
 
     References
     ----------
@@ -111,16 +109,16 @@ class PrivacyFilter:
 
     @property
     def events(self) -> int:
-        """Events admitted so far."""
+        """Number of events admitted so far."""
         return self._spent.events
 
     def affords(self, event: PrivacyEvent) -> bool:
-        """Whether an event would be admitted; spends nothing.
+        """Return True if an event would be admitted; nothing is spent.
 
         Parameters
         ----------
         event : PrivacyEvent
-            What is about to happen.
+            The next event.
         """
         return self._holds(self._spent.with_event(event))
 
@@ -130,18 +128,18 @@ class PrivacyFilter:
         Parameters
         ----------
         event : PrivacyEvent
-            What is about to happen.
+            The next event.
 
         Raises
         ------
         BudgetError
-            If it cannot be paid: nothing was spent, and it must not happen. A cheaper event may still be.
+            If it cannot be paid: nothing was spent, and it must not happen. A cheaper event may still be affordable.
         """
         after = self._spent.with_event(event)
         if not self._holds(after):
             raise BudgetError(
-                f"what is released stays within epsilon {self._epsilon} and delta {self._delta}; after {self.events} "
-                f"events {event} would exceed that; nothing was spent; a cheaper event may still be affordable"
+                f"all events stay within epsilon {self._epsilon} and delta {self._delta}; after {self.events} events "
+                f"{event} would exceed that; nothing was spent; a cheaper event may still be affordable"
             )
         self._spent = after
 
@@ -156,18 +154,18 @@ class PrivacyFilter:
 
 
 class PrivacyOdometer:
-    """A reading, at any time, of what releases chosen one after another have cost.
+    """A reading, at any time, of the cost of releases that are chosen one after another.
 
     With probability at least ``1 - delta`` over all outcomes the privacy loss is at no time above the reading, though
-    each event may depend on all outcomes and readings before. So who stops, for whatever reason, at a reading of at
-    most some epsilon fixed beforehand has released (epsilon, delta)-differentially private outcomes.
+    each event may depend on all outcomes and readings before. If you stop, for whatever reason, at a reading of at most
+    some epsilon fixed beforehand, all outcomes are (epsilon, delta)-differentially private.
 
     Parameters
     ----------
     delta : float
         In (0, 1).
     failures : float
-        Part of `delta` that is set aside for events that are approximately private only. At least 0, less than `delta`.
+        Part of `delta` that is set aside for events that are only approximately private. At least 0, less than `delta`.
 
     Raises
     ------
@@ -178,7 +176,7 @@ class PrivacyOdometer:
     -----
     The mixture of `PrivacyFilter`, with equal weights over orders from 1.05 to 2001, is a supermartingale that starts
     at 1: it ever exceeds ``1/delta`` with probability at most delta (Ville). The reading is the loss at which it would,
-    or the sum of the pure epsilons. Its price beside a filter's is the log of the number of orders, 3.7.
+    or the sum of the pure epsilons. Compared with a filter it pays the log of the number of orders, 3.7.
 
     References
     ----------
@@ -211,7 +209,7 @@ class PrivacyOdometer:
 
     @property
     def events(self) -> int:
-        """Events so far."""
+        """Number of events so far."""
         return self._spent.events
 
     @property
@@ -230,7 +228,7 @@ class PrivacyOdometer:
         return min(reading * _ROUND_UP, float_of(self._spent.pure))
 
     def add(self, event: PrivacyEvent) -> None:
-        """Note what is about to happen.
+        """Note the next event.
 
         Parameters
         ----------
@@ -252,12 +250,12 @@ class PrivacyOdometer:
 
 
 def _log_shape(orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Log of ``c_a`` of the notes."""
+    """Return the log of ``c_a`` of the notes."""
     return (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
 
 
 def _main_order(epsilon: float, delta: float) -> float:
-    """Order at which the largest sum of concentrated events is affordable."""
+    """Return the order at which the largest sum of concentrated events is affordable."""
     orders = 1 + np.geomspace(1e-3, 1e6, 4000)
     needed = (-math.log(delta) + _log_shape(orders) - math.log(_MAIN_SHARE)) / (orders - 1)
     return float(orders[np.argmax((epsilon - needed) / orders)])

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: which delta belongs to an epsilon and a noise, exactly."""
+"""The Gaussian mechanism: its exact delta at an epsilon, and the noise for a promise."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["gaussian_delta", "gaussian_deviation"]
 _NODES = 24  # of a quadrature; the integrand is smooth over a length of 1
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of delta and of the root
 _SMALL_SHIFT = 1.0  # up to which a quadrature keeps the digits that a difference loses
-_ROUNDED = 1e12  # an epsilon beyond is rounded by more than what it is compared with
+_ROUNDED = 1e12  # a larger epsilon is rounded by more than the number that it is compared with
 _ROOT_TWO = math.sqrt(2.0)
 
 
 def gaussian_delta(*, epsilon: float, deviation: float, sensitivity: float = 1.0) -> float:
-    """Delta of the Gaussian mechanism at an epsilon, the smallest that is true.
+    """Compute the delta of the Gaussian mechanism at an epsilon, the smallest that is true.
 
     Adding normal noise of this standard deviation is (epsilon, result)-differentially private, and no smaller delta
     is (up to floating-point rounding).
@@ -64,7 +64,7 @@ def gaussian_delta(*, epsilon: float, deviation: float, sensitivity: float = 1.0
 
 
 def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Smallest standard deviation with which the Gaussian mechanism keeps a promise.
+    """Compute the smallest standard deviation with which the Gaussian mechanism keeps a promise.
 
     Adding normal noise of this standard deviation is (epsilon, delta)-differentially private.
 
@@ -92,7 +92,7 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
     References
     ----------
     .. [1] Balle and Wang (2018), Algorithm 1.
-    .. [2] Dwork and Roth (2014), Theorem A.1, for the textbook's.
+    .. [2] Dwork and Roth (2014), Theorem A.1, for the textbook.
 
     Examples
     --------
@@ -109,8 +109,7 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
     def excess(log_deviation: float) -> float:
         return math.log(max(_delta(epsilon, math.exp(-log_deviation)), 5e-324) / delta)
 
-    start = 0.0
-    low = high = start
+    low = high = 0.0
     while excess(low) <= 0:
         low -= 1.0
     while excess(high) > 0:
@@ -123,7 +122,7 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
 
 
 def _delta(epsilon: float, shift: float) -> float:
-    """Delta at a shift of so many standard deviations."""
+    """Compute delta at a shift of so many standard deviations."""
     lowest = epsilon / shift - shift / 2
     if shift > _SMALL_SHIFT:
         first, second = float(special.log_ndtr(-lowest)), float(special.log_ndtr(-lowest - shift))

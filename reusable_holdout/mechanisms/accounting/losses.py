@@ -11,33 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.deferred import optimize
-from reusable_holdout.mechanisms.accounting.bisection import smallest_between
+from reusable_holdout.mechanisms.accounting.bisection import smallest_between, smallest_from_zero
+from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
 Profile: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
-__all__ = ["composed_delta", "composed_deltas", "composed_epsilon", "pure_profile", "pure_renyi"]
+__all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
 
-_INFLATION = (
-    0.0005  # squared grid step over the mean variance of a loss, which grows by a quarter of it at most
-)
+_INFLATION = 0.0005  # squared grid step over a loss's mean variance, which grows by a quarter of it at most
 _CELLS = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _MOST_POINTS = 2**22  # points of a grid
-_FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
-_NOWHERE = 1e-24  # how far a loss reaches that is either 0 or infinite: less than the least step
+_FINEST = 1e-12  # least step of a grid; a smaller loss is 0 or infinite
+_NOWHERE = 1e-24  # reach of a loss that is either 0 or infinite: less than the least step
 _FARTHEST = 200.0  # losses beyond count as infinite
-_MOST_CELLS = 2**24  # points of a grid, times those of a profile that are computed on it
-_LARGEST_EXPONENT = 700.0  # exp overflows beyond
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
 _ROUND_UP = 1 + 1e-7  # pays for the rounding of the masses of one release
 _RENYI_ROUND_UP = 1 + 1e-12  # pays for the rounding of a divergence, however small
-_BISECTIONS = 60
 _CLOSE = 1e-6  # relative, of an epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """Masses of a privacy loss at whole multiples of a grid step, and the mass at infinity."""
+    """Masses of a privacy loss at whole multiples of a grid step, and its mass at infinity."""
 
     first: int
     masses: npt.NDArray[np.float64]
@@ -45,32 +41,32 @@ class _Loss:
     count: int
 
     def log_moment(self, slope: float, step: float) -> float:
-        """Log of the mean of ``exp(slope loss)``, infinite losses left out."""
+        """Return the log of the mean of ``exp(slope loss)``, without infinite losses."""
         exponents = slope * step * self.places()
         top = exponents.max()
         return float(top + math.log(self.masses @ np.exp(exponents - top)))
 
     def places(self) -> npt.NDArray[np.int64]:
-        """Losses of the masses, in grid steps."""
+        """Return the losses of the masses, in grid steps."""
         return self.first + np.arange(len(self.masses))
 
     def tilted(self, slope: float, step: float) -> npt.NDArray[np.float64]:
-        """Law of the finite losses, weighed by ``exp(slope loss)``."""
+        """Return the law of the finite losses, weighed by ``exp(slope loss)``."""
         return np.asarray(self.masses * np.exp(slope * step * self.places() - self.log_moment(slope, step)))
 
 
 def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smallest: float = 1e-15) -> float:
-    """Delta of adaptive releases, at an epsilon, from what each has alone.
+    """Compute the delta of adaptive releases at an epsilon, from the profile of each.
 
     Parameters
     ----------
     parts : Sequence[tuple[Profile, int]]
-        For each kind of release its privacy profile, which gives a bound of its delta at every epsilon of at least 0
-        (shape in, shape out), and how many there are.
+        For each kind of release its privacy profile, which bounds its delta at every epsilon of at least 0 (shape in,
+        shape out), and its number of times.
     epsilon : float
         At least 0.
     smallest : float
-        Deltas below it do not matter: losses so unlikely may count as infinite.
+        Deltas below it do not matter: such unlikely losses may count as infinite.
 
     Returns
     -------
@@ -82,8 +78,8 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
     A profile is convex in ``exp(epsilon)``, so straight lines between its values on a grid lie above it, and are the
     profile of a pair of laws on the grid's points: it dominates the release. Pairs compose by convolution of their
     losses, adaptively chosen releases too. The convolution is a product of Fourier transforms, of losses tilted by
-    ``exp(slope loss)`` so that what matters is not lost in rounding; mass that the grid is too short for is added where
-    it does more harm than where it was.
+    ``exp(slope loss)`` so that rounding does not lose the part that matters; mass that lies beyond the grid is added
+    where it does more harm than where it was.
 
     References
     ----------
@@ -98,46 +94,21 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
     return _delta(losses, step, epsilon)
 
 
-def composed_deltas(
-    profile: Profile, count: int, epsilons: npt.NDArray[np.float64], *, smallest: float = 1e-15
-) -> npt.NDArray[np.float64] | None:
-    """`composed_delta` of one kind of release at many epsilons; None where that would take much longer than seconds."""
-    losses, step = _discretised([(profile, count)], smallest)
-    if _infinite(losses) == 1:
-        return np.ones(len(epsilons))
-    if _span(losses, step, 0.0) * len(epsilons) > _MOST_CELLS:
-        return None
-    return np.array([_delta(losses, step, epsilon) for epsilon in epsilons.tolist()])
-
-
 def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> float:
-    """Epsilon of adaptive releases, at a delta above 0; `composed_delta` of it is at most `delta`.
+    """Compute the epsilon of adaptive releases at a delta above 0; `composed_delta` of it is at most `delta`.
 
-    Infinite where the releases have more delta than that at every epsilon.
+    It is infinite if the releases have more delta at every epsilon.
     """
     losses, step = _discretised(parts, delta * 1e-3)
     if _infinite(losses) * _ROUND_UP > delta:
         return math.inf
-
-    def holds(epsilon: float) -> bool:
-        return _delta(losses, step, epsilon) <= delta
-
-    if holds(0.0):
-        return 0.0
-    start = step * 16
-    low, high = 0.0, start
-    while not holds(high):
-        low, high = high, high + high
-    for _ in range(_BISECTIONS):
-        if high - low <= _CLOSE * high:
-            break
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return smallest_from_zero(
+        lambda epsilon: _delta(losses, step, epsilon) <= delta, start=16 * step, close=_CLOSE
+    )
 
 
 def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple[list[_Loss], float]:
-    """All losses on one grid, fine enough that its rounding hardly matters."""
+    """Put all losses on one grid, fine enough that its rounding hardly matters."""
     total = sum(count for _, count in parts)
     reaches = [_reach(profile, smallest / total) for profile, _ in parts]
     variance = 0.0
@@ -157,7 +128,7 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
 
 
 def _reach(profile: Profile, least: float) -> float:
-    """Largest loss that matters: beyond it a profile has no more delta than `least`, or no less however far."""
+    """Find the largest loss that matters: beyond it a profile has at most delta `least`, or stays as it is."""
 
     def more(epsilon: float) -> bool:
         values = profile(np.array([epsilon, _FARTHEST]))
@@ -167,7 +138,7 @@ def _reach(profile: Profile, least: float) -> float:
 
 
 def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
-    """Connect the dots: the pair of laws on multiples of `step` whose profile is the straight lines."""
+    """Connect the dots: return the pair of laws on multiples of `step` whose profile is the straight lines."""
     deltas = np.minimum(profile(np.arange(size + 1, dtype=np.float64) * step), 1.0)
     deltas = np.minimum.accumulate(deltas)
     falls = -np.diff(deltas)
@@ -181,13 +152,14 @@ def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
 
 
 def _infinite(losses: Sequence[_Loss]) -> float:
+    """Return the chance that the sum of all losses is infinite."""
     return -math.expm1(
         sum(loss.count * math.log1p(-loss.infinite) if loss.infinite < 1 else -math.inf for loss in losses)
     )
 
 
 def _delta(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
-    """Bound of delta at an epsilon, from one convolution tilted towards it."""
+    """Bound delta at an epsilon, by one convolution that is tilted towards it."""
     slope = _best_slope(losses, step, epsilon)
     log_moment = _log_moment(losses, step, slope)
     size, middle = _span(losses, step, slope), round(epsilon / step)
@@ -209,7 +181,7 @@ def _log_moment(losses: Sequence[_Loss], step: float, slope: float) -> float:
 
 
 def _best_slope(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
-    """Slope of the best Chernoff bound; any slope at least 0 is valid."""
+    """Find the slope of the best Chernoff bound; any slope of at least 0 is valid."""
     largest = 600.0 / max(-loss.first * step for loss in losses)
     found = optimize.minimize_scalar(
         lambda slope: _log_moment(losses, step, slope) - slope * epsilon,
@@ -217,11 +189,11 @@ def _best_slope(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
         method="bounded",
         options={"maxiter": 40},
     )
-    return float(found.x) if found.fun < _LARGEST_EXPONENT else 0.0  # which is best far below the mean
+    return float(found.x) if found.fun < LARGEST_EXPONENT else 0.0  # which is best far below the mean
 
 
 def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
-    """Points of a grid that holds nearly all of the tilted sum, a power of two."""
+    """Return the number of points, a power of two, of a grid that holds nearly all of the tilted sum."""
     variance = 0.0
     for loss in losses:
         points, weights = loss.places() * step, loss.tilted(slope, step)
@@ -231,7 +203,7 @@ def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
 
 
 def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) -> npt.NDArray[np.float64]:
-    """Law of the tilted sum, round a circle of `size` points."""
+    """Return the law of the tilted sum, round a circle of `size` points."""
     product = np.ones(size // 2 + 1, dtype=np.complex128)
     for loss in losses:
         wrapped = np.bincount(loss.places() % size, weights=loss.tilted(slope, step), minlength=size)
@@ -240,7 +212,7 @@ def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) ->
 
 
 def pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divergence of randomized response, the worst of all epsilon-private releases; rounded up.
+    """Compute the divergence of randomized response, the worst of all epsilon-private releases; rounded up.
 
     ``ln(cosh((a - 1/2) e) / cosh(e/2)) / (a - 1)``, written so that a small epsilon cancels nothing.
     """
@@ -254,7 +226,7 @@ def pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 
 def pure_profile(epsilon: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Delta of randomized response at each epsilon."""
+    """Compute the delta of randomized response at each epsilon."""
     if math.isinf(epsilon):
         return np.ones(len(epsilons))
     return -np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon))

@@ -1,4 +1,4 @@
-"""Target charging of calls with different epsilons and targets: each hit is charged by what it stands for."""
+"""Target charging of calls with different epsilons and targets: each hit is charged by its own epsilon and q."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reusable_holdout.errors import InputError
 __all__ = ["mixed_charging_epsilon", "mixed_charging_weight"]
 
 _ROUND_UP = 1 + 1e-9  # pays for a few floating-point operations
-_FARTHEST = 40  # logs of t below the largest weight's inverse, where the bound still falls
+_FARTHEST = 40  # in log t, below the inverse of the largest weight: the bound still falls there
 _LEAST, _LARGEST = 1e-100, 1e100  # weights and epsilons whose products and quotients are numbers
 _LEAST_Q, _LEAST_DELTA = 1e-100, 1e-300
 
@@ -19,7 +19,7 @@ _LEAST_Q, _LEAST_DELTA = 1e-100, 1e-300
 def mixed_charging_epsilon(
     *, weight: float, delta: float, largest_epsilon: float, smallest_q: float
 ) -> float:
-    """Epsilon of an interaction whose target hits weigh at most so much together.
+    """Compute the epsilon of an interaction whose target hits together weigh at most a given weight.
 
     Adaptively chosen calls, call i being ``e_i``-differentially private with a ``q_i``-target, of which none is run
     that could bring the sum of ``e_i / q_i`` over the hits above `weight`, are together (result,
@@ -74,7 +74,7 @@ def mixed_charging_epsilon(
         raise InputError(f"a weight is finite and above 0, from {_LEAST:g} to {_LARGEST:g}; got {weight}")
 
     def most(slack: float) -> float:
-        """Give what the epsilons of the calls that read the data add up to, except with probability `slack`."""
+        """Bound the sum of the epsilons of the calls that read the data; it fails with log probability -`slack`."""
 
         def bound(log_t: float) -> float:
             t = math.exp(log_t)
@@ -90,7 +90,7 @@ def mixed_charging_epsilon(
 def mixed_charging_weight(
     *, epsilon: float, delta: float, largest_epsilon: float, smallest_q: float
 ) -> float:
-    """Largest weight that the target hits of an interaction may have together.
+    """Compute the largest weight that the target hits of an interaction may have together.
 
     An interaction as in `mixed_charging_epsilon` with the result as its weight is (epsilon, delta)-differentially
     private.
@@ -107,7 +107,7 @@ def mixed_charging_weight(
     Returns
     -------
     float
-        Rounded down; at most 0 if not one call can be paid.
+        Rounded down; at most 0 if no call can be paid.
 
     Raises
     ------
@@ -146,12 +146,12 @@ def mixed_charging_weight(
 
 
 def _pace(t: float, largest_epsilon: float, smallest_q: float) -> float:
-    """``l`` of the notes: what a unit of epsilon read is worth against a unit of weight hit, at one ``t``."""
+    """Compute ``l`` of the notes: the price of a unit of epsilon in units of weight, at one ``t``."""
     return -math.log1p(smallest_q * math.expm1(-t * largest_epsilon / smallest_q)) / largest_epsilon
 
 
 def _least(bound: Callable[[float], float], heaviest: float) -> float:
-    """Least value over log t; whatever t is found, the bound at it is true."""
+    """Return the least value over log t; the bound is true at every t."""
     scale = -math.log(heaviest)
     bounds = (scale - _FARTHEST, scale + 3)  # the bound falls before the first and rises after the second
     found = optimize.minimize_scalar(bound, bounds=bounds, method="bounded", options={"xatol": 1e-9})

@@ -1,4 +1,4 @@
-"""What each candidate of a one-shot top-k may cost: every one is run, and only the best are published."""
+"""The privacy parameter of each candidate of a one-shot top-k: all are run, and only the best are published."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import functools
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_composition, optimal_epsilon_each
-from reusable_holdout.mechanisms.accounting.target_charging import target_charging_epsilon_each
-from reusable_holdout.mechanisms.accounting.targets import not_prior_mean, not_prior_q
+from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
 
 __all__ = ["one_shot_top_k_epsilon_each"]
 
 
 @functools.lru_cache(maxsize=256)
 def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delta: float) -> float:
-    """Privacy parameter that each candidate of a one-shot top-k may have.
+    """Compute the privacy parameter that each candidate of a one-shot top-k may have.
 
     Running every candidate once, each with the result as its privacy parameter, and publishing the k with the best
-    scores, what they found included, is (epsilon, delta)-differentially private; the result is rounded down.
+    scores, together with their findings, is (epsilon, delta)-differentially private; the result is rounded down.
 
     Parameters
     ----------
@@ -35,9 +34,9 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
 
     Notes
     -----
-    The larger of two. The selection is an interaction with target charging of calls to ``2 e0``-private algorithms
-    with NotPrior targets (conditional release under a falling threshold, revised), of which ``k`` hit. Or it is
-    post-processing of all ``n`` outcomes: better for few candidates, and all there is with delta 0.
+    The larger of two numbers. The selection is an interaction with target charging of calls to ``2 e0``-private
+    algorithms with NotPrior targets (conditional release under a falling threshold, revised), with ``k`` hits. It is
+    also post-processing of all ``n`` outcomes: this is better for few candidates, and the only bound with delta 0.
 
     References
     ----------
@@ -56,9 +55,7 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
         raise InputError(f"k lies between 1 and the number of candidates, {candidates}; got {k}")
     if delta == 0:
         return optimal_epsilon_each(epsilon=epsilon, count=candidates, delta=0.0)
-    revised = target_charging_epsilon_each(
-        epsilon=epsilon, delta=delta, charges=k, q=not_prior_q, mean=not_prior_mean
-    )
+    revised = not_prior_epsilon_each(epsilon=epsilon, delta=delta, charges=k)
     each = revised / 2  # a revised conditional release costs twice its algorithm
     if optimal_composition(epsilon=each, count=candidates, delta=delta) > epsilon:
         return each

@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
+from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
 __all__ = ["first_reached", "passage_delta", "passage_epsilon"]
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of incomplete beta functions, some 1e-12, and of their sum
 _TERMS = 64  # of the sum over levels that are taken at a time
-_REST = 1e-5  # relative, of the levels that are left out; their largest possible sum is added
-_COARSE = 0.01  # relative, of the moves in one block, times the log of delta
-_BLOCKS = 500  # at most
-_LEFT_OUT = 1e-4  # relative, of the chance of more moves than any block has
-_FARTHEST = 2**50  # steps of evidence; nobody wants an epsilon beyond
-_LARGEST_EXPONENT = 700.0  # exp overflows beyond
+_REST = 1e-5  # relative size of the levels that are left out; their largest possible sum is added
+_COARSE = 0.01  # relative width of a block of moves, times the log of delta
+_BLOCKS = 500  # largest number of blocks
+_LEFT_OUT = 1e-4  # relative chance of more moves than any block has
+_FARTHEST = 2**50  # steps of evidence; a larger epsilon is no use
 
 
 def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> float:
-    """Delta of an interaction with target charging at an epsilon.
+    """Compute the delta of an interaction with target charging at an epsilon.
 
     Adaptively chosen calls, each `each`-differentially private with a target of this mean, stopped at the last of
     `charges` hits, are together (`epsilon`, result)-differentially private.
@@ -36,12 +36,12 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
     each : float
         Privacy parameter of one call, the largest of all; finite, > 0.
     epsilon : float
-        Privacy parameter of all together; finite, at least 0.
+        Privacy parameter of the whole interaction; finite, at least 0.
     charges : int
         Hits after which nothing more is called; at least 1.
     mean : float
-        Least mean, over the two neighbours, of the chance of a hit once the data have been read; in (0, 1]. What is
-        beyond 1/2 saves nothing here.
+        Least mean, over the two neighbours, of the chance of a hit once the data have been read; in (0, 1]. A mean
+        above 1/2 saves nothing here.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
     steps = math.floor(min(epsilon / each, sys.float_info.max))
     below = _at(steps, each, charges, mean)
     rest = min(max(0.0, epsilon - steps * each), each)
-    share = math.expm1(rest) / math.expm1(each) if each < _LARGEST_EXPONENT else math.exp(rest - each)
+    share = math.expm1(rest) / math.expm1(each) if each < LARGEST_EXPONENT else math.exp(rest - each)
     return below + share * (_at(steps + 1, each, charges, mean) - below)
 
 
 def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> float:
-    """Smallest epsilon whose `passage_delta` is at most `delta`, rounded up.
+    """Compute the smallest epsilon whose `passage_delta` is at most `delta`, rounded up.
 
     Raises
     ------
@@ -103,26 +103,26 @@ def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> 
 
 
 def _start(each: float, delta: float, charges: int, mean: float) -> int:
-    """Steps to start from: those of a normal law with the variance of that many calls."""
+    """Return the steps to start from, by a normal law with the variance of that many calls."""
     start = charges / min(mean, 0.5)  # calls
     start = math.sqrt(-2 * start * math.log(delta)) + start * math.tanh(each / 2)
     return math.ceil(min(_FARTHEST, start))
 
 
 def first_reached(reached: Callable[[int], bool], guess: int) -> int:
-    """Smallest whole number that has been reached, for numbers above which all have.
+    """Find the smallest whole number that has been reached, where all larger numbers have been too.
 
     Parameters
     ----------
     reached : Callable[[int], bool]
-        Whether a number of at least 0 has.
+        True if a number of at least 0 has been reached.
     guess : int
-        At least 0, as good as it may be: it saves looks.
+        A guess of at least 0; a good one saves looks.
 
     Raises
     ------
     InputError
-        If none has up to 2**50.
+        If no number up to 2**50 has been reached.
     """
     low = high = guess
     stride = max(1, guess // 16)
@@ -142,7 +142,7 @@ def first_reached(reached: Callable[[int], bool], guess: int) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def _at(steps: int, each: float, charges: int, mean: float) -> float:
-    """Delta at so many steps of evidence."""
+    """Compute delta at so many steps of evidence."""
     charged = min(1.0, 2 * mean)
     if charged == 1.0:
         return min(1.0, float(_waiting(steps, each, np.array([charges]))[0]) * _ROUND_UP)
@@ -152,14 +152,14 @@ def _at(steps: int, each: float, charges: int, mean: float) -> float:
 
 
 def _fewer(moves: npt.NDArray[np.int64], charges: int, charged: float) -> npt.NDArray[np.float64]:
-    """Chance that of so many moves fewer than `charges` are charged."""
+    """Compute the chance that fewer than `charges` of so many moves are charged."""
     return np.asarray(special.betainc(moves - charges + 1.0, float(charges), 1 - charged))
 
 
 def _moves(
     charges: int, charged: float, middle: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], float]:
-    """Law of the number of moves away at the last charge: upper ends of blocks, their chances, and what is beyond."""
+    """Return the law of the moves away at the last charge: ends of blocks, their chances, the chance beyond."""
     mean = charges / charged
     spread = math.sqrt(mean * (1 - charged)) / charged + 1 / charged
     high = math.ceil(mean + 3 * spread)
@@ -177,7 +177,7 @@ def _moves(
 
 
 def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Delta when so many moves away are allowed, one of them the last; shape of `moves`."""
+    """Compute delta for each number of allowed moves away, the last one included; shape of `moves`."""
     total: npt.NDArray[np.float64] = np.zeros(len(moves))
     first = 0
     while True:
@@ -193,14 +193,14 @@ def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArr
 def _reaches(
     level: npt.NDArray[np.float64], each: float, moves: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Chance that a walk gets up to a level with fewer than so many steps down."""
+    """Compute the chance that a walk gets up to a level with fewer than so many steps down."""
     down = math.exp(-each) / (1 + math.exp(-each))
     up = 1 / (1 + math.exp(-each))
     straight = special.betainc(moves - 1 + level, moves, up)
     # Paths that got there and came back: their mirror images end below, and weigh exp(e level) times as much.
     fewer = np.maximum(moves - 1, 1)
     mirrored = special.betainc(moves + level, fewer, down)
-    weight = np.exp(np.minimum(each * level, _LARGEST_EXPONENT))
+    weight = np.exp(np.minimum(each * level, LARGEST_EXPONENT))
     most = special.betainc(moves + level, fewer, up) * math.exp(-2 * each)
     back = np.where(mirrored > 1e-280, np.minimum(mirrored * weight, most), most)
     return np.asarray(straight + np.where(moves > 1, back, 0.0))

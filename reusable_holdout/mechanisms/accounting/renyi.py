@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ORDERS", "renyi_delta", "renyi_deltas", "renyi_epsilon"]
+__all__ = ["ORDERS", "renyi_deltas", "renyi_epsilon"]
 
 ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
 """Orders of a divergence that are tried."""
@@ -16,22 +16,15 @@ ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
 def renyi_epsilon(
     orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], delta: float
 ) -> float:
-    """Smallest epsilon at a delta of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
+    """Compute the smallest epsilon at a delta of a release with these divergences (Canonne et al. 2020, Prop. 12)."""
     known = divergences + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
     return max(0.0, float(known.min()))
-
-
-def renyi_delta(
-    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilon: float
-) -> float:
-    """Smallest delta at an epsilon of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
-    return float(renyi_deltas(orders, divergences, np.array([epsilon]))[0])
 
 
 def renyi_deltas(
     orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilons: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """`renyi_delta` of many epsilons."""
+    """Compute the smallest deltas at many epsilons of a release with these divergences (Canonne et al., Prop. 12)."""
     a = orders[:, None]
     logs = (a - 1) * (divergences[:, None] - epsilons + np.log1p(-1 / a)) - np.log(a)
     return np.asarray(np.exp(np.minimum(logs.min(axis=0), 0.0)))

@@ -1,4 +1,4 @@
-"""What it costs to run a private algorithm a random number of times and to publish the best run alone."""
+"""The cost of running a private algorithm a random number of times and publishing only the best run."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _ORDERS = np.logspace(-6, 6, 481)  # orders less 1 that are tried for the second
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """A private algorithm is run a random number of times, and the best run is published: what that costs in privacy.
+    """The law of a random number of runs of a private algorithm, with the cost of publishing only the best run.
 
-    A fixed number of runs would cost as much as all of them together. A random one costs less than three, however many
-    they are on average, for who sees the best run does not know how many it was the best of.
+    With a fixed number of runs the best one costs as much as all of them together. With a random number it costs less
+    than three runs, however many there are on average: the best run does not tell how many there were.
 
     Parameters
     ----------
     mean : float
-        Runs on average; at least 1, and above 0 for Poisson. The time a selection takes.
+        Mean number of runs, which is the time that a selection takes; at least 1, and above 0 for the Poisson law.
     shape : float
-        Which law the number of runs has, above -1. The smaller, the cheaper; the larger, the rarer are very few runs.
-        1 is the geometric law, 0 the logarithmic, ``math.inf`` the Poisson law, which may be no run at all; in general
-        the negative binomial law without 0 (truncated), whose parameter ``eta`` it is.
+        Law of the number of runs, above -1. A smaller shape is cheaper; with a larger one very few runs are rarer. 1 is
+        the geometric law, 0 the logarithmic law, ``math.inf`` the Poisson law, which may give no run at all. In general
+        it is the parameter ``eta`` of the negative binomial law without 0 (truncated).
 
     Raises
     ------
@@ -76,7 +76,7 @@ class Repetitions:
 
     @property
     def poisson(self) -> bool:
-        """Whether the law is Poisson's."""
+        """True if the law is the Poisson law."""
         return self.shape == math.inf
 
     @property
@@ -86,7 +86,7 @@ class Repetitions:
         Raises
         ------
         InputError
-            If the law is Poisson's.
+            If the law is the Poisson law.
 
         Examples
         --------
@@ -98,7 +98,7 @@ class Repetitions:
         return _stop(self.mean, self.shape)
 
     def epsilon(self, epsilon: float) -> float:
-        """Epsilon of a selection whose every run is epsilon-differentially private.
+        """Compute the epsilon of a selection, each run of which is epsilon-differentially private.
 
         The selection is (result, 0)-differentially private, and no smaller number is true of all algorithms. If the
         runs are (epsilon, d)-differentially private it is (result, `delta` of d)-differentially private.
@@ -106,7 +106,7 @@ class Repetitions:
         Parameters
         ----------
         epsilon : float
-            Of one run; finite, at least 0.
+            Privacy parameter of one run; finite, at least 0.
 
         Returns
         -------
@@ -147,17 +147,17 @@ class Repetitions:
         return (epsilon + (1 + self.shape) * gained) * _ROUND_UP
 
     def epsilon_each(self, epsilon: float) -> float:
-        """Largest epsilon that each run may have.
+        """Compute the largest epsilon that each run may have.
 
         Parameters
         ----------
         epsilon : float
-            Of the selection; finite, above 0.
+            Privacy parameter of the selection; finite, above 0.
 
         Returns
         -------
         float
-            Rounded down: `epsilon` of it is at most what was asked for.
+            Rounded down: `epsilon` of the result is at most the epsilon of the selection.
 
         Raises
         ------
@@ -174,12 +174,12 @@ class Repetitions:
         return _largest(self.epsilon, epsilon)
 
     def delta(self, delta: float) -> float:
-        """Delta of a selection whose every run is (epsilon, delta)-differentially private.
+        """Compute the delta of a selection, each run of which is (epsilon, delta)-differentially private.
 
         Parameters
         ----------
         delta : float
-            Of one run, in [0, 1].
+            Delta of one run, in [0, 1].
 
         Returns
         -------
@@ -193,10 +193,9 @@ class Repetitions:
 
         Notes
         -----
-        ``1 - G(1 - d)``. Two laws of which neither exceeds ``exp(e)`` times the other but for ``d`` are mixtures: with
-        probability ``1 - d`` of two that never do, otherwise of any. So with probability ``G(1 - d)`` no run is of the
-        other kind; and then the number of runs has a law of the same shape with a larger stopping probability, or a
-        Poisson law of smaller mean, which costs less.
+        ``1 - G(1 - d)``. An (e, d)-private run is a mixture: with probability ``1 - d`` an e-private run, otherwise any
+        run. So with probability ``G(1 - d)`` all runs are e-private; given that, the number of runs has a law of the
+        same shape with a larger stopping probability, or a Poisson law of smaller mean, which costs less.
 
         Examples
         --------
@@ -216,17 +215,17 @@ class Repetitions:
         return min(1.0, share * _ROUND_UP)
 
     def delta_each(self, delta: float) -> float:
-        """Largest delta that each run may have.
+        """Compute the largest delta that each run may have.
 
         Parameters
         ----------
         delta : float
-            Of the selection, in [0, 1).
+            Delta of the selection, in [0, 1).
 
         Returns
         -------
         float
-            Rounded down: `delta` of it is at most what was asked for.
+            Rounded down: `delta` of the result is at most the delta of the selection.
 
         Raises
         ------
@@ -243,15 +242,15 @@ class Repetitions:
         return _largest(self.delta, delta) if delta else 0.0
 
     def renyi(self, order: float, run: Callable[[float], float]) -> float:
-        """Renyi divergence of a selection, given that of a run.
+        """Compute the Renyi divergence of a selection from the divergences of a run.
 
         Parameters
         ----------
         order : float
-            Of the divergence; finite, above 1.
+            Order of the divergence; finite, above 1.
         run : Callable[[float], float]
-            Given an order above 1, a bound of the divergence of that order between the outcomes of one run on
-            neighbouring data, such as ``lambda order: order * rho`` of rho-zCDP.
+            Takes an order above 1 and returns a bound of the divergence of that order between the outcomes of one run
+            on neighbouring data, such as ``lambda order: order * rho`` for rho-zCDP.
 
         Returns
         -------
@@ -267,7 +266,7 @@ class Repetitions:
         -----
         ``run(a) + (1 + eta) min_b ((1 - 1/b) run(b) + ln(1/g) / b) + ln(mean) / (a - 1)``, and for the Poisson law
         ``run(a) + mean d + ln(mean) / (a - 1)`` with ``d`` the delta of a run at ``ln(1 + 1/(a - 1))``, here the
-        smallest that its divergences show.
+        smallest that follows from its divergences.
 
         References
         ----------
@@ -299,7 +298,7 @@ class Repetitions:
 
 
 def _delta_of(runs: list[float], epsilon: float) -> float:
-    """Smallest delta at an epsilon that follows from the divergences of the orders tried."""
+    """Compute the smallest delta at an epsilon that follows from the divergences of the orders tried."""
     logs = [
         other * (cost - epsilon) + other * math.log(other) - (1 + other) * math.log1p(other)
         for other, cost in zip(_ORDERS.tolist(), runs, strict=True)
@@ -309,7 +308,7 @@ def _delta_of(runs: list[float], epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _stop(mean: float, shape: float) -> float:
-    """Stopping probability at which the law has a mean, to a few digits of a float."""
+    """Find the stopping probability at which the law has a mean, to the last few digits of a float."""
     if mean == 1:
         return 1.0
     if shape == 1:
@@ -325,7 +324,7 @@ def _stop(mean: float, shape: float) -> float:
 
 
 def _mean(stop: float, shape: float) -> float:
-    """Mean number of runs."""
+    """Compute the mean number of runs."""
     log = math.log(stop)
     if shape == 0:
         return (1 - stop) / (-log * stop)
@@ -333,7 +332,7 @@ def _mean(stop: float, shape: float) -> float:
 
 
 def _largest(cost: Callable[[float], float], wanted: float) -> float:
-    """Largest argument whose cost, which rises and is at least the argument's, is at most the one wanted."""
+    """Find the largest argument whose cost is at most the one wanted; costs rise and are at least their argument."""
     if cost(wanted) <= wanted:
         return wanted
     return largest_between(lambda each: cost(each) <= wanted, 0.0, wanted)

@@ -1,4 +1,4 @@
-"""Amplification by subsampling: what a private release costs that reads a random part of the rows."""
+"""Amplification by subsampling: the cost of a private release that reads a random part of the rows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting.composition import LARGEST_EXPONENT
+from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
 __all__ = ["epsilon_of_the_sample", "subsampled_epsilon"]
 
 _ROUND_UP = 1 + 2.0**-49  # pays for a few floating-point operations
-_FAR_ROUND_UP = 1 + 1e-12  # the same where a small number is left of the difference of two large ones
+_FAR_ROUND_UP = 1 + 1e-12  # the same for a small difference of two large numbers
 
 
 def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
-    """Epsilon of an algorithm that runs on a secret random sample of the rows.
+    """Compute the epsilon of an algorithm that runs on a secret random sample of the rows.
 
     If the algorithm is (epsilon, delta)-differentially private on its sample, then sampling and running it is (result,
     ``rate * delta``)-differentially private on all rows, and for some algorithms no better.
@@ -42,11 +42,12 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
 
     Notes
     -----
-    ``ln(1 + p (exp(e) - 1))``, about ``p e`` for small epsilon. The sample stays secret: who is told which rows were
-    drawn has no amplification. A sample drawn once for several releases amplifies their composition, not each of them.
+    ``ln(1 + p (exp(e) - 1))``, about ``p e`` for small epsilon. The sample must stay secret: nothing is
+    amplified if the drawn rows are told. A sample drawn once for several releases amplifies their composition, not each
+    of them.
 
-    Where rows are taken independently, and a row is replaced: the same result, if the algorithm keeps (epsilon, delta)
-    both for a replaced row and for an added or removed one.
+    Where rows are taken independently and a row is replaced, the result is the same if the algorithm keeps (epsilon,
+    delta) both for a replaced row and for an added or removed one.
 
     References
     ----------
@@ -69,7 +70,7 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
 
 
 def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
-    """Largest epsilon that an algorithm may have on a secret random sample of the rows.
+    """Compute the largest epsilon that an algorithm may have on a secret random sample of the rows.
 
     An algorithm with the result as its privacy parameter, run on the sample, is (epsilon, ``rate *
     delta``)-differentially private on all rows.
@@ -107,7 +108,7 @@ def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
     _check(epsilon, rate)
     if rate == 0:
         raise InputError("a sample that is always empty has no largest epsilon; the rate is above 0; got 0")
-    if epsilon < 1:
+    if epsilon < 1 and rate > 1e-300:
         inside = math.log1p(math.expm1(epsilon) / rate)
     else:  # ln((exp(e) - 1 + p) / p), without overflow
         inside = epsilon + math.log1p(-(1 - rate) * math.exp(-epsilon)) - math.log(rate)

@@ -1,4 +1,4 @@
-"""Target charging: what an interaction costs that pays only for the answers that hit a target."""
+"""Target charging: the cost of an interaction that pays only for the answers that hit a target."""
 
 from __future__ import annotations
 
@@ -10,43 +10,31 @@ from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_composition, optimal_delta
 from reusable_holdout.mechanisms.accounting.passages import first_reached, passage_delta, passage_epsilon
-from reusable_holdout.mechanisms.accounting.targets import (
-    between_thresholds_q,
-    boundary_epsilon,
-    boundary_q,
-    boundary_wrapped_epsilon,
-    differing_runs_q,
-    not_prior_mean,
-    not_prior_q,
-)
+from reusable_holdout.mechanisms.accounting.targets import not_prior_mean, not_prior_q
 
 __all__ = [
     "TargetChargingBound",
-    "between_thresholds_q",
-    "boundary_epsilon",
-    "boundary_q",
-    "boundary_wrapped_epsilon",
     "check_charging",
-    "differing_runs_q",
-    "not_prior_mean",
-    "not_prior_q",
+    "not_prior_epsilon_each",
     "target_charging",
     "target_charging_delta",
     "target_charging_epsilon_each",
 ]
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of a binomial tail and of an optimal composition
-_BRACKET = 0.1  # first step towards the epsilon of one call, and
-_PRECISION = 1e-10  # how far from the largest it may end, both in log epsilon
-_LARGE = 0.05  # epsilon of one call from which on counting calls may be the better bound, if these are few
+_BRACKET = 0.1  # first step towards the log epsilon of one call
+_PRECISION = 1e-10  # largest distance from it at the end
+_LARGE = 0.05  # epsilon of one call above which counting few calls may be the better bound
 _MOST_CALLS = 5000
-_AROUND = 7  # numbers of calls on both sides of where both parts are as large; odd ones are a little worse
+_AROUND = (
+    7  # numbers of calls on both sides of the one where both parts are equal; odd ones are a little worse
+)
 _BISECTIONS = 40
 _FARTHEST = 690.0  # log of an epsilon of one call, and of its inverse, that no interaction needs
 _LEAST_EACH = 1e-299  # to start from
-_LEAST_DELTA = 1e-320  # counts in place of one that is 0 as a float
+_LEAST_DELTA = 1e-320  # counts in place of a delta that is 0 as a float
 _MOST_CHARGES = 10**9
-_MOST_MOVES = 10**12  # charges over the mean chance of one; with more the tail takes too long
+_MOST_MOVES = 10**12  # charges over the mean chance of one; with more, the tail takes too long
 
 
 def _check_delta(delta: float) -> None:
@@ -66,6 +54,7 @@ def check_charging(*, epsilon: float, charges: int, q: float, mean: float | None
 
 
 def _check(*, epsilon: float, charges: int, targets: int) -> None:
+    """Refuse parameters of calls that are out of range."""
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon is finite and above 0; got {epsilon}")
     if not 1 <= charges <= _MOST_CHARGES:
@@ -76,7 +65,7 @@ def _check(*, epsilon: float, charges: int, targets: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TargetChargingBound:
-    """What an interaction with target charging costs.
+    """The cost of an interaction with target charging.
 
     The interaction is (`epsilon`, `delta`)-differentially private.
 
@@ -107,8 +96,8 @@ def target_charging(
     """Bound the cost of an interaction that stops when targets have been hit `charges` times.
 
     Any number of adaptively chosen calls, each epsilon-differentially private with a q-target, are together
-    (result's epsilon, result's delta)-differentially private. For one NotPrior target, with `not_prior_mean`, some are
-    no better.
+    (result.epsilon, result.delta)-differentially private. For one NotPrior target, with `not_prior_mean`, some
+    interactions are no better.
 
     Parameters
     ----------
@@ -116,7 +105,7 @@ def target_charging(
         Privacy parameter of one call, the largest of all; finite, above 0.
     charges : int
         Target hits ``tau`` after which nothing more is called; at least 1, and at most 10**9 and 10**12 times `mean`.
-        Time hardly grows with it.
+        The time hardly grows with it.
     delta : float
         Slack for the whole interaction, in (0, 1).
     q : float
@@ -173,7 +162,7 @@ def target_charging_delta(
     mean: float | None = None,
     targets: int = 1,
 ) -> float:
-    """Delta of an interaction as in `target_charging` at an epsilon.
+    """Compute the delta of an interaction as in `target_charging` at an epsilon.
 
     The interaction is (`total`, result)-differentially private.
 
@@ -194,13 +183,13 @@ def target_charging_delta(
     Notes
     -----
     The best adversary's delta, in closed form: `passage_delta` has the derivation. It rests on the mean of the chances
-    of a hit. Against calls of which only the least chance q is known the adversary does worse than that: at most 13%
-    less delta at delta 1e-6 and epsilon 1 and NotPrior's q, for 1 charge, and 3% for 1,000 (docs/accounting.md). With
-    several targets, k times the delta of one is a union bound and not tight.
+    of a hit. If only the least chance q of the calls is known, the true delta is smaller: at delta 1e-6, epsilon 1 and
+    the q of NotPrior by at most 13% for 1 charge, and 3% for 1,000 (docs/accounting.md). With several targets, k times
+    the delta of one is a union bound and not tight.
 
-    Calls of a large epsilon with nothing but q known are also bounded as the source does it: more than ``m`` calls
-    that read the data before the last charge, plus the composition of ``m`` calls, at the best ``m``; the smaller
-    bound counts.
+    Calls of a large epsilon with only q known are also bounded as in the source: the chance of more than ``m`` calls
+    that read the data before the last charge, plus the delta of ``m`` calls, at the best ``m``; the smaller bound
+    counts.
 
     References
     ----------
@@ -227,6 +216,7 @@ def target_charging_delta(
 
 
 def _mean(q: float, mean: float | None, charges: int) -> float:
+    """Return the mean chance of a hit, which is q if only q is known; refuse chances that are out of range."""
     if not 0 < q <= 1:
         raise InputError(f"q lies in (0, 1]; got {q}")
     found = q if mean is None else mean
@@ -240,12 +230,12 @@ def _mean(q: float, mean: float | None, charges: int) -> float:
 
 
 def _few_calls(epsilon: float, charges: int, q: float, mean: float | None) -> bool:
-    """Whether counting calls may be better than the best adversary against the mean, and is fast."""
+    """Return True if counting calls may be better than the best adversary against the mean, and is fast."""
     return mean is None and (epsilon > _LARGE or q > 0.5) and charges / q < _MOST_CALLS
 
 
 def _delta_by_calls(*, total: float, epsilon: float, charges: int, q: float) -> float:
-    """Delta of so many calls at their best number, plus the chance of more."""
+    """Compute the delta of the best number of calls, plus the chance of more calls."""
 
     def parts(calls: int) -> tuple[float, float]:
         miss = float(special.betainc(calls - charges + 1, charges, 1 - q))
@@ -269,7 +259,7 @@ def target_charging_epsilon_each(
     mean: Callable[[float], float] | None = None,
     targets: int = 1,
 ) -> float:
-    """Largest epsilon that each call of an interaction with target charging may have.
+    """Compute the largest epsilon that each call of an interaction with target charging may have.
 
     Any number of calls with the result as their privacy parameter, stopped after `charges` target hits, are together
     (`epsilon`, `delta`)-differentially private; the result is rounded down.
@@ -281,9 +271,10 @@ def target_charging_epsilon_each(
     charges : int
         Target hits after which nothing more is called; at least 1.
     q : Callable[[float], float]
-        Least chance of a hit, given the epsilon of one call, e.g. `not_prior_q`.
+        Takes the epsilon of one call and returns the least chance of a hit, e.g. `not_prior_q`.
     mean : Callable[[float], float], optional
-        Least mean of this chance over the two neighbours, where it is known to be larger, e.g. `not_prior_mean`.
+        The same for the least mean of this chance over the two neighbours, where it is known to be larger, e.g.
+        `not_prior_mean`.
     targets : int
         Number of targets that each call names; at least 1.
 
@@ -294,7 +285,7 @@ def target_charging_epsilon_each(
 
     Notes
     -----
-    A root of `target_charging_delta`. What is returned has been checked: its delta is at most `delta`.
+    A root of `target_charging_delta`. The result has been checked: its delta is at most `delta`.
 
     References
     ----------
@@ -344,8 +335,21 @@ def target_charging_epsilon_each(
     return math.exp(root)
 
 
+def not_prior_epsilon_each(*, epsilon: float, delta: float, charges: int) -> float:
+    """Compute the largest epsilon that each call of an interaction may have if all targets are NotPrior.
+
+    Parameters
+    ----------
+    epsilon, delta, charges
+        As in `target_charging_epsilon_each`.
+    """
+    return target_charging_epsilon_each(
+        epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
+    )
+
+
 def _start(epsilon: float, delta: float, charges: int) -> float:
-    """Log of the epsilon of one call to start from: that of a normal law with the variance of two calls a charge."""
+    """Return the log of a first guess of one call's epsilon: normal noise with the variance of two calls."""
     log = -math.log(delta)
     deviation = math.sqrt(log + epsilon) - math.sqrt(log) or epsilon / (2 * math.sqrt(log))
     return math.log(max(deviation / math.sqrt(charges), _LEAST_EACH))

@@ -1,4 +1,4 @@
-"""Targets: how likely an outcome in the target is once the data have been read, which target charging needs to know."""
+"""Targets: the chance of an outcome in the target once the data have been read, which target charging needs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def _check_epsilon(epsilon: float) -> None:
 
 
 def not_prior_q(epsilon: float) -> float:
-    """Least chance of a hit when the target is every outcome but one named beforehand.
+    """Return the least chance of a hit when the target is every outcome but one named beforehand.
 
-    Every epsilon-differentially private algorithm has this q, and randomized response has no larger one. It is also
-    the q of a conditional release (named outcome: "not released").
+    Every epsilon-differentially private algorithm has this q, and randomized response has no larger one. A conditional
+    release has it too (named outcome: "not released").
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one call; finite, above 0. For a revised conditional release it is twice that of the
-        algorithm whose outcome is stored.
+        Privacy parameter of one call; finite, above 0. For a revised conditional release it is twice the parameter of
+        the algorithm whose outcome is stored.
 
     Returns
     -------
@@ -65,10 +65,10 @@ def not_prior_q(epsilon: float) -> float:
 
 
 def not_prior_mean(epsilon: float) -> float:
-    """Least mean, over the two neighbours, of the chance of a hit when the target is every outcome but one.
+    """Return the least mean, over the two neighbours, of the chance of a hit when the target is all outcomes but one.
 
     Every epsilon-differentially private algorithm has this mean once the data have been read, and randomized response
-    has no larger one. It is also that of a conditional release.
+    has no larger one. A conditional release has it too.
 
     Parameters
     ----------
@@ -105,10 +105,9 @@ def not_prior_mean(epsilon: float) -> float:
 
 
 def between_thresholds_q(epsilon: float, width: float) -> float:
-    """Chance q of a hit, at least, where a noisy value counts as a hit if it lies between two thresholds.
+    """Return the least chance of a hit when a noisy value is a hit if it lies between two thresholds.
 
-    Target charging charges hits alone, and needs a lower bound q on how likely one is once it may happen at all. The
-    noise is Laplace noise of scale sensitivity/epsilon; no larger q holds for it.
+    The noise is Laplace noise of scale sensitivity/epsilon; no larger q holds for it.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def between_thresholds_q(epsilon: float, width: float) -> float:
 
 
 def boundary_epsilon(epsilon: float) -> float:
-    """Privacy parameter of a boundary wrapper around an algorithm.
+    """Return the privacy parameter of a boundary wrapper around an algorithm.
 
     The wrapper of an epsilon-differentially private algorithm is (result, 0)-differentially private, and for some
     algorithms with three outcomes it is no better.
@@ -188,7 +187,7 @@ def boundary_epsilon(epsilon: float) -> float:
 
 
 def boundary_wrapped_epsilon(epsilon: float) -> float:
-    """Largest privacy parameter of an algorithm whose boundary wrapper has a given one.
+    """Return the largest privacy parameter of an algorithm whose boundary wrapper has a given one.
 
     The boundary wrapper of an algorithm with the result as its privacy parameter is epsilon-differentially private.
 
@@ -224,16 +223,16 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
     # With s = exp(-epsilon): x = y (1 + sqrt(1 + 3s)) / 3, written so that a small epsilon cancels nothing.
     root = math.sqrt(1 + 3 * math.exp(-epsilon))
     inside = epsilon + math.log1p(math.expm1(-epsilon) / (root + 2))
-    while boundary_epsilon(inside) > epsilon:  # never of the smallest number, which is its own
-        smaller = math.nextafter(inside, 0.0)  # the smallest numbers get smaller, too
+    while boundary_epsilon(inside) > epsilon:  # never for the smallest number, which is its own
+        smaller = math.nextafter(inside, 0.0)  # the smallest numbers must get smaller too
         inside = min(inside * _ROUND_DOWN, smaller)
     return inside
 
 
 def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
-    """Least chance of a hit when the target is the boundary wrapper's "boundary".
+    """Return the least chance of a hit when the target is the boundary wrapper's "boundary".
 
-    True of the boundary wrapper of every epsilon-differentially private algorithm.
+    It holds for the boundary wrapper of every epsilon-differentially private algorithm.
 
     Parameters
     ----------
@@ -276,9 +275,9 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
 
 
 def differing_runs_q(epsilon: float) -> float:
-    """Least chance of a hit when an algorithm runs twice and the target is "the outcomes differ".
+    """Return the least chance of a hit when an algorithm runs twice and the target is "the outcomes differ".
 
-    True of every epsilon-differentially private algorithm with countably many outcomes; the call is (2 epsilon,
+    It holds for every epsilon-differentially private algorithm with countably many outcomes; the call is (2 epsilon,
     0)-differentially private.
 
     Parameters

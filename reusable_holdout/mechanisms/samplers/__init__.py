@@ -1,1 +1,1 @@
-"""What researchers' mechanisms draw with besides `noise/`; no guard imports it."""
+"""Samplers of the mechanisms, besides `noise/`; no guard imports them."""

@@ -1,29 +1,21 @@
-"""Discrete exponential noise on the integers: one-sided, half the variance of discrete Laplace noise of its scale."""
+"""Discrete exponential noise on the integers: one-sided, with half the variance of discrete Laplace noise."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise.geometric import GeometricRow, checked_scale
+from reusable_holdout.noise.discrete_laplace import GeometricNoise
 
 __all__ = ["DiscreteExponential"]
 
 
-@dataclass(frozen=True, init=False)
-class DiscreteExponential:
+class DiscreteExponential(GeometricNoise):
     """Discrete exponential (geometric) distribution: ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    Its probabilities fall by at most ``exp(-D / scale)`` when the argument grows by ``D``, which is all that the sparse
-    vector technique asks of a noise; alone, added to a number that is released, it gives no privacy. The sampler is
-    exact.
+    Its probabilities fall by a factor of at most ``exp(-D / scale)`` when the argument grows by ``D``. This is enough
+    for the sparse vector technique. It gives no privacy to a number that is released with it. The sampler is exact.
 
     Parameters
     ----------
@@ -50,22 +42,9 @@ class DiscreteExponential:
     60
     """
 
-    scale: Fraction
-
-    def __init__(self, scale: Fraction | float) -> None:
-        object.__setattr__(self, "scale", checked_scale(scale))
-
-    @functools.cached_property
-    def _rate(self) -> float:
-        return float(1 / self.scale) if self.scale else math.inf
-
-    @functools.cached_property
-    def _row(self) -> GeometricRow | None:
-        return GeometricRow.of(self.scale, 1) if self.scale else None
-
     @property
     def mean(self) -> float:
-        """Mean, grid units; about ``scale - 1/2``.
+        """Mean in grid units; about ``scale - 1/2``.
 
         Examples
         --------
@@ -75,7 +54,7 @@ class DiscreteExponential:
         return 1.0 / math.expm1(self._rate) if self.scale else 0.0
 
     def log_pmf(self, x: int) -> float:
-        """Log probability of one value.
+        """Return the log probability of one value.
 
         Exact up to floating-point rounding of the closed form.
 
@@ -96,7 +75,7 @@ class DiscreteExponential:
         return -x * self._rate + math.log(-math.expm1(-self._rate))
 
     def log_tail(self, m: int) -> float:
-        """Log of ``P(X >= m)``.
+        """Return the log of ``P(X >= m)``.
 
         Exact up to floating-point rounding of the closed form, however far in the tail.
 
@@ -113,9 +92,9 @@ class DiscreteExponential:
         return -m * self._rate if m > 0 else 0.0
 
     def tail_quantile(self, log_probability: float) -> int:
-        """Smallest integer ``m`` with ``P(X >= m) <= exp(log_probability)``.
+        """Find the smallest integer ``m`` with ``P(X >= m) <= exp(log_probability)``.
 
-        So ``X <= m - 1`` except with this probability.
+        ``X <= m - 1`` holds except with this probability.
 
         Parameters
         ----------
@@ -135,56 +114,3 @@ class DiscreteExponential:
         if not (math.isfinite(log_probability) and log_probability < 0.0):
             raise InputError(f"log_probability is finite and below 0; got {log_probability}")
         return max(1, math.ceil(self.scale * Fraction(-log_probability)))
-
-    @property
-    def stream_bytes(self) -> int:
-        """Bytes of random stream that one draw reads, ties excepted."""
-        return 0 if self._row is None else self._row.stream_bytes
-
-    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        """Turn uniform bytes into one draw.
-
-        Uniform independent words give exactly this distribution.
-
-        Parameters
-        ----------
-        stream : bytes
-            `stream_bytes` uniform bytes.
-        further : Callable[[int], Iterator[int]]
-            For a word's position, an endless stream of further 16-bit words; called only on a tie.
-
-        Examples
-        --------
-        >>> DiscreteExponential(0).decode(b"", lambda position: iter(()))
-        0
-        """
-        return 0 if self._row is None else self._row.decode(stream, further)[0]
-
-    def decode_many(
-        self, stream: bytes, further: Callable[[int, int], Iterator[int]]
-    ) -> npt.NDArray[np.int64]:
-        """Turn uniform bytes into many draws, each the same as `decode` gives for its part of the stream.
-
-        Uniform independent words give independent draws of exactly this distribution.
-
-        Parameters
-        ----------
-        stream : bytes
-            A multiple of `stream_bytes` uniform bytes.
-        further : Callable[[int, int], Iterator[int]]
-            For a draw's index and a word's position, an endless stream of further 16-bit words.
-
-        Raises
-        ------
-        InputError
-            If the scale is 0: then no stream says how many draws are wanted.
-
-        Examples
-        --------
-        >>> law = DiscreteExponential(2)
-        >>> law.decode_many(bytes([200]) * law.stream_bytes * 2, lambda draw, position: iter(())).tolist()
-        [0, 0]
-        """
-        if self._row is None:
-            raise InputError("a distribution of scale 0 reads no stream; use np.zeros")
-        return self._row.decode_many(stream, further)[0]

@@ -1,7 +1,7 @@
 """Real numbers on an integer grid, so that noise can be integers.
 
-A grid step is a power of two, so that dividing by it is exact. Rounding before the noise costs privacy up to
-one step: the sensitivity in steps is rounded up to pay for it.
+A grid step is a power of two, so that division by it is exact. Rounding before the noise can add up to one step to a
+difference: the sensitivity in steps is rounded up to pay for it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Grid:
     """A grid fine enough for a given sensitivity.
 
     Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after
-    rounding. The grid ends `farthest` from 0, and refuses what lies beyond it. An analyst sees a refusal, which no
-    privacy parameter covers: clip queries that may go so far, as clipping moves no two values further apart.
+    rounding. The grid ends at the distance `farthest` from 0 and refuses larger values. The analyst sees the refusal,
+    which no privacy parameter covers: clip queries that may be so large. Clipping moves no two values further apart.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Grid:
 
     @classmethod
     def of(cls, sensitivity: float) -> Grid:
-        """Grid whose step is between 2**-17 and 2**-16 of a sensitivity.
+        """Make a grid whose step is between 2**-17 and 2**-16 of a sensitivity.
 
         The sensitivity in steps is rounded up, so privacy is never overstated.
 
@@ -89,8 +89,8 @@ class Grid:
     def steps(self, value: float) -> int:
         """Round a real number to the grid, halves upwards.
 
-        Shift-equivariant and monotone, so rounding adds less than one step to a difference; rounding halves
-        to even would not be (0.5 and 1.5 are one apart, their even neighbours two).
+        Rounding is monotone and commutes with shifts by whole steps, so it adds less than one step to a difference.
+        Rounding halves to even does not (0.5 and 1.5 are one apart, their even neighbours two).
 
         Parameters
         ----------
@@ -100,8 +100,8 @@ class Grid:
         Raises
         ------
         InputError
-            If the value is not a number or lies beyond the grid. The message does not tell more, for the value
-            belongs to the holdout.
+            If the value is not a number or lies beyond the grid. The message does not contain the value, which is
+            private.
 
         Examples
         --------
@@ -155,9 +155,9 @@ class Grid:
         return below.astype(np.int64) + (scaled - below >= 0.5)
 
     def real(self, steps: int) -> float:
-        """Real number at a grid point.
+        """Return the real number at a grid point.
 
-        Post-processing: it costs no privacy.
+        This is post-processing and costs no privacy.
 
         Parameters
         ----------
@@ -172,6 +172,7 @@ class Grid:
         return steps * self.step
 
     def _beyond(self) -> InputError:
+        """Make the refusal of a value beyond the grid."""
         return InputError(
             f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one is "
             "beyond; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"

@@ -1,9 +1,9 @@
-"""Normal noise, sampled exactly: digit after digit, and rounded to a grid only after it has been added.
+"""Normal noise, sampled exactly: digit by digit, and rounded to a grid only after it has been added.
 
 A draw is an integer and a uniform number of unlimited digits, chosen by coins that have exactly the probabilities of
 the normal law (Karney 2016). 64 binary digits are drawn at once and more on demand, wherever a coin or the rounding of
-the sum needs them. What comes out is the sum of a number and a true normal variable, rounded: post-processing of the
-Gaussian mechanism over the reals, so that no rounding adds to epsilon or delta.
+the sum needs them. The result is the rounded sum of a number and a true normal variable. This is post-processing of
+the Gaussian mechanism over the reals, so rounding adds nothing to epsilon or delta.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 from reusable_holdout.noise.geometric import leading_bits
 
 __all__ = ["Normal", "nearest_with_noise"]
 
-_WORD_BITS = 64
 _HALF = Fraction(1, 2)
 _DOUBT = 1e-12  # absolute; the floating-point probability below errs by less than a hundredth of it
 
@@ -50,8 +49,7 @@ class Normal:
     """
 
     _whole: int
-    _digits: int
-    _bits: int
+    _digits: Digits
 
     def __init__(self, words: RandomWords) -> None:
         self._words = words
@@ -60,53 +58,56 @@ class Normal:
         self._sign = 1 if words.share(1, 2) else -1
 
     def bounds(self) -> tuple[Fraction, Fraction]:
-        """Ends of the interval in which it is known to lie."""
-        ends = [self._sign * (self._whole + Fraction(self._digits + end, 1 << self._bits)) for end in (0, 1)]
+        """Return the ends of the interval that contains the variable."""
+        ends = [self._sign * (self._whole + self._share(end)) for end in (0, 1)]
         return min(ends), max(ends)
 
     def refine(self) -> None:
         """Draw 64 more binary digits."""
-        self._digits = self._digits << _WORD_BITS | int(self._words.take(1)[0])
-        self._bits += _WORD_BITS
+        self._digits.refine()
 
     def _drawn(self) -> bool:
-        """Draw all again, and say whether it is kept."""
+        """Draw all again, and return True if it is kept."""
         self._whole = 0
         while self._words.decay(_HALF):
             self._whole += 1
         if not self._words.decay(Fraction(self._whole * (self._whole - 1), 2)):
             return False
-        self._digits, self._bits = int(self._words.take(1)[0]), _WORD_BITS
+        self._digits = Digits(self._words)
         return self._kept()
 
     def _kept(self) -> bool:
-        """Flip the coin of probability ``exp(-x (2k + x) / 2)`` of a number known in part."""
-        coin, bits = int(self._words.take(1)[0]), _WORD_BITS
-        x, k = self._digits * 2.0**-_WORD_BITS, self._whole
-        lead = coin * 2.0**-_WORD_BITS - math.exp(-x * (2 * k + x) / 2)
+        """Flip the coin of probability ``exp(-x (2k + x) / 2)`` for a number of which some digits are known."""
+        coin = Digits(self._words)
+        x, k = self._digits.known * 2.0**-coin.bits, self._whole
+        lead = coin.known * 2.0**-coin.bits - math.exp(-x * (2 * k + x) / 2)
         if lead > _DOUBT:
             return False
         if lead + _DOUBT < 0:
             return True
         while True:
             low, high = (self._exponent(end) for end in (0, 1))
-            # Digits of the coin's number against those of the least and of the largest probability, which may be 1.
-            if coin < leading_bits(high, "quotient", bits):
+            # The coin's digits are compared with those of the least and of the largest probability, which may be 1.
+            if coin.known < leading_bits(high, "quotient", coin.bits):
                 return True
-            if low and coin > leading_bits(low, "quotient", bits):
+            if low and coin.known > leading_bits(low, "quotient", coin.bits):
                 return False
             self.refine()
-            coin, bits = coin << _WORD_BITS | int(self._words.take(1)[0]), bits + _WORD_BITS
+            coin.refine()
 
     def _exponent(self, end: int) -> Fraction:
-        x = Fraction(self._digits + end, 1 << self._bits)
+        x = self._share(end)
         return x * (2 * self._whole + x) / 2
+
+    def _share(self, end: int) -> Fraction:
+        """Return the end 0 or 1 of the interval of the fractional part."""
+        return Fraction(self._digits.known + end, 1 << self._digits.bits)
 
 
 def nearest_with_noise(value: Fraction, *, deviation: Fraction, step: Fraction, words: RandomWords) -> int:
     """Add normal noise to a number and round the sum to a grid.
 
-    Exactly the law of a normal variable about the number, rounded to the nearest multiple of the step.
+    The result has exactly the law of a normal variable about the number, rounded to the nearest multiple of the step.
 
     Parameters
     ----------

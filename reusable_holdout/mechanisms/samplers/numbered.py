@@ -1,7 +1,7 @@
 """Keyed noise for questions that are numbered 0, 1, 2, ...: many draws from one call of the hash function.
 
-A guard's questions are digests, each hashed for itself, and its recorded draws never change. A stream of one process
-numbers its questions, and most of the time of a draw is the call.
+Most of the time of a draw is the call of the hash function. A guard's questions are digests, and each is hashed alone.
+A stream of one process numbers its questions, so that 64 draws can share a call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DRAWS = 64  # of one call
 class NumberedNoise(KeyedNoise):
     """Noise as a pseudo-random function of a secret key, an epoch, a label and a number.
 
-    As private and as repeatable as `KeyedNoise`, whose draws for the same question are others. A question that is no
-    number of eight bytes is drawn as there.
+    It is as private and as repeatable as `KeyedNoise`, but its draws for the same question differ. A question that is
+    not a number of eight bytes is drawn as by `KeyedNoise`.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ class NumberedNoise(KeyedNoise):
     Notes
     -----
     Draw ``i`` reads the ``i % 64``-th part of ``SHAKE-256(domain | key | epoch | length | "label/block" | i // 64)``,
-    numbers in eight bytes. No label contains "/", so that no other draw reads it. Ties read what `KeyedNoise` says.
+    numbers in eight bytes. No label contains "/", so no other draw reads this stream. Ties are resolved as by
+    `KeyedNoise`.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class NumberedNoise(KeyedNoise):
 
     def __init__(self, key: bytes, *, epoch: int = 0) -> None:
         super().__init__(key, epoch=epoch)
-        # Of each label the last block: its number and size, and its bytes.
+        # For each label the last block: its number and size, and its bytes.
         self._kept: dict[str, tuple[tuple[int, int] | None, bytes]] = {}
 
     def __repr__(self) -> str:
@@ -69,7 +70,7 @@ class NumberedNoise(KeyedNoise):
     def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
         """Draw the noise of one question.
 
-        Equal to what `draw_many` gives for the same question.
+        The result equals that of `draw_many` for the same question.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ class NumberedNoise(KeyedNoise):
         )
 
     def _block(self, label: str, block: int, size: int) -> bytes:
-        """Bytes of the 64 draws of a block."""
+        """Return the bytes of the 64 draws of a block."""
         last, stream = self._kept.get(label, (None, b""))
         if last != (block, size):
             prefix = self._prefix(label, "/block")

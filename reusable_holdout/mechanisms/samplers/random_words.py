@@ -1,4 +1,4 @@
-"""Uniform bits in sequence, for mechanisms that choose: exact coins, exact uniform numbers, exact permutations."""
+"""Uniform bits in sequence, for mechanisms that choose: exact coins, uniform numbers and permutations."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.noise.geometric import flip
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 
-__all__ = ["RandomWords"]
+__all__ = ["Digits", "RandomWords"]
 
 _DOMAIN = b"reusable-holdout/words/1"
 _BLOCK = 8192  # words fetched at a time
+_WORD_BITS = 64
 _DOUBT = 1e-12  # relative; floating-point exp of an exponent below 64 errs by less than 2e-14
 
 
 class RandomWords:
-    """Stream of uniform 64-bit words: SHAKE-256 of a key and a counter.
+    """A stream of uniform 64-bit words: SHAKE-256 of a key and a counter.
 
-    Nobody without the key can tell the words from fair coin flips, and every choice made from them has exactly the
-    probability it states: floating-point numbers only sort out the clear cases.
+    Without the key nobody can tell the words from fair coin flips. Every choice made from them has exactly its stated
+    probability: floating-point numbers decide only the clear cases.
 
     Parameters
     ----------
@@ -48,12 +49,12 @@ class RandomWords:
         return "RandomWords(key=<hidden>)"
 
     def take(self, count: int) -> npt.NDArray[np.uint64]:
-        """Give the next words.
+        """Return the next words.
 
         Parameters
         ----------
         count : int
-            How many.
+            Number of words.
 
         Returns
         -------
@@ -94,39 +95,12 @@ class RandomWords:
         >>> RandomWords(seed=1).below(1)
         0
         """
-        return int(self.many_below(count, 1)[0])
-
-    def many_below(self, count: int, size: int) -> npt.NDArray[np.int64]:
-        """Draw independent uniform integers in ``0 .. count-1``.
-
-        Parameters
-        ----------
-        count : int
-            At least 1, at most 2**63.
-        size : int
-            How many integers.
-
-        Returns
-        -------
-        ndarray of int64, shape (size,)
-
-        Raises
-        ------
-        InputError
-            If `count` is out of range.
-
-        Examples
-        --------
-        >>> RandomWords(seed=1).many_below(1, 2).tolist()
-        [0, 0]
-        """
         if not 1 <= count <= 2**63:
             raise InputError(f"count lies between 1 and 2**63; got {count}")
-        largest = np.uint64(2**64 // count * count - 1)  # words above it would favour small remainders
-        words = self.take(size)
-        while (rejected := words > largest).any():
-            words = np.where(rejected, self.take(size), words)
-        return (words % np.uint64(count)).astype(np.int64)
+        largest = 2**64 // count * count - 1  # words above it would favour small remainders
+        while (word := int(self.take(1)[0])) > largest:
+            pass
+        return word % count
 
     def permutation(self, count: int) -> npt.NDArray[np.int64]:
         """Draw a uniform permutation of ``0 .. count-1``.
@@ -157,7 +131,7 @@ class RandomWords:
         Parameters
         ----------
         numerator, denominator : int
-            ``0 <= numerator <= denominator``, and a denominator of at least 1. They may be of any size.
+            ``0 <= numerator <= denominator``, and a denominator of at least 1. Both may be of any size.
 
         Raises
         ------
@@ -203,16 +177,16 @@ class RandomWords:
         return self._decay(exponent, int(self.take(1)[0]))
 
     def first_decay(self, exponents: npt.NDArray[np.float64], exact: Callable[[int], Fraction]) -> int | None:
-        """Flip a row of coins and give the first that falls heads, or None.
+        """Flip a row of coins and return the first that falls heads, or None.
 
-        Coin ``i`` has probability ``exp(-exact(i))``; those after the first head are not looked at.
+        Coin ``i`` has probability ``exp(-exact(i))``; the coins after the first head are not flipped.
 
         Parameters
         ----------
         exponents : ndarray of float, shape (m,)
             The exact exponents, each rounded to the nearest double.
         exact : Callable[[int], Fraction]
-            The exponent of a coin, at least 0; asked only of coins that may fall heads.
+            Returns the exponent of a coin, at least 0; it is called only for coins that may fall heads.
 
         Raises
         ------
@@ -228,7 +202,7 @@ class RandomWords:
         words = self.take(len(exponents))
         uniform = words.astype(np.float64) * 2.0**-64
         probability = np.exp(-exponents)
-        # Clearly tails are skipped; every candidate left is decided exactly.
+        # Coins that are clearly tails are skipped; all others are decided exactly.
         likely = np.flatnonzero(uniform <= probability * (1 + _DOUBT))
         for index in likely.tolist():
             if self._decay(exact(index), int(words[index])):
@@ -244,7 +218,7 @@ class RandomWords:
         return flip((exponent, "quotient"), itertools.chain(_quarters(word), self.sixteen_bits()), known=0)
 
     def sixteen_bits(self) -> Iterator[int]:
-        """Give 16-bit words without end; each word is taken when its first quarter is asked for."""
+        """Yield 16-bit words without end; each word is taken when its first quarter is asked for."""
         while True:
             yield from _quarters(int(self.take(1)[0]))
 
@@ -252,3 +226,41 @@ class RandomWords:
 def _quarters(word: int) -> list[int]:
     """Split a word into 16-bit words, leading first."""
     return [word >> shift & 0xFFFF for shift in (48, 32, 16, 0)]
+
+
+class Digits:
+    """A uniform number in [0, 1] of which more and more binary digits become known.
+
+    Every decision made with it has exactly its stated probability: if the digits known so far do not decide, more are
+    drawn.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of the bits.
+    first : int, optional
+        The first 64 digits, if they were drawn already.
+
+    Attributes
+    ----------
+    known, bits : int
+        The number lies in ``[known, known + 1] / 2**bits``.
+
+    Examples
+    --------
+    >>> number = Digits(RandomWords(seed=1))
+    >>> number.refine()
+    >>> number.bits
+    128
+    """
+
+    __slots__ = ("_words", "bits", "known")
+
+    def __init__(self, words: RandomWords, first: int | None = None) -> None:
+        self._words = words
+        self.known, self.bits = int(words.take(1)[0]) if first is None else first, _WORD_BITS
+
+    def refine(self) -> None:
+        """Draw 64 more binary digits."""
+        self.known = self.known << _WORD_BITS | int(self._words.take(1)[0])
+        self.bits += _WORD_BITS

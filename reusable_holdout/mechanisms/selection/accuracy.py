@@ -1,4 +1,4 @@
-"""How far behind the best a privately chosen candidate can be."""
+"""Bounds of the distance of a privately chosen candidate behind the best."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def exponential_accuracy(
     monotonic: bool = False,
     delta: float = 0.0,
 ) -> float:
-    """How far behind the best the choices of the exponential mechanism can be.
+    """Bound the distance of the choices of the exponential mechanism behind the best.
 
-    With probability at least ``1 - beta`` the choice of each round is less than this behind the best candidate that was
-    left, whatever the scores.
+    With probability at least ``1 - beta`` the choice of each round is less than the result behind the best candidate
+    that was left, for all scores.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ def exponential_accuracy(
     monotonic : bool
         Promise that a change of one row never lets one score rise and another fall.
     delta : float
-        Of all rounds together, in [0, 1), as in `exponential_top`.
+        Delta of all rounds together, in [0, 1), as in `exponential_top`.
 
     Returns
     -------
     float
-        In the scores' unit; rounding to the grid, less than one step, is included.
+        In the scores' unit; it includes the rounding to the grid, less than one step.
 
     Raises
     ------
@@ -61,12 +61,11 @@ def exponential_accuracy(
 
     Notes
     -----
-    One round: ``a = (2D/e) ln((n-1) (1-beta) / beta)``, with ``D/e`` for ``2D/e`` where scores are monotonic, and no
-    smaller number is true: it is reached by one best candidate and ``n - 1`` that are ``a`` behind. ``c`` rounds:
-    each at ``beta/c``, and at ``e/c`` or what `bounded_range_epsilon_each` gives with a delta. This is the
-    requirement that section 5 of [1]_ states for ``c = 1``, where it is below a quarter of what the accuracy theorem
-    of the sparse vector technique asks for, ``8 (ln n + ln(2/beta)) D / e``. The book's ``(2D/e) (ln n +
-    ln(1/beta))`` is a little larger.
+    One round: ``a = (2D/e) ln((n-1) (1-beta) / beta)``, with ``D/e`` in place of ``2D/e`` if scores are monotonic. No
+    smaller number is true: one best candidate and ``n - 1`` that are ``a`` behind attain it. Each of ``c`` rounds has
+    ``beta/c``, and ``e/c`` or the result of `bounded_range_epsilon_each` with a delta. Section 5 of [1]_ states this
+    requirement for ``c = 1``; it is below a quarter of that of the sparse vector technique, ``8 (ln n + ln(2/beta)) D /
+    e``. The book's ``(2D/e) (ln n + ln(1/beta))`` is a little larger.
 
     References
     ----------
@@ -101,9 +100,9 @@ def noisy_max_accuracy(
     sensitivity: float = 1.0,
     monotonic: bool = False,
 ) -> float:
-    """How far behind the best a candidate of a noisy ranking can be.
+    """Bound the distance of the candidates of a noisy ranking behind the best.
 
-    With probability at least ``1 - beta`` every candidate chosen is less than this behind the k-th best, whatever the
+    With probability at least ``1 - beta`` every chosen candidate is less than the result behind the k-th best, for all
     scores.
 
     Parameters
@@ -117,7 +116,7 @@ def noisy_max_accuracy(
     k : int
         Candidates chosen at once, as in `noisy_top_k_gaps`; at least 1, at most n. With exponential noise 1 only.
     noise : {"laplace", "exponential"}
-        Of `report_noisy_max`, `report_noisy_max_gap` and `noisy_top_k_gaps`, the first; "exponential" is also
+        Law of the noise: "laplace" for `report_noisy_max` and `noisy_top_k_gaps`, "exponential" also for
         `permute_and_flip`. For Gumbel noise see `exponential_accuracy`.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit.
@@ -127,7 +126,7 @@ def noisy_max_accuracy(
     Returns
     -------
     float
-        In the scores' unit; rounding to the grid, less than one step, is included.
+        In the scores' unit; it includes the rounding to the grid, less than one step.
 
     Raises
     ------
@@ -136,11 +135,11 @@ def noisy_max_accuracy(
 
     Notes
     -----
-    A candidate that much behind is chosen only if it overtakes one of the k best: a union over the ``k (n-k)`` pairs of
+    A candidate so far behind is chosen only if it overtakes one of the k best: a union over the ``k (n-k)`` pairs of
     the exact tail of a difference of two noises, of scale ``2kD/e``, or ``kD/e`` where scores are monotonic. With
     ``t`` the distance in scales, ``P = exp(-t)/2`` for exponential and ``exp(-t) (1/2 + t/4)`` for Laplace noise; ties
-    are counted as lost. For permute-and-flip, which is the exponential mechanism's better, the bound is ``(2D/e)
-    ln((n-1) / (2 beta))``: below `exponential_accuracy` by ``(2D/e) ln 2`` for small beta.
+    count as lost. For permute-and-flip the bound is ``(2D/e) ln((n-1) / (2 beta))``, which is below
+    `exponential_accuracy` by ``(2D/e) ln 2`` for small beta.
 
     References
     ----------
@@ -174,14 +173,14 @@ def noisy_max_accuracy(
 
 
 def _overtaking(law: DiscreteLaplace, log_probability: float) -> int:
-    """Smallest lead at which one discrete Laplace variable overtakes another, or ties, with so small a probability."""
+    """Find the smallest lead at which a discrete Laplace variable overtakes another, or ties, with this probability."""
     return bisect.bisect_left(
         range(sys.maxsize), -log_probability, key=lambda m: -_log_difference_tail(law, m)
     )
 
 
 def _log_difference_tail(law: DiscreteLaplace, m: int) -> float:
-    """Log of ``P(X - Y >= m)``, ``m >= 0``, for two draws of a discrete Laplace law.
+    """Return the log of ``P(X - Y >= m)``, ``m >= 0``, for two draws of a discrete Laplace law.
 
     ``P(X - Y = s) = ((1-q)/(1+q))**2 q**s (s + (1+q**2)/(1-q**2))``, summed from m.
     """

@@ -1,4 +1,4 @@
-"""The exponential mechanism: the better a candidate's score, the likelier it is chosen; all rounds in one race."""
+"""The exponential mechanism: a better score makes a choice likelier; all rounds are run as one race."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def candidates_on_grid(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Real units, n at least 1.
+        Scores in real units; n at least 1.
     epsilon : float
         Finite, > 0.
     sensitivity : float
@@ -44,7 +44,7 @@ def candidates_on_grid(
     Raises
     ------
     InputError
-        If something is out of range; the message tells no score.
+        If an argument is out of range; the message tells no score.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"epsilon is finite and above 0; got {epsilon}")
@@ -56,7 +56,7 @@ def candidates_on_grid(
 
 
 def selection_rate(*, epsilon: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Give the weight of a step of score in the exponent, ``e/(2D)``, or ``e/D`` for monotonic scores.
+    """Return the weight of a step of score in the exponent, ``e/(2D)``, or ``e/D`` for monotonic scores.
 
     The difference of two scores changes by at most ``2D``, and by at most ``D`` if all scores move the same way.
 
@@ -67,7 +67,7 @@ def selection_rate(*, epsilon: float, sensitivity: int, monotonic: bool) -> Frac
     sensitivity : int
         Grid units.
     monotonic : bool
-        Whether between neighbours either no score falls or no score rises.
+        True if between neighbours either no score falls or no score rises.
     """
     return Fraction(epsilon) / (sensitivity if monotonic else 2 * sensitivity)
 
@@ -172,10 +172,9 @@ def exponential_top(
     Notes
     -----
     Each round has range ``e0``: probability proportional to ``exp(e0 q / (2D))``, or ``exp(e0 q / D)`` for monotonic
-    scores, among the candidates that are left. With delta 0 ``e0`` is ``e/c``; else it is what
-    `bounded_range_epsilon_each` gives, the most that rounds of this range may have which see the rounds before them.
-    The rounds are run as one race of exponential clocks, which has the same law (adding Gumbel noise to all scores and
-    sorting is another name for it).
+    scores, among the candidates that are left. With delta 0 ``e0`` is ``e/c``; otherwise it is the result of
+    `bounded_range_epsilon_each`, the largest range of rounds that see the rounds before them. The rounds are run as one
+    race of exponential clocks, which has the same law as Gumbel noise on all scores and sorting.
 
     All of the best ``c`` are chosen with probability at least ``1 - b`` if each of them is ahead of every other
     candidate by more than ``ln(c (n - c) / b)`` over the exponent's factor of ``q``.
@@ -211,7 +210,7 @@ def check_rounds(count: int, candidates: int) -> None:
 def rate_of_rounds(
     count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool
 ) -> Fraction:
-    """Factor of the scores in the exponent, in grid steps, of each round of the exponential mechanism."""
+    """Return the factor of the scores, in grid steps, in the exponent of each round of the exponential mechanism."""
     if delta == 0:
         return selection_rate(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic) / count
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta)

@@ -10,26 +10,25 @@ from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.repetitions import Repetitions
-from reusable_holdout.mechanisms.samplers.digits import Digits
-from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 
 __all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
 
-_DIGITS_SLACK = 60  # decimal digits: a shape or a logarithm near 0 takes some away, each run a little
+_DIGITS_SLACK = 60  # decimal digits that a shape or a logarithm near 0, and the runs, may lose
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateSelection:
-    """The best run.
+    """The best of all runs.
 
     Attributes
     ----------
     index : int
-        Of its candidate.
+        Index of its candidate.
     found : Any
-        What it found.
+        The finding of the run.
     score : float
-        How good it says that is.
+        The score of the run.
     """
 
     index: int
@@ -48,30 +47,29 @@ def private_selection(
 ) -> PrivateSelection | None:
     """Run a private algorithm a random number of times, each for a random candidate, and publish the best run.
 
-    What is published is (epsilon, delta)-differentially private, however many candidates there are and however many
-    runs there were.
+    The published run is (epsilon, delta)-differentially private, however many candidates and runs there are.
 
     Parameters
     ----------
     candidates : sequence
-        What the algorithm can be run for, such as settings of a model; not private, at least one. Each run takes one
-        of them at random.
+        Public inputs of the algorithm, such as settings of a model; at least one. Each run takes one at random.
     algorithm : Callable[[candidate, float], (found, score)]
-        Given a candidate and ``e0``, it runs on the private data with fresh randomness and gives what it found (say, a
-        model) and how good that is; both together ``e0``-differentially private, or (e0, d0) with ``d0`` of
-        `Repetitions.delta_each` of delta. What it raises is passed on and not covered by the promise.
+        Takes a candidate and ``e0``, runs on the private data with fresh randomness, and returns its finding (a model,
+        say) and a score. Both together are ``e0``-differentially private, or (e0, d0) with ``d0`` the
+        `Repetitions.delta_each` of delta. Exceptions are passed on and not covered by the promise.
     repetitions : Repetitions
         Law of the number of runs.
     epsilon, delta : float
         Privacy parameters of the selection; epsilon finite and above 0, delta in [0, 1).
     seed : int, optional
-        For a reproducible number of runs and reproducible candidates, which protect nobody. By default they are
+        For a reproducible number of runs and reproducible candidates, which protect nobody. By default both are
         unpredictable.
 
     Returns
     -------
     PrivateSelection or None
-        The run with the largest score, NaN being the worst; None if there was no run, which only the Poisson law has.
+        The run with the largest score; NaN is the worst score. None if there was no run, which only the Poisson law
+        allows.
 
     Raises
     ------
@@ -81,8 +79,8 @@ def private_selection(
     Notes
     -----
     ``e0`` is `Repetitions.epsilon_each` of epsilon: half of it for the logarithmic law, a third for the geometric, or
-    a little more. The number of runs must stay secret, and so must how long they took. An algorithm whose privacy is
-    accounted for otherwise need not look at ``e0``: what its selection costs then, `Repetitions.renyi` says.
+    a little more. The number of runs and their duration must stay secret. An algorithm whose privacy is accounted for
+    in another way may ignore ``e0``: `Repetitions.renyi` has the cost of its selection.
 
     References
     ----------
@@ -107,18 +105,18 @@ def private_selection(
         index = words.below(len(candidates))
         found, score = algorithm(candidates[index], each)
         worth = -math.inf if math.isnan(score) else float(score)
-        if best is None or worth > best.score:  # of equal runs the first, which is as good as a random one
+        if best is None or worth > best.score:  # the first of equal runs is as good as a random one
             best = PrivateSelection(index, found, worth)
     return best
 
 
 def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
-    """Draw a number of runs, exactly: the law's distribution function passes a uniform number of unlimited digits.
+    """Draw a number of runs exactly, by the law's distribution function at a uniform number of unlimited digits.
 
     Parameters
     ----------
     law : Repetitions
-        With its mean, shape and stopping probability taken as the exact numbers that the floats are.
+        Its mean, shape and stopping probability stand for the exact values of the floats.
     words : RandomWords
         Source of the bits.
 
@@ -135,13 +133,13 @@ def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
 
 
 def _passed(law: Repetitions, number: Digits) -> int | None:
-    """Smallest number of runs whose distribution function exceeds a number; None if its digits do not tell."""
+    """Find the smallest number of runs whose distribution function exceeds a number; None if its digits do not tell."""
     precision = number.bits + _DIGITS_SLACK
     context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     with decimal.localcontext(context):
         # The precision holds all digits of a binary fraction.
         low, high = (decimal.Decimal(number.known + end) / decimal.Decimal(2**number.bits) for end in (0, 1))
-        total, error = decimal.Decimal(0), (high - low) * (high - low)  # far above what the digits can err by
+        total, error = decimal.Decimal(0), (high - low) * (high - low)  # far above the error of the digits
         for runs, probability in _law(law):
             total += probability
             if total - error >= high:
@@ -152,7 +150,7 @@ def _passed(law: Repetitions, number: Digits) -> int | None:
 
 
 def _law(law: Repetitions) -> Iterator[tuple[int, decimal.Decimal]]:
-    """Probabilities of 0 or 1, 2, 3, ... runs, each to nearly the context's precision."""
+    """Yield the probabilities of 0 or 1, 2, 3, ... runs, each to nearly the context's precision."""
     if law.poisson:
         mean = decimal.Decimal(law.mean)
         runs, probability = 0, (-mean).exp()

@@ -1,12 +1,12 @@
 """A race of exponential clocks: the exponential mechanism, all rounds at once.
 
 Give candidate ``i`` a clock that rings after an exponential time of rate ``exp(r s_i)``. The first clock to ring is
-``i`` with probability proportional to its rate, and what the others still have to run is as if they had just been
-started: the order of the first ``c`` rings is that of ``c`` rounds of the exponential mechanism without replacement.
+``i`` with probability proportional to its rate. The other clocks then go on as if they had just started, so the order
+of the first ``c`` rings has the law of ``c`` rounds of the exponential mechanism without replacement.
 
-A clock is a uniform number of unlimited digits, of which 64 bits are drawn at once and more on demand. Floating-point
-bounds of each clock sort out the order; where two intervals overlap, exact arithmetic and further digits decide. So no
-rounding comes between the bits and the choice, and nothing is added to epsilon or delta.
+A clock is a uniform number of unlimited digits: 64 bits are drawn at once and more on demand. Floating-point bounds of
+the clocks give the order; where two intervals overlap, exact arithmetic and further digits decide. So the choice is
+exact, and nothing is added to epsilon or delta.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms.samplers.digits import Digits
-from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 
 __all__ = ["first_rings"]
 
 _WORD_BITS = 64
 _DOUBT = 1e-12  # relative; the bounds below err by less than a hundredth of it
-_INTERVAL_SLACK = 4.0  # by the derivative below
-_NATS_SLACK = 64.0  # no time that 64 bits can tell has a log beyond it
-_FAR = 1e290  # exponents beyond it are known by a lower bound only, so that no bound overflows
+_INTERVAL_SLACK = 4.0  # by the derivative in `_log_ring_bounds`
+_NATS_SLACK = 64.0  # the log of a time of 64 bits is smaller
+_FAR = 1e290  # larger exponents have only a lower bound, so that no bound overflows
 
 
 def first_rings(
     behind: npt.NDArray[np.int64], rate: Fraction, count: int, words: RandomWords
 ) -> npt.NDArray[np.int64]:
-    """Run clocks of rates ``exp(-rate * behind)`` and give the first to ring, in order.
+    """Run clocks of rates ``exp(-rate * behind)`` and return the first to ring, in order.
 
     Parameters
     ----------
     behind : ndarray of int64, shape (n,)
-        How far each score is behind the best, in grid steps; at least 0.
+        Distance of each score behind the best, in grid steps; at least 0.
     rate : Fraction
         Exponent for each step.
     count : int
-        How many; at least 1, at most n.
+        Number of clocks to return; at least 1, at most n.
     words : RandomWords
         Source of the bits.
 
@@ -57,7 +56,7 @@ def first_rings(
     following = order[1:][:count]
     if (high[order[: len(following)]] < low[following]).all():
         return order[:count].astype(np.int64)
-    # In doubt: exact clocks for all that may be among the first. The rest ring after `count` others for certain.
+    # Exact clocks decide among all that may be among the first. The others surely ring after `count` clocks.
     contenders = np.flatnonzero(low <= np.sort(high)[:count].max())
     clocks = [
         _Clock(index, Digits(words, int(first[index])), int(behind[index])) for index in contenders.tolist()
@@ -70,7 +69,7 @@ def first_rings(
 def _log_ring_bounds(
     first: npt.NDArray[np.uint64], behind: npt.NDArray[np.int64], rate: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Bounds of the log of each clock's time, ``ln(-ln(1-V)) + rate * behind``, given the first 64 bits of ``V``.
+    """Bound the log of each clock's time, ``ln(-ln(1-V)) + rate * behind``, given the first 64 bits of ``V``.
 
     Over an interval of ``2**-64`` the first term moves by less than ``4 / first`` in the lower half of [0, 1] and by
     less than ``4 / (2**64 - 1 - first)`` in the upper half: its derivative is ``1 / ((1-V) (-ln(1-V)))``.
@@ -78,7 +77,7 @@ def _log_ring_bounds(
     below, above = first.astype(np.float64), (~first).astype(np.float64)
     with np.errstate(over="ignore", divide="ignore"):
         exponent = np.minimum(behind.astype(np.float64) * rate, _FAR)
-        unit = 2.0**-_WORD_BITS  # also of what is added so that no log is infinite
+        unit = 2.0**-_WORD_BITS  # also added to each number, so that no log is infinite
         lower_half, upper_half = -np.log1p(-(below + unit) * unit), -np.log((above + unit) * unit)
         in_upper_half = first.view(np.int64) < 0  # by its leading bit
         middle = np.log(np.where(in_upper_half, upper_half, lower_half)) + exponent
@@ -102,7 +101,7 @@ class _Clock:
         self._bounds = None
 
     def bounds(self) -> tuple[Fraction, Fraction]:
-        """Rational bounds of ``ln(-ln(1-V))``."""
+        """Return rational bounds of ``ln(-ln(1-V))``."""
         digits = self._digits
         while digits.known in (0, 2**digits.bits - 1):  # the bounds would be infinite
             self.refine()
@@ -115,7 +114,7 @@ class _Clock:
 
 
 def _log_time(numerator: int, bits: int, outwards: int) -> Fraction:
-    """``ln(-ln(1 - numerator / 2**bits))``, moved outwards by more than it can err.
+    """Compute ``ln(-ln(1 - numerator / 2**bits))``, moved outwards by more than its error.
 
     The argument is exact in `bits` decimal digits, and Python's ``ln`` is correctly rounded, so the error is below
     ``(1 + bits) 10**-(bits + 29)``.
@@ -128,7 +127,7 @@ def _log_time(numerator: int, bits: int, outwards: int) -> Fraction:
 
 
 def _compare(one: _Clock, other: _Clock, *, rate: Fraction) -> int:
-    """Say which clock rings first: negative for `one`. Ends with probability one, for clocks are continuous."""
+    """Return -1 if `one` rings first, otherwise 1. It ends with probability one, for clocks are continuous."""
     lead = rate * (other.behind - one.behind)
     while True:
         (one_low, one_high), (other_low, other_high) = one.bounds(), other.bounds()

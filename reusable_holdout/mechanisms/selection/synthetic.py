@@ -1,4 +1,4 @@
-"""Synthetic data that answer a whole family of queries: the exponential mechanism over all small databases."""
+"""Synthetic data that answer a family of queries: the exponential mechanism over all small databases."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from reusable_holdout.mechanisms.selection.race import first_rings
 __all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
 
 _MOST_CANDIDATES = 2_000_000
-_MOST_NATS = 50.0  # of the log of their number; beyond it they are not counted
-_UNIT = (
-    2**20
-)  # a query's values are rounded to multiples of 1/_UNIT; queries are public, so this costs accuracy alone
-_WIDE = decimal.Context(prec=6, Emax=decimal.MAX_EMAX)  # of numbers that are only told
+_MOST_NATS = 50.0  # largest log of their number at which they are counted
+_UNIT = 2**20  # values of queries are rounded to multiples of 1/_UNIT, which costs accuracy, not privacy
+_WIDE = decimal.Context(prec=6, Emax=decimal.MAX_EMAX)  # of numbers in messages
 _MOST_PRODUCT = 2**42  # rows times size, so that products with _UNIT fit int64
 
 
 class _Question(NamedTuple):
-    """Histogram of the rows, shape (cells,), and the queries in units, shape (queries, cells)."""
+    """A histogram of the rows, shape (cells,), and the queries in units, shape (queries, cells)."""
 
     counts: npt.NDArray[np.int64]
     queries: npt.NDArray[np.int64]
@@ -44,8 +42,8 @@ def synthetic_data(
 ) -> npt.NDArray[np.int64]:
     """Draw a small synthetic database that answers all queries nearly as the private rows do.
 
-    The draw is (epsilon, 0)-differentially private for data sets that differ in one replaced row, and whatever is
-    computed from it costs nothing more.
+    The draw is (epsilon, 0)-differentially private for data sets that differ in one replaced row. Everything that is
+    computed from it is covered, too.
 
     Parameters
     ----------
@@ -75,10 +73,9 @@ def synthetic_data(
 
     Notes
     -----
-    Exponential mechanism over all ``C(cells + m - 1, m)`` multisets ``y`` of ``m`` cells, each of them once, whatever
-    the number of its orders: probability proportional to ``exp(-e max_q |q(x) - q(y)| / (2 D))``. The sensitivity
-    ``D`` is ``1/n`` times the largest range of a query. The choice is exact: a uniform candidate is kept with a coin of
-    probability ``exp(-exponent)``, and else another is proposed.
+    The exponential mechanism over all ``C(cells + m - 1, m)`` multisets ``y`` of ``m`` cells, each counted once:
+    probability proportional to ``exp(-e max_q |q(x) - q(y)| / (2 D))``. The sensitivity ``D`` is ``1/n`` times the
+    largest range of a query. The choice is exact.
 
     References
     ----------
@@ -107,9 +104,9 @@ def synthetic_data(
 
 
 def synthetic_size(*, queries: int, accuracy: float) -> int:
-    """Rows of a synthetic database that can answer so many queries so well.
+    """Compute the number of synthetic rows that can answer all queries within an accuracy.
 
-    For every data set, of whatever size, some multiset of so many of its rows answers all queries with values in [0, 1]
+    For every data set of any size, some multiset of so many of its rows answers all queries with values in [0, 1]
     within `accuracy`.
 
     Parameters
@@ -149,7 +146,7 @@ def synthetic_size(*, queries: int, accuracy: float) -> int:
 def synthetic_accuracy(
     *, rows: int, queries: int, cells: int, size: int, epsilon: float, beta: float
 ) -> float:
-    """Largest error of any query on the synthetic database.
+    """Bound the error of every query on the synthetic database.
 
     With probability ``1 - beta`` every query's answer on a database drawn by `synthetic_data` is within the result of
     its answer on the private rows.
@@ -175,7 +172,7 @@ def synthetic_accuracy(
     Notes
     -----
     ``sqrt(ln(2 |Q|) / (2 m)) + 2 (ln C(cells + m - 1, m) + ln(1/beta)) / (n e)``, and 2**-20 for the rounding of query
-    values. The first term is the error of the best candidate, the second what the draw may lose on it.
+    values. The first term is the error of the best candidate, the second the loss of the draw against it.
 
     References
     ----------
@@ -221,7 +218,7 @@ def _check_size(size: int, question: _Question) -> int:
 
 
 def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
-    """Check and round what was given."""
+    """Check and round the rows and the queries."""
     values = np.asarray(queries, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise InputError(f"queries has a row per query and a column per cell; got shape {values.shape}")
@@ -230,7 +227,7 @@ def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
     cells = np.asarray(rows)
     if cells.ndim != 1 or not cells.size:
         raise InputError(f"rows is a list of cells, at least one; got shape {cells.shape}")
-    # The message tells no more: the cells belong to the holdout.
+    # The message tells no more, for the cells are private.
     if cells.dtype.kind not in "iu" or cells.min() < 0 or cells.max() >= values.shape[1]:
         raise InputError(
             f"each row is an integer from 0 to {values.shape[1] - 1}, its cell; got something else"
@@ -240,7 +237,7 @@ def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
 
 
 def _deviations(question: _Question, size: int) -> npt.NDArray[np.int64]:
-    """Largest deviation ``max_q |q(x) - q(y)|`` of every candidate ``y``, in units of ``1 / (n m _UNIT)``."""
+    """Compute the deviation ``max_q |q(x) - q(y)|`` of every candidate ``y``, in units of ``1 / (n m _UNIT)``."""
     rows = int(question.counts.sum())
     worst = np.zeros(math.comb(question.counts.size + size - 1, size), dtype=np.int64)
     for query in question.queries:
@@ -250,10 +247,10 @@ def _deviations(question: _Question, size: int) -> npt.NDArray[np.int64]:
 
 
 def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Sum of values over every multiset of cells, in colexicographic order.
+    """Add up values over every multiset of cells, in colexicographic order.
 
-    Multisets whose largest cell is ``k`` are those one smaller with cells up to ``k``, which come first in their own
-    order, with ``k`` added.
+    A multiset whose largest cell is ``k`` is a multiset that is one smaller, of cells up to ``k``, with ``k`` added.
+    The smaller ones come first in their own order.
     """
     sums = np.zeros_like(values)
     for level in range(1, size + 1):
@@ -264,7 +261,7 @@ def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
 
 
 def _candidate(place: int, size: int, cells: int) -> npt.NDArray[np.int64]:
-    """Give the multiset at a place of the colexicographic order."""
+    """Return the multiset at a place of the colexicographic order."""
     chosen = []
     for level in range(size, 0, -1):
         first = [math.comb(cell + level - 1, level) for cell in range(cells)]

@@ -1,9 +1,9 @@
-"""The tightest way to select, chosen and run; and to measure what was selected."""
+"""The selection with the least noise, alone or with a measurement of the selected candidates."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,10 @@ import numpy.typing as npt
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-from reusable_holdout.mechanisms.selection.comparison import Selection, tightest_selection
+from reusable_holdout.mechanisms.selection.comparison import Selection, compare_selections
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, exponential_top
-from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
 from reusable_holdout.mechanisms.selection.noisy_max import draw_noise
-from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
+from reusable_holdout.mechanisms.selection.permute_and_flip import permute_and_flip_top
 from reusable_holdout.mechanisms.selection.top_k import TopK, noisy_top_k_gaps, one_shot_top_k
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
@@ -72,35 +71,17 @@ def select_top(
     >>> select_top([1.0, 900.0, 3.0, 600.0], 2, epsilon=1.0, seed=0).tolist()
     [1, 3]
     """
-    names = (*get_args(Selection), "tightest")
-    if mechanism not in names:
-        raise InputError(f"mechanism is one of {', '.join(names)}; got {mechanism!r}")
-    if mechanism == "tightest":
-        _, steps = candidates_on_grid(scores, epsilon=epsilon, sensitivity=sensitivity)
-        mechanism = tightest_selection(
-            epsilon=epsilon, delta=delta, count=count, candidates=len(steps), monotonic=monotonic
-        )
-    if mechanism == "one_shot_top_k":
-        best = one_shot_top_k(scores, count, epsilon=epsilon, delta=delta, sensitivity=sensitivity, seed=seed)
-        return best.indices
-    if mechanism == "noisy_top_k_gaps":
-        return noisy_top_k_gaps(
-            scores, count, epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, seed=seed
-        ).indices
-    if mechanism == "joint_exponential_top":
-        return joint_exponential_top(
-            scores, count, epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, seed=seed
-        )
-    choose = exponential_top if mechanism == "exponential_top" else permute_and_flip_top
-    return choose(
-        scores,
-        count,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=sensitivity,
-        monotonic=monotonic,
-        seed=seed,
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    name = _named(
+        mechanism, scores, count, sensitivity=sensitivity, answers=False, monotonic=monotonic, **budget
     )
+    how: dict[str, Any] = {"sensitivity": sensitivity, "seed": seed}
+    if name == "one_shot_top_k":
+        return one_shot_top_k(scores, count, **budget, **how).indices
+    if name == "noisy_top_k_gaps":
+        return noisy_top_k_gaps(scores, count, epsilon=epsilon, monotonic=monotonic, **how).indices
+    choose = exponential_top if name == "exponential_top" else permute_and_flip_top
+    return choose(scores, count, monotonic=monotonic, **budget, **how)
 
 
 def select_then_measure(
@@ -114,7 +95,7 @@ def select_then_measure(
     mechanism: Mechanism = "tightest",
     seed: int | None = None,
 ) -> TopK:
-    """Select the best candidates and tell their noisy scores, by the tightest way at a budget.
+    """Select the best candidates and release their noisy scores, by the way that has the least noise.
 
     All choices and scores together are (epsilon, delta)-differentially private.
 
@@ -125,7 +106,7 @@ def select_then_measure(
     count : int
         Candidates to select; at least 1, at most n.
     epsilon, delta : float
-        Privacy parameters of the whole; epsilon finite and above 0, delta in [0, 1).
+        Privacy parameters of all releases; epsilon finite and above 0, delta in [0, 1).
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit.
     monotonic : bool
@@ -148,8 +129,9 @@ def select_then_measure(
 
     Notes
     -----
-    Half of epsilon and delta choose; the other half pays for Laplace noise of scale ``D/e0`` on the score of each that
-    was chosen, ``e0`` of `optimal_epsilon_each`. `one_shot_top_k` has no halves: it tells the scores it compared.
+    Half of epsilon and delta pays for the choice; the other half pays for Laplace noise of scale ``D/e0`` on the score
+    of each chosen candidate, with ``e0`` of `optimal_epsilon_each`. `one_shot_top_k` does not divide the budget: it
+    releases the scores that it compared.
 
     References
     ----------
@@ -163,17 +145,12 @@ def select_then_measure(
     ([1, 3], True)
     """
     grid, steps = candidates_on_grid(scores, epsilon=epsilon, sensitivity=sensitivity)
-    if mechanism == "tightest":
-        mechanism = tightest_selection(
-            epsilon=epsilon,
-            delta=delta,
-            count=count,
-            candidates=len(steps),
-            answers=True,
-            monotonic=monotonic,
-        )
-    if mechanism == "one_shot_top_k":
-        return one_shot_top_k(scores, count, epsilon=epsilon, delta=delta, sensitivity=sensitivity, seed=seed)
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    name = _named(
+        mechanism, scores, count, sensitivity=sensitivity, answers=True, monotonic=monotonic, **budget
+    )
+    if name == "one_shot_top_k":
+        return one_shot_top_k(scores, count, sensitivity=sensitivity, seed=seed, **budget)
     words = RandomWords(seed)
     chosen = select_top(
         scores,
@@ -182,9 +159,22 @@ def select_then_measure(
         delta=delta / 2,
         sensitivity=sensitivity,
         monotonic=monotonic,
-        mechanism=mechanism,
+        mechanism=name,
         seed=None if seed is None else words.below(2**62),
     )
     each = optimal_epsilon_each(epsilon=epsilon / 2, count=count, delta=delta / 2)
     noisy = steps[chosen] + draw_noise(DiscreteLaplace(grid.sensitivity / Fraction(each)), count, words)
     return TopK(chosen, np.asarray(noisy * grid.step, dtype=np.float64))
+
+
+def _named(
+    mechanism: Mechanism, scores: npt.ArrayLike, count: int, *, sensitivity: float, **how: Any
+) -> Selection:
+    """Return the name of a selection; "tightest" stands for the one with the least noise."""
+    names = (*get_args(Selection), "tightest")
+    if mechanism not in names:
+        raise InputError(f"mechanism is one of {', '.join(names)}; got {mechanism!r}")
+    if mechanism != "tightest":
+        return mechanism
+    _, steps = candidates_on_grid(scores, epsilon=how["epsilon"], sensitivity=sensitivity)
+    return compare_selections(count=count, candidates=len(steps), **how)[0].selection

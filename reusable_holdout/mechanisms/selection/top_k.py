@@ -15,10 +15,9 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-from reusable_holdout.mechanisms.selection.comparison import Selection, tightest_selection
+from reusable_holdout.mechanisms.selection.comparison import Selection, compare_selections
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, draw_noise
-from reusable_holdout.mechanisms.selection.one_shot import run_candidates, swept
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
 __all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]
@@ -26,7 +25,7 @@ __all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked of a one-shot selection: public numbers."""
+    """The public parameters of a one-shot selection."""
 
     epsilon: float
     delta: float
@@ -41,13 +40,13 @@ class TopK:
     Attributes
     ----------
     indices : ndarray of int64, shape (m,)
-        Of the candidates, best first; their number is what an interaction with target charging pays.
+        Indices of the candidates, best first; in an interaction with target charging each costs a charge.
     scores : ndarray of float, shape (m,)
-        Their noisy scores, in the scores' unit, falling.
+        Their noisy scores in the scores' unit, in decreasing order.
     found : tuple
-        What they found, where the candidates are private algorithms; otherwise empty.
+        The findings of the runs if the candidates are private algorithms; otherwise empty.
     request : Request or None
-        What was asked for, where Laplace noise was added to scores in one shot.
+        The parameters, if Laplace noise was added to the scores in one shot.
     """
 
     indices: npt.NDArray[np.int64]
@@ -57,14 +56,14 @@ class TopK:
 
     @property
     def tightest(self) -> Selection | None:
-        """The way that has the least noise at this guarantee for as many candidates with their scores.
+        """The selection with the least noise at this guarantee for as many candidates with their scores.
 
-        Of `compare_selections` with answers: "one_shot_top_k", or another that `select_then_measure` runs. It depends
-        on what was asked for, not on scores. None where nothing was asked for in one shot.
+        It is the first row of `compare_selections` with answers; `select_then_measure` runs it. It depends on the
+        request, not on scores. None if there is no request.
         """
         if self.request is None:
             return None
-        return tightest_selection(**asdict(self.request), answers=True)
+        return compare_selections(**asdict(self.request), answers=True)[0].selection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,9 +73,10 @@ class TopKGaps:
     Attributes
     ----------
     indices : ndarray of int64, shape (k,)
-        Of the candidates, best first.
+        Indices of the candidates, best first.
     gaps : ndarray of float, shape (k,)
-        Noisy score less that of the next, in the scores' unit; at least 0. The last gap is to the best of the rest.
+        Distance of each noisy score from the next, in the scores' unit; at least 0. The last gap is to the best of the
+        others.
     """
 
     indices: npt.NDArray[np.int64]
@@ -97,39 +97,39 @@ def one_shot_top_k(
 ) -> TopK:
     """Add Laplace noise to every score once and publish the k largest, or run private algorithms and publish the best.
 
-    What is published is (epsilon, delta)-differentially private.
+    All published numbers are (epsilon, delta)-differentially private.
 
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better. With `algorithm`: the candidates, a sequence of what
-        it is to be run for.
+        Scores of the candidates on the private data; larger is better. With `algorithm`: its inputs, one for each
+        candidate.
     k : int
         Candidates to publish; at least 1, at most n.
     epsilon, delta : float
         Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n;
-        `noisy_top_k_gaps` is then better unless ``n <= 2k``. For few candidates, or where only their order is wanted,
-        other ways have far less noise, such as 4 and 2 in place of 32.1 for one of many at epsilon 1 and delta 1e-6:
-        `compare_selections` says which, `TopK.tightest` names the best, and `select_then_measure` runs it.
+        `noisy_top_k_gaps` is then better unless ``n <= 2k``. For few candidates, or if only their order is wanted,
+        other selections have far less noise, such as 4 and 2 in place of 32.1 for one of many at epsilon 1 and delta
+        1e-6: `compare_selections` lists them, `TopK.tightest` names the best, and `select_then_measure` runs it.
     sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit. Not looked at with `algorithm`.
+        Largest change of one score when one row is replaced, in the scores' unit. Ignored with `algorithm`.
     stop_gap : float, optional
         Publish only the candidates before the first gap of at least this size between consecutive noisy scores, in the
-        scores' unit; above 0. Then `k` is the most that are published, and the noise is that of `k`.
+        scores' unit; above 0. Then at most `k` are published, and the noise is that of `k`.
     stop : Callable[[TopK], bool], optional
-        Any other rule: given what has been published so far, best first, whether to stop there. It is asked after each
-        candidate and may look at nothing else. Then, too, the noise is that of `k`.
+        Any other rule: it takes the candidates published so far, best first, and returns True to stop there. It is
+        called after each candidate and may look at nothing else. The noise is again that of `k`.
     algorithm : Callable[[candidate, float], (found, score)], optional
-        A private algorithm for each candidate in place of Laplace noise: given the candidate and ``e0``, it runs on the
-        private data, ``e0``-differentially private, with fresh randomness, and gives what it found (a model, say) and
-        how good that is. It is run once for each candidate. What it raises is passed on and not covered by the promise.
+        A private algorithm in place of Laplace noise. It takes a candidate and ``e0``, runs on the private data with
+        fresh randomness, ``e0``-differentially private, and returns its finding (a model, say) and a score. It is run
+        once for each candidate. Exceptions are passed on and not covered by the promise.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     TopK
-        Indices and noisy scores, best first, and what was found: k of them, or fewer if it stopped.
+        Indices, noisy scores and findings, best first: k of them, or fewer if a rule stopped.
 
     Raises
     ------
@@ -139,12 +139,11 @@ def one_shot_top_k(
     Notes
     -----
     Laplace noise of scale ``D/e0`` with the ``e0`` of `one_shot_top_k_epsilon_each`; the noisy scores are free.
-    Scores that tie are ranked in an order drawn uniformly, without the data.
+    Scores that tie are ranked in a uniform order that ignores the data.
 
-    The proof lowers a threshold over the grid and asks candidate after candidate, in that order, whether its outcome
-    has come above it. It may stop by any rule that looks only at what the threshold has passed: at the k-th hit, or
-    when it has fallen by the gap since the last hit. (It starts at a height that every outcome exceeds with
-    probability zero in the limit.)
+    The proof lowers a threshold over the grid and asks for each candidate, in that order, if its outcome is above it.
+    It may stop by any rule that looks only at the outcomes that the threshold has passed: at the k-th hit, or when it
+    has fallen by the gap since the last hit. (It starts so high that no outcome is above it.)
 
     References
     ----------
@@ -167,8 +166,7 @@ def one_shot_top_k(
     if algorithm is not None:
         candidates = cast("Sequence[Any]", scores)
         each = one_shot_top_k_epsilon_each(k=k, candidates=len(candidates), epsilon=epsilon, delta=delta)
-        order, falling, found = run_candidates(candidates, algorithm, each, words)
-        return _published(TopK(order, falling, tuple(found)), k, stop_gap=stop_gap, stop=stop)
+        return _published(_ran(candidates, algorithm, each, words), k, stop_gap=stop_gap, stop=stop)
     grid, steps = candidates_on_grid(cast("npt.ArrayLike", scores), epsilon=epsilon, sensitivity=sensitivity)
     each = one_shot_top_k_epsilon_each(k=k, candidates=len(steps), epsilon=epsilon, delta=delta)
     law = DiscreteLaplace(grid.sensitivity / Fraction(each))
@@ -177,16 +175,43 @@ def one_shot_top_k(
     return _published(whole, k, stop_gap=stop_gap, stop=stop)
 
 
+def _ran(
+    candidates: Sequence[Any],
+    algorithm: Callable[[Any, float], tuple[Any, float]],
+    epsilon: float,
+    words: RandomWords,
+) -> TopK:
+    """Run every candidate once, and rank all by their scores; NaN is the worst score.
+
+    Each run is `epsilon`-differentially private if the algorithm is. Candidates that tie are ranked in a uniform order
+    that ignores the data. Only the best may be published.
+    """
+    ran = [algorithm(candidate, epsilon) for candidate in candidates]
+    scores = np.array([float(score) for _, score in ran])
+    scores[np.isnan(scores)] = -np.inf
+    shuffled = words.permutation(len(ran))
+    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
+    return TopK(order, scores[order], tuple(ran[index][0] for index in order.tolist()))
+
+
 def _published(whole: TopK, k: int, *, stop_gap: float | None, stop: Callable[[TopK], bool] | None) -> TopK:
-    """Publish the best of a ranking of all, up to where the sweep stops."""
+    """Return the best k of a ranking, or fewer where the sweep stops.
+
+    It never looks at a candidate behind the last that is published, except for the gap between them. It does not look
+    at the gap behind the k-th.
+    """
 
     def best(count: int) -> TopK:
         return TopK(
             whole.indices[:count].copy(), whole.scores[:count].copy(), whole.found[:count], whole.request
         )
 
-    asked = None if stop is None else lambda count: bool(stop(best(count)))
-    return best(swept(whole.scores, k, stop_gap=stop_gap, stop=asked))
+    for count in range(1, k):
+        if stop is not None and stop(best(count)):
+            return best(count)
+        if stop_gap is not None and whole.scores[count - 1] - whole.scores[count] >= stop_gap:
+            return best(count)
+    return best(k)
 
 
 def noisy_top_k_gaps(
@@ -198,9 +223,9 @@ def noisy_top_k_gaps(
     monotonic: bool = False,
     seed: int | None = None,
 ) -> TopKGaps:
-    """Add Laplace noise to every score once; publish which k are largest and the gaps between them.
+    """Add Laplace noise to every score once; publish the k largest candidates and the gaps between them.
 
-    What is published is (epsilon, 0)-differentially private, however many candidates there are: the gaps are free.
+    All published numbers are (epsilon, 0)-differentially private, however many candidates there are: the gaps are free.
 
     Parameters
     ----------
@@ -229,10 +254,15 @@ def noisy_top_k_gaps(
 
     Notes
     -----
-    Scale ``2kD/e``, or ``kD/e`` for monotonic scores; one candidate is `report_noisy_max_gap`. Fix the order of ties
-    and the noise of the candidates that are not published. An outcome is then one vector of published noise: ``t`` plus
-    a constant of the outcome, less ``q_i``, where ``t`` is the best of the rest. Each component moves by at most
-    ``2D`` between neighbours. A gap is one step below the plain difference if the next would win a tie, as there.
+    Scale ``2kD/e``, or ``kD/e`` for monotonic scores; with ``k = 1`` it is `report_noisy_max` with its gap. Fix the
+    order of ties and the noise of the candidates that are not published. An outcome is then one vector of published
+    noise: ``t`` plus a constant of the outcome, less ``q_i``, where ``t`` is the best of the rest. Each component moves
+    by at most ``2D`` between neighbours.
+
+    A gap is the number of grid steps by which a candidate's noise could fall with the candidate still ahead: one step
+    below the plain difference if the next candidate would win a tie. The plain difference is not private where it is 0:
+    with ties broken by index, the four scores 0, 8, -8, -8, of which the last two fall by ``D = 1`` and the others
+    rise, lose 1.88 epsilon at epsilon = ln 4.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The best few of a domain that nobody knows beforehand: words, URLs, diagnoses, whatever occurs in the data."""
+"""The best few items of a domain that is not known beforehand, such as words, URLs or diagnoses."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _ROUND_UP = 1 + 1e-9  # pays for the rounding of a logarithm
 
 @dataclass(frozen=True, slots=True)
 class UnknownDomainTop(Generic[Item]):
-    """The best items of an unknown domain, as many as rose above the bottom.
+    """The best items of an unknown domain that came before the bottom.
 
     Attributes
     ----------
     items : tuple
         Best first.
     complete : bool
-        Whether they are as many as were asked for. If not, the bottom came next: there may be no more items, or they
-        may be too rare to be told without telling who has them.
+        True if there are as many as were asked for. If not, the bottom came next: there may be no more items, or they
+        are so rare that naming them would reveal a row.
     """
 
     items: tuple[Item, ...]
@@ -52,37 +52,37 @@ def unknown_domain_top(
     monotonic: bool = False,
     seed: int | None = None,
 ) -> UnknownDomainTop[Item]:
-    """Choose the best items of a domain that is not known, from the items that occur in the data.
+    """Choose the best items of an unknown domain from the items that occur in the data.
 
-    What is chosen, its order and its number are (epsilon, delta)-differentially private, although which items occur is
-    private, too.
+    The chosen items, their order and their number are (epsilon, delta)-differentially private, although the set of
+    items that occur is private, too.
 
     Parameters
     ----------
     scores : Mapping[item, float]
-        Score of each item that occurs, on the private data, such as its count; at least 0. An item that is not there
-        has score 0, and one of score 0 is as if it were not there. The order of the mapping does not matter.
+        Score of each item that occurs in the private data, such as its count; at least 0. A missing item is the same as
+        one of score 0. The order of the mapping does not matter.
     count : int
-        Items to choose, at most; at least 1.
+        Largest number of items to choose; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole selection; epsilon finite and above 0, delta in (0, 1).
     known : int
-        How many of the largest scores are looked at, beside the next one; at least `count`. More items can be chosen
-        from, and the bottom lies lower: several times `count` is a good choice.
+        Number of the largest scores that are looked at, besides the next one; at least `count`. With a larger number
+        more items can be chosen and the bottom lies lower: several times `count` is a good choice.
     items_per_row : int, optional
-        Of how many items the scores change when one row is replaced; at least 1. By default any number may.
+        Largest number of items whose scores change when one row is replaced; at least 1. By default it is unlimited.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit.
     monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall, as for counts when a row is added
-        or removed. It halves the noise. With `items_per_row` 1 it is always so.
+        Promise that a change of one row never raises one score and lowers another, as for counts when a row is added
+        or removed. It halves the noise. With `items_per_row` 1 it is always true.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     UnknownDomainTop
-        The items, best first, and whether they are as many as were asked for.
+        The items, best first, and if they are as many as were asked for.
 
     Raises
     ------
@@ -92,15 +92,15 @@ def unknown_domain_top(
 
     Notes
     -----
-    Rounds of the exponential mechanism without replacement among the `known` items with the largest scores (of equal
-    ones, random ones) and a bottom whose score is the next largest plus `unknown_domain_margin`; they stop at the
-    bottom. Between neighbours the items looked at can change. But those that are looked at on one of the two data sets
-    alone are there at most ``mD`` above the next largest score, ``m = 1`` for monotonic scores and otherwise 2, and
-    there are at most ``min(known, items_per_row)`` of them. So with ``r`` the rate of the exponent, one of them is
-    chosen before the bottom with probability at most ``b = min(known, items_per_row) exp(-r (margin - mD))``. Take them
-    away on both data sets: what is left are rounds of bounded range on the same items, (epsilon, delta/2)-private by
+    Rounds of the exponential mechanism without replacement among the `known` items with the largest scores (ties are
+    broken at random) and a bottom whose score is the next largest plus `unknown_domain_margin`; they stop at the
+    bottom. Between neighbours the items looked at can change. But an item that is looked at on only one of the two data
+    sets is there at most ``mD`` above the next largest score, ``m = 1`` for monotonic scores and otherwise 2, and there
+    are at most ``min(known, items_per_row)`` such items. So with ``r`` the rate of the exponent, one of them is chosen
+    before the bottom with probability at most ``b = min(known, items_per_row) exp(-r (margin - mD))``. Without them
+    these are rounds of bounded range on the same items of both data sets, (epsilon, delta/2)-private by
     `bounded_range_epsilon_each`. Together delta is ``delta/2 + b + exp(epsilon) b``, and the margin makes the last two
-    half of delta.
+    terms half of delta.
 
     References
     ----------
@@ -123,7 +123,7 @@ def unknown_domain_top(
         items_per_row=items_per_row,
         monotonic=monotonic,
     )
-    # A placeholder of score 0 keeps an empty mapping a row of numbers, and is dropped with all others of score 0.
+    # A placeholder of score 0 makes a row of an empty mapping; it is dropped with all others of score 0.
     grid, steps = candidates_on_grid([0.0, *scores.values()], epsilon=epsilon, sensitivity=sensitivity)
     if (steps < 0).any():
         raise InputError(
@@ -153,14 +153,14 @@ def unknown_domain_margin(
     items_per_row: int | None = None,
     monotonic: bool = False,
 ) -> float:
-    """How far above the next largest score the bottom of `unknown_domain_top` lies.
+    """Compute how far above the next largest score the bottom of `unknown_domain_top` lies.
 
-    An item whose score is not that far above the next after the `known` largest ones is rarely chosen.
+    An item is rarely chosen if its score is not so far above the largest score after the `known` ones.
 
     Parameters
     ----------
     count, epsilon, delta, known, items_per_row, monotonic
-        As there.
+        As in `unknown_domain_top`.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def unknown_domain_margin(
 
 
 def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Rate of a round; half of delta is for their composition, half for items of one data set alone."""
+    """Return the rate of a round; half of delta pays for composition, half for items of one data set alone."""
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta / 2)
     return selection_rate(epsilon=each, sensitivity=sensitivity, monotonic=monotonic)
 

@@ -1,4 +1,4 @@
-"""AboveThreshold: find the first query of a stream that is above a threshold."""
+"""AboveThreshold: the first query of a stream that is above a threshold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["AboveThreshold"]
 
 
 class AboveThreshold(Sparse):
-    """AboveThreshold: says of each query whether it is above a threshold, and halts at the first that is.
+    """A stream that halts at the first query above a threshold.
 
     The whole stream of answers is (epsilon, 0)-differentially private, however long it is.
 

@@ -1,4 +1,4 @@
-"""The budget of a sparse vector stream: which parameters the theorems allow, and how it is divided."""
+"""The budget of a sparse vector stream: the allowed parameters, and the division of epsilon."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["check_privacy", "divided"]
 def divided(
     budget: Fraction, *, charges: int, ratio: float | None, monotonic: bool
 ) -> tuple[Fraction, Fraction]:
-    """Scales of the threshold's and the queries' noise at sensitivity 1, with one threshold noise for all `charges`.
+    """Compute the scales of the threshold's and the queries' noise at sensitivity 1, with one draw for the threshold.
 
-    Comparisons with this noise are `budget`-differentially private, whatever the ratio.
+    Comparisons with this noise are `budget`-differentially private at every ratio.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def divided(
     charges : int
         Queries above the threshold; at least 1.
     ratio : float, optional
-        ``e2 / e1``, above 0; `optimal_ratio` if None.
+        Queries' part of the budget over the threshold's, above 0; `optimal_ratio` if None.
     monotonic : bool
-        Whether a change of the data moves all queries in the same direction.
+        True if a change of the data moves all queries in the same direction.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def divided(
 
 
 def check_privacy(*, charges: int, epsilon: float, delta: float) -> None:
-    """Refuse privacy parameters outside the theorems' range."""
+    """Refuse privacy parameters outside the range of the theorems."""
     if charges < 1:
         raise InputError(f"charges is at least 1; got {charges}")
     if not (math.isfinite(epsilon) and epsilon > 0):

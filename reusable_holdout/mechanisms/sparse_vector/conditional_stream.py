@@ -1,27 +1,23 @@
-"""A stream of conditional releases: no noise on the threshold, and each answer above tells the value compared."""
+"""A stream of conditional releases: the threshold has no noise, and the compared value may be released."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
-from reusable_holdout.mechanisms.accounting.target_charging import (
-    not_prior_mean,
-    not_prior_q,
-    target_charging_epsilon_each,
-)
+from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
-from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
+from reusable_holdout.mechanisms.sparse_vector.real_stream import YesNoStream, check_tail
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["ConditionalStream"]
 
 
-class ConditionalStream(WhetherStream):
-    """A stream of queries: which are above the threshold, and their values; only those above cost privacy.
+class ConditionalStream(YesNoStream):
+    """A stream that tells the queries above a threshold, and their values; only these cost privacy.
 
-    All answers together are (epsilon, delta)-differentially private, however many there are, the values of those above
-    included; after `charges` queries above it halts.
+    All answers and values together are (epsilon, delta)-differentially private, however many there are; after `charges`
+    queries above it halts.
 
     Parameters
     ----------
@@ -44,9 +40,8 @@ class ConditionalStream(WhetherStream):
     Notes
     -----
     Each query has noise ``Lap(1/e)`` times the sensitivity, ``e`` of `target_charging_epsilon_each` with
-    `not_prior_q` and `not_prior_mean`, and is compared as it is: a conditional release of real numbers, in one
-    direction. With the threshold's noise the sparse vector technique hides what "above" says of queries asked before;
-    here nothing needs hiding, so that the very number that was compared is released.
+    `not_prior_q` and `not_prior_mean`, and is compared with the threshold itself: a conditional release of real
+    numbers, in one direction. The very number that was compared may be released.
 
     References
     ----------
@@ -71,25 +66,23 @@ class ConditionalStream(WhetherStream):
         seed: int | None = None,
     ) -> None:
         grid = Grid.of(sensitivity)
-        each = target_charging_epsilon_each(
-            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
-        )
+        each = not_prior_epsilon_each(epsilon=epsilon, delta=delta, charges=charges)
         scales = NoiseScales(Fraction(0), grid.sensitivity / Fraction(each), Fraction(0))
         super().__init__(
             threshold, grid=grid, scales=scales, charges=charges, seed=seed, threshold_noise="held"
         )
 
     def ask_value(self, value: float, *, threshold: float | None = None) -> float | None:
-        """Value of a query above its threshold, with the noise with which it was compared; None if it is below.
+        """Return the noisy value that was compared, if it is above the threshold; otherwise None.
 
-        Costs nothing when it is below and one charge when it is above, as `ask`.
+        As for `ask`, it costs one charge if it is above, otherwise nothing.
 
         Parameters
         ----------
         value : float
             The query's value on the private data.
         threshold : float, optional
-            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
+            The query's own threshold; by default the stream's. It may depend on earlier answers, not on the data.
 
         Raises
         ------
@@ -107,7 +100,7 @@ class ConditionalStream(WhetherStream):
         return self._grid.real(compared)
 
     def accuracy(self, *, queries: int, beta: float) -> float:
-        """Largest error of any answer.
+        """Bound the error of every answer.
 
         With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
         error: True is said only above ``threshold - alpha``, False only below ``threshold + alpha``, and released

@@ -1,4 +1,4 @@
-"""NumericSparse: Sparse that also releases the value of each query it finds above the threshold."""
+"""NumericSparse: Sparse that also releases the value of each query above the threshold."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Split: TypeAlias = Literal["lecture", "book"]
 
 
 def _parts(epsilon: float, delta: float, split: Split) -> tuple[Fraction, Fraction]:
-    """Give ``e1`` of the comparisons and ``e2`` of the answers, with ``e1 + e2/2 = e``."""
+    """Return ``e1`` of the comparisons and ``e2`` of the answers, with ``e1 + e2/2 = e``."""
     if split not in ("lecture", "book"):
         raise InputError(f"split is 'lecture' or 'book'; got {split!r}")
     exact = Fraction(epsilon)
     if split == "lecture" or delta == 0:
         return exact * Fraction(8, 9), exact * Fraction(2, 9)
-    # The book prints e2 = 2/(sqrt(512)+1); with its epsilon restored, as here, e1 + e2/2 = e.
+    # The book prints e2 = 2/(sqrt(512)+1); with the missing epsilon, as here, e1 + e2/2 = e.
     answers = exact / Fraction(math.sqrt(512.0) + 1)
     return exact - answers, 2 * answers
 
@@ -47,7 +47,7 @@ def numeric_sparse_scales(
     composition: Composition = "advanced",
     sensitivity: int,
 ) -> NoiseScales:
-    """Noise scales of NumericSparse.
+    """Compute the noise scales of NumericSparse.
 
     A `SparseVector` with these scales is (epsilon, delta)-differentially private, numbers included.
 
@@ -58,9 +58,9 @@ def numeric_sparse_scales(
     epsilon, delta : float
         Privacy parameters of the whole stream.
     split : {"lecture", "book"}
-        How epsilon is divided when delta is above 0 and composition advanced.
+        The division of epsilon if delta is above 0 and composition is advanced.
     composition : {"advanced", "optimal"}
-        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     sensitivity : int
         Largest change of one query, grid units.
 
@@ -98,7 +98,7 @@ def numeric_sparse_scales(
         each = epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
         threshold, answer = Fraction(9, 4) / each, 9 / each
     elif delta > 0:
-        # Half of delta to each part. The answers' range is checked too: they spend less than the comparisons.
+        # Each part gets half of delta. The answers spend less than the comparisons, so they are in range, too.
         whole = composed_scale(charges=charges, epsilon=float(comparisons), delta=delta / 2)
         threshold, answer = whole, whole * Fraction(float(comparisons)) / answers
     else:
@@ -107,7 +107,7 @@ def numeric_sparse_scales(
 
 
 class NumericSparse(RealStream):
-    """NumericSparse: answers a stream of queries, None below the threshold and a noisy value above it.
+    """A stream that answers each query with None below the threshold and a noisy value above it.
 
     The whole stream of answers is (epsilon, delta)-differentially private, however long it is; after
     `charges` values it halts.
@@ -123,9 +123,9 @@ class NumericSparse(RealStream):
     delta : float
         In [0, 1). Above 0 many charges need less noise.
     split : {"lecture", "book"}
-        How epsilon is divided when delta is above 0 and composition advanced.
+        The division of epsilon if delta is above 0 and composition is advanced.
     composition : {"advanced", "optimal"}
-        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
@@ -178,14 +178,14 @@ class NumericSparse(RealStream):
     def ask(self, value: float, *, threshold: float | None = None) -> float | None:
         """Answer one query: None below its threshold, a noisy value above it.
 
-        Costs nothing when it is below and one charge when it is above.
+        It costs one charge if it is above, otherwise nothing.
 
         Parameters
         ----------
         value : float
             The query's value on the private data.
         threshold : float, optional
-            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
+            The query's own threshold; by default the stream's. It may depend on earlier answers, not on the data.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class NumericSparse(RealStream):
         values : array-like, shape (queries,)
             The queries' values on the private data.
         thresholds : array-like, shape (queries,), optional
-            The queries' own; the stream's by default.
+            The queries' own thresholds; by default the stream's.
 
         Returns
         -------
@@ -234,11 +234,11 @@ class NumericSparse(RealStream):
         return answers
 
     def accuracy(self, *, queries: int, beta: float) -> float:
-        """Largest error of any answer.
+        """Bound the error of every answer.
 
         With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold
-        less this error: every released value is this near, None is said only below ``threshold + alpha``, a
-        value only above ``threshold - alpha``.
+        less this error: every released value is within it of the truth, None is answered only below ``threshold +
+        alpha``, a value only above ``threshold - alpha``.
 
         Parameters
         ----------

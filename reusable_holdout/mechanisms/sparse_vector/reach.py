@@ -1,4 +1,4 @@
-"""How far the noise of a comparison reaches: the tails of the query's noise less the threshold's."""
+"""The tail of the noise of a comparison: the query's noise less the threshold's."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from reusable_holdout.deferred import special
+from reusable_holdout.mechanisms.accounting.bisection import smallest_between
 
 __all__ = ["DEVIATIONS", "Law", "reach_of", "tail_of"]
 
-Law: TypeAlias = Literal["laplace", "exponential", "normal"]
+Law: TypeAlias = Literal["laplace", "exponential"]
 
-DEVIATIONS: Mapping[Law, float] = {"laplace": math.sqrt(2.0), "exponential": 1.0, "normal": 1.0}
+DEVIATIONS: Mapping[Law, float] = {"laplace": math.sqrt(2.0), "exponential": 1.0}
 """Standard deviation of each law at scale 1."""
-
-_HALVINGS = 60
 
 
 def reach_of(law: Law, threshold: float, query: float, probability: float) -> float:
-    """Smallest distance that a comparison's noise exceeds, to either side, with at most this probability.
+    """Find the smallest distance that a comparison's noise exceeds, to either side, with at most this probability.
 
     Parameters
     ----------
-    law : {"laplace", "exponential", "normal"}
-        Of both noises; exponential noise is taken about its mean.
+    law : {"laplace", "exponential"}
+        Law of both noises; exponential noise is taken about its mean.
     threshold, query : float
         Scales; the threshold's may be 0.
     probability : float
@@ -32,19 +31,18 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
 
     Examples
     --------
-    >>> round(reach_of("normal", 3.0, 4.0, 0.05), 3)  # 1.960 * 5
-    9.8
+    >>> round(reach_of("laplace", 0.0, 4.0, 0.05), 3)  # 4 ln(20)
+    11.983
     """
     # At half of it either noise alone has at most half the probability.
-    low, high = 0.0, 4 * (threshold + query) * (math.log(2) - math.log(probability))
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail_of(law, threshold, query, middle) > probability else (low, middle)
-    return high
+    high = 4 * (threshold + query) * (math.log(2) - math.log(probability))
+    return smallest_between(
+        lambda distance: tail_of(law, threshold, query, distance) <= probability, 0.0, high
+    )
 
 
 def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
-    """Probability that a comparison's noise exceeds a distance, to either side.
+    """Compute the probability that a comparison's noise exceeds a distance, to either side.
 
     Parameters
     ----------
@@ -65,8 +63,6 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
     >>> round(tail_of("laplace", 0.0, 2.0, 2.0), 6)  # exp(-1)
     0.367879
     """
-    if law == "normal":
-        return 2 * float(special.ndtr(-distance / math.hypot(threshold, query)))
     if law == "exponential":
         shift = query - threshold
         return _difference(query, threshold, distance + shift) + _difference(
@@ -81,7 +77,7 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
 
 
 def _difference(first: float, second: float, least: float) -> float:
-    """Chance that one exponential variable exceeds another by at least so much; their scales."""
+    """Compute the chance that an exponential variable exceeds another by at least `least`, given both scales."""
     if least >= 0:
         return first / (first + second) * math.exp(-least / first) if first else 0.0
     return 1 - second / (first + second) * math.exp(least / second)

@@ -1,4 +1,4 @@
-"""The sparse vector technique on real numbers: what all its streams are made of."""
+"""The sparse vector technique on real numbers: the base of all its streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
@@ -18,7 +18,7 @@ from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 from reusable_holdout.noise.sparse_vector import ComparisonLaw, NoiseScales, SparseVector, ThresholdNoise
 
-__all__ = ["Comparison", "RealStream", "WhetherStream", "check_tail", "law_named"]
+__all__ = ["Comparison", "RealStream", "YesNoStream", "check_tail", "law_named"]
 
 Comparison: TypeAlias = Literal["laplace", "exponential"]
 
@@ -26,7 +26,7 @@ _LAWS: Mapping[str, ComparisonLaw] = {"laplace": DiscreteLaplace, "exponential":
 
 
 def law_named(noise: str) -> ComparisonLaw:
-    """Law of the threshold's and the queries' noise, which may be either at the same scales; or a refusal."""
+    """Return the law of the threshold's and the queries' noise by its name, or refuse the name."""
     if noise not in _LAWS:
         raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
     return _LAWS[noise]
@@ -35,14 +35,13 @@ def law_named(noise: str) -> ComparisonLaw:
 class RealStream:
     """A sparse vector core that is asked with real numbers, one at a time or many in a row.
 
-    Adds no randomness of its own: rounding to the grid happens before the noise and is paid by the grid's
-    sensitivity.
+    All randomness is the core's. Rounding to the grid happens before the noise and is paid by the grid's sensitivity.
 
     Notes
     -----
-    A query may have a threshold of its own. Value and threshold meet in one comparison, ``value + noise >= threshold +
-    threshold noise``, so that an answer depends on ``value - threshold`` alone; that difference is as sensitive as the
-    value, for a threshold may depend on earlier answers but not on the data. Every proof holds for it word by word.
+    A query may have a threshold of its own. The comparison is ``value + noise >= threshold + threshold noise``, so an
+    answer depends on ``value - threshold`` alone. This difference is as sensitive as the value, for a threshold may
+    depend on earlier answers but not on the data. So every proof for one threshold holds.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class RealStream:
         seed: int | None,
         threshold_noise: ThresholdNoise = "renewed",
         law: ComparisonLaw = DiscreteLaplace,
-        queries: int | None = None,
     ) -> None:
         key = new_key() if seed is None else key_from_seed(seed)
         self._grid = grid
@@ -63,17 +61,17 @@ class RealStream:
             scales=scales, noise=NumberedNoise(key), charges=charges, threshold_noise=threshold_noise, law=law
         )
         self._threshold = self._limit(threshold)
-        self._asked, self._most = 0, queries
+        self._asked = 0
 
     @property
     def charges_left(self) -> int:
-        """Queries above the threshold that can still be answered."""
+        """Number of queries above the threshold that can still be answered."""
         return self._core.charges - self._core.spent
 
     @property
     def halted(self) -> bool:
-        """Whether charges or queries are spent: then every further question raises BudgetError."""
-        return self._core.halted or self._asked == self._most
+        """True if all charges are spent; every further question then raises BudgetError."""
+        return self._core.halted
 
     @property
     def scales(self) -> NoiseScales:
@@ -86,30 +84,25 @@ class RealStream:
         return self._grid.step
 
     def _compare(self, value: float, threshold: float | None) -> tuple[int, int, bytes] | None:
-        """Compare one query: None below its threshold; else value and limit on the grid, and the question to charge."""
+        """Compare one query: return None below its threshold, else its value and limit in steps and the question."""
         limit = self._threshold if threshold is None else self._limit(threshold)
         steps = self._grid.steps(value)
-        self._check_queries()
         question = self._asked.to_bytes(8, "big")
         above = self._core.is_above(steps, limit, question)
         self._asked += 1
         return (steps, limit, question) if above else None
 
     def _released(self, value: float, threshold: float | None) -> int | None:
-        """Ask one question: the released grid value, or None for a query below its threshold."""
+        """Ask one question: return the released grid value, or None for a query below its threshold."""
         found = self._compare(value, threshold)
         return None if found is None else self._core.charge(found[0], found[2])
 
     def _released_many(
         self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-        """Ask many questions as if one by one, up to the last charge: which were above, and what was released."""
+        """Ask many questions as if one by one, up to the last charge; return the signs and the released values."""
         steps = self._grid.steps_many(values)
         limits = self._limits(thresholds, len(steps))
-        if self._most is not None and len(steps):
-            self._check_queries()
-            left = self._most - self._asked
-            steps, limits = steps[:left], limits[:left]
         questions = [number.to_bytes(8, "big") for number in range(self._asked, self._asked + len(steps))]
         noise = self._core.query_noise(questions)
         above, released = np.zeros(len(steps), dtype=np.bool_), []
@@ -127,21 +120,14 @@ class RealStream:
         self._asked += at
         return above[:at], np.array(released, dtype=np.int64)
 
-    def _check_queries(self) -> None:
-        if self._asked == self._most:
-            raise BudgetError(
-                f"1 query asked, 0 left of {self._most}; nothing was answered and nothing was charged; "
-                f"start again on fresh data"
-            )
-
     def _limit(self, threshold: float) -> int:
-        """Threshold in grid steps."""
+        """Return a threshold in grid steps."""
         if not math.isfinite(threshold):
             raise InputError(f"a threshold is a finite number; got {threshold}")
         return self._grid.steps(threshold)
 
     def _limits(self, thresholds: npt.ArrayLike | None, queries: int) -> npt.NDArray[np.int64]:
-        """Threshold of each query in grid steps: the stream's, or its own."""
+        """Return the threshold of each query in grid steps: the stream's, or its own."""
         if thresholds is None:
             return np.full(queries, self._threshold, dtype=np.int64)
         limits = self._grid.steps_many(thresholds)
@@ -152,33 +138,33 @@ class RealStream:
         return limits
 
     def _radius(self, *, queries: int, beta: float, events: int) -> float:
-        """Give the distance that no noise exceeds.
+        """Return the distance that no noise exceeds.
 
-        A comparison has half of it for the threshold's noise and half for the query's; an answer has all
-        of it. Three steps more, for the rounding of value and threshold and for noise being discrete.
+        In a comparison the threshold's noise and the query's each have half of it; an answer's noise has all of it.
+        Three steps are added for the rounding of value and threshold and for discrete noise.
         """
         check_tail(queries=queries, beta=beta)
-        # Exponential noise lies below its mean by less than a scale: count at least one.
+        # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
         log_failure = max(1.0, math.log(queries) + math.log(events / beta))
         scales = self._core.scales
         scale = max(2 * scales.query, 2 * scales.threshold, scales.answer)
         return self._grid.real(math.ceil(scale * Fraction(log_failure)) + 3)
 
 
-class WhetherStream(RealStream):
-    """A stream that says of each query whether it is above its threshold."""
+class YesNoStream(RealStream):
+    """A stream that answers for each query if it is above its threshold."""
 
     def ask(self, value: float, *, threshold: float | None = None) -> bool:
-        """Whether a query is above its threshold, with noise.
+        """Return True if a query is above its threshold, with noise.
 
-        Costs nothing when it is below and one charge when it is above.
+        It costs one charge if it is above, otherwise nothing.
 
         Parameters
         ----------
         value : float
             The query's value on the private data.
         threshold : float, optional
-            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
+            The query's own threshold; by default the stream's. It may depend on earlier answers, not on the data.
 
         Raises
         ------
@@ -192,14 +178,14 @@ class WhetherStream(RealStream):
     def ask_many(
         self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Whether each of many queries is above its threshold: `ask` for each, up to the last charge.
+        """Return for each of many queries if it is above its threshold: `ask` for each, up to the last charge.
 
         Parameters
         ----------
         values : array-like, shape (queries,)
             The queries' values on the private data.
         thresholds : array-like, shape (queries,), optional
-            The queries' own; the stream's by default.
+            The queries' own thresholds; by default the stream's.
 
         Returns
         -------
@@ -224,6 +210,6 @@ class WhetherStream(RealStream):
 
 
 def check_tail(*, queries: int, beta: float) -> None:
-    """Refuse what no accuracy can be stated for."""
+    """Refuse parameters of an accuracy that are out of range."""
     if queries < 1 or not 0 < beta < 1:
         raise InputError(f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}")

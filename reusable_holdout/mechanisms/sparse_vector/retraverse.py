@@ -1,4 +1,4 @@
-"""Retraversal: the sparse vector technique for those who hold all queries at once."""
+"""Retraversal: the sparse vector technique where all queries are known at once."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def retraversal(
     sensitivity: float = 1.0,
     seed: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Select queries above a threshold, going round those not selected until `charges` of them are.
+    """Select `charges` queries above a threshold; queries that were not selected are asked again.
 
     The selection is epsilon-differentially private: it is one `StandardSVT` stream in which a query may come again.
-    As what is below costs nothing, the threshold is raised first, and fewer low queries are selected by accident.
+    Queries below cost nothing, so the threshold is raised first, and fewer low queries are selected by accident.
 
     Parameters
     ----------
     values : array-like, shape (queries,)
-        The queries' values on the private data, in the order in which they are to be asked, which may not depend on
-        the data.
+        The queries' values on the private data, in the order in which they are asked. The order must not depend on the
+        data.
     threshold : float or array-like, shape (queries,)
-        The query's unit; one for all, or each query's own, which may not depend on the data.
+        The query's unit; one for all, or each query's own. It must not depend on the data.
     charges : int
         Queries to select; at least 1.
     epsilon : float
@@ -47,14 +47,14 @@ def retraversal(
     raised_by : float
         Standard deviations of a query's noise by which the threshold is raised; 1 to 5 in the paper.
     passes : int
-        Rounds after which it gives up; at least 1.
+        Largest number of rounds; at least 1.
     ratio, monotonic, noise, sensitivity, seed
         As for `StandardSVT`.
 
     Returns
     -------
     ndarray of int64, shape (selected,)
-        Indices, in the order of selection; at most `charges` of them.
+        Indices in the order of selection; at most `charges` of them.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def retraversal(
     row = np.asarray(values)
     limits = _limits(threshold, len(row))
     stream = StandardSVT(
-        raised_by,  # any number: every query comes with its own
+        raised_by,  # any number will do: every query has its own threshold
         charges=charges,
         epsilon=epsilon,
         ratio=ratio,
@@ -100,7 +100,7 @@ def retraversal(
 
 
 def _limits(threshold: npt.ArrayLike, queries: int) -> npt.NDArray[np.float64]:
-    """Threshold of each query."""
+    """Return the threshold of each query."""
     try:
         given = np.asarray(threshold, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Sparse: pay for the few queries above a threshold, not for the many below it."""
+"""Sparse: only the few queries above a threshold are paid for, not the many below it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
-from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison, WhetherStream, law_named
+from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison, YesNoStream, law_named
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["Composition", "Sparse", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
@@ -18,13 +18,13 @@ __all__ = ["Composition", "Sparse", "composed_scale", "epsilon_of_a_round", "spa
 Composition: TypeAlias = Literal["advanced", "optimal"]
 
 _ROUND_UP = 1 + Fraction(1, 2**48)  # pays for the rounding of a few floating-point operations: more noise
-_ROUND_DOWN = 1 - Fraction(1, 2**30)  # pays for the rounding of a whole composition
+_ROUND_DOWN = 1 - Fraction(1, 2**30)  # pays for the rounding of a composition
 
 
 def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
-    """Laplace scale ``sqrt(32 c ln(1/d)) / e`` of a threshold whose rounds compose to (e, d).
+    """Compute the Laplace scale ``sqrt(32 c ln(1/d)) / e`` of a threshold whose rounds compose to (e, d).
 
-    Rounded up, and refused where the corollary of advanced composition behind it does not hold.
+    It is rounded up, and refused where the corollary of advanced composition does not hold.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
 
 
 def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fraction:
-    """Largest epsilon of each of `charges` rounds that are together (epsilon, delta)-differentially private.
+    """Compute the largest epsilon of each of `charges` rounds that are together (epsilon, delta)-private.
 
-    Rounded down by far more than the floating-point error of the composition theorem's evaluation.
+    It is rounded down by far more than the floating-point error of the composition.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def sparse_scales(
     monotonic: bool = False,
     sensitivity: int,
 ) -> NoiseScales:
-    """Noise scales of Sparse.
+    """Compute the noise scales of Sparse.
 
     A `SparseVector` with these scales that releases no number is (epsilon, delta)-differentially private.
 
@@ -112,12 +112,12 @@ def sparse_scales(
     epsilon, delta : float
         Privacy parameters of the whole stream.
     composition : {"advanced", "optimal"}
-        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     ratio : float, optional
-        Queries' part of a round's epsilon to the threshold's, above 0: the book's is 1; None for the one with the least
-        noise, `optimal_ratio` of one charge.
+        Queries' part of a round's epsilon over the threshold's, above 0. The book's is 1; None stands for the ratio
+        with the least noise, `optimal_ratio` of one charge.
     monotonic : bool
-        Whether a change of the data moves all queries in the same direction, as counts do.
+        True if a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
         Largest change of one query, grid units.
 
@@ -152,8 +152,8 @@ def sparse_scales(
     return NoiseScales(sensitivity * threshold, sensitivity * query, Fraction(0))
 
 
-class Sparse(WhetherStream):
-    """Sparse: says of each query whether it is above a threshold, and halts after `charges` that are.
+class Sparse(YesNoStream):
+    """A stream that answers for each query if it is above a threshold, and halts after `charges` that are.
 
     The whole stream of answers is (epsilon, delta)-differentially private, however long it is.
 
@@ -168,9 +168,9 @@ class Sparse(WhetherStream):
     delta : float
         In [0, 1). Above 0 many charges need less noise.
     composition : {"advanced", "optimal"}
-        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     ratio : float, optional
-        Queries' part of a round's epsilon to the threshold's, above 0; the book's is 1, None stands for the best.
+        Queries' part of a round's epsilon over the threshold's, above 0. The book's is 1; None stands for the best.
     monotonic : bool
         Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise.
     noise : {"laplace", "exponential"}
@@ -189,7 +189,7 @@ class Sparse(WhetherStream):
     -----
     Threshold noise ``Lap(2c/e)``, query noise ``Lap(4c/e)``; with delta above 0 ``Lap(s)`` and ``Lap(2s)``,
     where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity;
-    `sparse_scales` says what another ratio makes of them. The threshold noise is renewed after each charge.
+    `sparse_scales` has the scales for other ratios. The threshold noise is renewed after each charge.
 
     References
     ----------
@@ -231,11 +231,11 @@ class Sparse(WhetherStream):
         super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed, law=law)
 
     def accuracy(self, *, queries: int, beta: float) -> float:
-        """Distance from the threshold beyond which every answer is right.
+        """Bound the distance from the threshold beyond which every answer is right.
 
-        With probability ``1 - beta`` all of `queries` queries, of which at most `charges` reach the threshold
-        less this distance, are answered True only above ``threshold - alpha`` and False only below
-        ``threshold + alpha``.
+        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
+        distance ``alpha``, True is answered only above ``threshold - alpha`` and False only below ``threshold +
+        alpha``.
 
         Parameters
         ----------

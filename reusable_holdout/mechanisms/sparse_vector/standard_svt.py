@@ -1,4 +1,4 @@
-"""StandardSVT: one noisy threshold for the whole stream, and the budget divided where it does most good."""
+"""StandardSVT: one noisy threshold for the whole stream, and the best division of the budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import (
     Comparison,
-    WhetherStream,
+    YesNoStream,
     check_tail,
     law_named,
 )
@@ -28,7 +28,7 @@ def standard_svt_scales(
     monotonic: bool = False,
     sensitivity: int,
 ) -> NoiseScales:
-    """Noise scales of the standard sparse vector technique.
+    """Compute the noise scales of the standard sparse vector technique.
 
     A `SparseVector` with these scales, whose threshold noise is held, is epsilon-differentially private, numbers and
     gaps included.
@@ -42,10 +42,10 @@ def standard_svt_scales(
     answers : float
         Part ``e3`` of epsilon for the released numbers, in [0, epsilon); at 0 no numbers can be released.
     ratio : float, optional
-        How epsilon is divided between queries and threshold: ``e2 / e1`` of the Notes, above 0; by default the division
-        with the least noise, `optimal_ratio`.
+        The division of epsilon between queries and threshold, ``e2 / e1`` of the Notes; above 0. By default it has the
+        least noise, `optimal_ratio`.
     monotonic : bool
-        Whether a change of the data moves all queries in the same direction, as counts do.
+        True if a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
         Largest change ``D`` of one query when one row is replaced, in steps of the integer grid it is counted in.
 
@@ -76,8 +76,8 @@ def standard_svt_scales(
     return NoiseScales(sensitivity * threshold, sensitivity * query, sensitivity * answer)
 
 
-class StandardSVT(WhetherStream):
-    """The standard sparse vector technique: which queries of a stream are above their thresholds.
+class StandardSVT(YesNoStream):
+    """The standard sparse vector technique: a stream that answers for each query if it is above its threshold.
 
     The whole stream of answers is epsilon-differentially private, however long it is; after `charges` queries above
     it halts.
@@ -93,7 +93,7 @@ class StandardSVT(WhetherStream):
     answers : float
         Part of epsilon for the values that `ask_value` releases, in [0, epsilon).
     ratio : float, optional
-        Queries' part of the rest to the threshold's; `optimal_ratio` by default.
+        Queries' part of the rest over the threshold's; `optimal_ratio` by default.
     monotonic : bool
         Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise;
         a false promise costs up to ``e1 + 2 e2``.
@@ -166,7 +166,7 @@ class StandardSVT(WhetherStream):
         )
 
     def ask_gap(self, value: float, *, threshold: float | None = None) -> float | None:
-        """How far a query is above its threshold, both with noise; None if it is below.
+        """Return how far a query is above its threshold, both with noise; None if it is below.
 
         The gap of a query above costs nothing beyond the charge that `ask` would make.
 
@@ -203,9 +203,9 @@ class StandardSVT(WhetherStream):
         return self._grid.real(gap)
 
     def ask_value(self, value: float, *, threshold: float | None = None) -> float | None:
-        """Value of a query above its threshold, with fresh noise; None if it is below.
+        """Return the value of a query above its threshold, with fresh noise; None if it is below.
 
-        Costs nothing when it is below and one charge when it is above.
+        It costs one charge if it is above, otherwise nothing.
 
         Parameters
         ----------
@@ -228,14 +228,12 @@ class StandardSVT(WhetherStream):
         True
         """
         if not self.scales.answer:
-            raise InputError(
-                "a value needs a part of epsilon: answers is above 0; got 0; ask whether, or for the gap"
-            )
+            raise InputError("a value needs a part of epsilon: answers is above 0; got 0; use ask or ask_gap")
         released = self._released(value, threshold)
         return None if released is None else self._grid.real(released)
 
     def accuracy(self, *, queries: int, beta: float) -> float:
-        """Largest error of any answer.
+        """Bound the error of every answer.
 
         With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
         error: True is said only above ``threshold - alpha``, False only below ``threshold + alpha``, and released
@@ -261,7 +259,7 @@ class StandardSVT(WhetherStream):
         check_tail(queries=queries, beta=beta)
         scales = self.scales
         log_parts = math.log((3 if scales.answer else 2) / beta)
-        # Exponential noise lies below its mean by less than a scale: ln(m/beta) is at least ln 2, so count one.
+        # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
         held = scales.threshold * Fraction(max(1.0, log_parts))
         comparison = held + scales.query * Fraction(max(1.0, log_parts + math.log(queries)))
         answer = scales.answer * Fraction(log_parts + math.log(self._core.charges))

@@ -1,1 +1,1 @@
-"""Target charging: private calls of any kind, of which only those that hit a target are paid for."""
+"""Target charging: private calls of any kind; only the calls that hit a target are paid for."""

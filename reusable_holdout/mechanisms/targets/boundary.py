@@ -1,12 +1,11 @@
-"""Boundary wrapper: a private choice that is free while one outcome dominates, and charged when it says "boundary"."""
+"""The boundary wrapper: a private choice that is free while one outcome dominates, and else may be charged."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,20 +14,16 @@ from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.noise.geometric import leading_bits
 
 __all__ = [
-    "TwoRuns",
     "boundary_wrapper",
-    "boundary_wrapper_black_box",
     "exponential_weights",
     "exponential_weights_or_low",
 ]
-
-Outcome = TypeVar("Outcome", bound="Hashable")
 
 _DIGITS = 64  # binary digits of the exponential mechanism's weight ratio
 
 
 def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = None) -> int | None:
-    """Draw from a private algorithm's outcome distribution, or say None: "no outcome dominates".
+    """Draw from a private algorithm's outcome distribution, or return None for "no outcome dominates".
 
     If the algorithm is e-differentially private then the call is t-differentially private, ``t = e + ln(3 / (2 +
     exp(-e))) <= 4e/3`` (`boundary_epsilon`), and None is a q-target of it for target charging, ``q = (exp(t) - 1) /
@@ -40,8 +35,8 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
         The algorithm's outcome distribution on the private data, up to a positive factor. Exact, so no floats:
         `exponential_weights` gives those of the exponential mechanism.
     seed : int, optional
-        For reproducible choices, which protect nobody. By default the choice is unpredictable. One seed is one choice:
-        give every call of a sequence its own.
+        For a reproducible choice, which protects nobody. By default the choice is unpredictable. Give every call of a
+        sequence a seed of its own.
 
     Returns
     -------
@@ -78,71 +73,11 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
     return None if chosen == 0 else chosen - 1
 
 
-class TwoRuns(NamedTuple, Generic[Outcome]):
-    """Outcomes of two independent runs of one private algorithm.
-
-    Two runs of an e-differentially private algorithm are 2e-differentially private; ``boundary`` is a
-    target.
-
-    Attributes
-    ----------
-    first, second
-        The outcomes; both may be published.
-    """
-
-    first: Outcome
-    second: Outcome
-
-    @property
-    def boundary(self) -> bool:
-        """Whether the runs differ, which is what is charged."""
-        return self.first != self.second
-
-
-def boundary_wrapper_black_box(
-    algorithm: Callable[[RandomWords], Outcome], *, seed: int | None = None
-) -> TwoRuns[Outcome]:
-    """Run a private algorithm twice; agreement is free, and only a difference is charged.
-
-    If the algorithm is e-differentially private then the call is 2e-differentially private. Target charging may charge
-    it only when "the outcomes differ" (a q-target: an event with a lower bound q on its chance), with
-    ``q = (1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``, near 1/2 for small e.
-
-    Parameters
-    ----------
-    algorithm : Callable[[RandomWords], Hashable]
-        Gives one outcome. It takes all its randomness from the words it is handed, so that the two runs are
-        independent: noise keyed by the question would be the same twice, and void the guarantee.
-    seed : int, optional
-        For reproducible runs, which protect nobody. By default they are unpredictable.
-
-    Returns
-    -------
-    TwoRuns
-        Both outcomes.
-
-    Notes
-    -----
-    With ``p_i`` the probability of outcome ``i`` the runs agree with probability ``sum p_i**2``.
-
-    References
-    ----------
-    .. [1] Cohen and Lyu (2023), "The target-charging technique", Lemma F.1; the constant re-derived.
-
-    Examples
-    --------
-    >>> boundary_wrapper_black_box(lambda words: words.below(1)).boundary
-    False
-    """
-    words = RandomWords(seed)
-    return TwoRuns(algorithm(words), algorithm(words))
-
-
 def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: int = 1) -> list[int]:
     """Weigh outcomes as the exponential mechanism does, in exact integers.
 
-    A draw with these weights is epsilon-differentially private, for they are powers of one rational number
-    that is at least ``exp(-epsilon / (2 sensitivity))``.
+    A draw with these weights is epsilon-differentially private: they are powers of one rational number that is at least
+    ``exp(-epsilon / (2 sensitivity))``.
 
     Parameters
     ----------
@@ -161,7 +96,7 @@ def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: i
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is no integer.
+        If a parameter is out of range or a score is not an integer.
 
     Notes
     -----
@@ -191,31 +126,31 @@ def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: i
 
 
 def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon: float) -> list[int]:
-    """Weigh outcomes as the exponential mechanism does, and beside them "low": no outcome has votes enough.
+    """Weigh outcomes as the exponential mechanism does, and also "low": no outcome has enough votes.
 
     A draw with these weights is epsilon-differentially private if neighbouring data sets differ by one vote, which
-    goes to another outcome, comes or goes. "Low" is all but certain where all outcomes have far fewer votes than the
-    threshold, so inside `boundary_wrapper` such a call is free, as is one on which nearly all agree.
+    moves to another outcome, is added or removed. "Low" is almost certain if all outcomes have far fewer votes than the
+    threshold. So inside `boundary_wrapper` such a call is free, as is a call on which nearly all voters agree.
 
     Parameters
     ----------
     votes : Sequence[int], shape (outcomes,)
         Votes for each outcome on the private data.
     threshold : int
-        Votes of the foremost outcome from which an outcome is likelier than "low".
+        Number of votes of the foremost outcome at which an outcome is likelier than "low".
     epsilon : float
         Privacy parameter of one draw; finite, > 0.
 
     Returns
     -------
     list of int, length outcomes + 1
-        Weights of the outcomes and, at the end, of "low", each of at most 64 binary digits for every vote between the
-        largest number of votes and the smallest, and between it and the threshold, and a few more.
+        Weights of the outcomes and, at the end, of "low". Each has about 64 binary digits for every vote between the
+        largest number of votes and the smallest, and between the largest and the threshold.
 
     Raises
     ------
     InputError
-        If a parameter is out of range or a number of votes is no integer.
+        If a parameter is out of range or a number of votes is not an integer.
 
     Notes
     -----
@@ -256,7 +191,7 @@ def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon:
 
 
 def _ratio(exponent: Fraction) -> int:
-    """``exp(-exponent)`` in units of ``2**-64``, rounded up: the mechanism is that of a marginally smaller epsilon."""
+    """Return ``exp(-exponent)`` in units of ``2**-64``, rounded up: the epsilon is then slightly smaller."""
     return leading_bits(exponent, "quotient", _DIGITS) + 1
 
 
@@ -266,7 +201,7 @@ def _integers(weights: Sequence[int | Fraction]) -> list[int]:
         raise InputError("there is at least one weight; got none; nothing was drawn")
     if not all(isinstance(weight, int | np.integer | Fraction) for weight in weights):
         raise InputError(
-            "weights are integers or Fractions, for a rounded probability is not private; got something else; "
+            "weights are integers or Fractions, for a rounded probability is not private; got another type; "
             "nothing was drawn"
         )
     exact = [weight if isinstance(weight, Fraction) else Fraction(int(weight)) for weight in weights]

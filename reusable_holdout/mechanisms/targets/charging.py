@@ -1,4 +1,4 @@
-"""Target charging: any private algorithms, one after another, of which only those that hit a target are paid for."""
+"""Target charging: noisy answers and private algorithms, one after another; only hits of a target are paid for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting.target_charging import (
+from reusable_holdout.mechanisms.accounting.targets import (
     between_thresholds_q,
     not_prior_mean,
     not_prior_q,
@@ -25,7 +25,7 @@ Side = Literal["below", "between", "above"]
 
 
 class TargetCharging(TargetInteraction):
-    """An interaction of private calls that pays only for those whose outcome hits a target.
+    """An interaction of private calls that pays only for outcomes that hit a target.
 
     All its outcomes together are (epsilon, delta)-differentially private, however many calls are made and however
     adaptively they are chosen; after `charges` hits it refuses to go on.
@@ -39,16 +39,16 @@ class TargetCharging(TargetInteraction):
     sensitivity : float
         Largest change of one query between neighbouring data sets, in the query's unit.
     targets : int
-        Number ``k`` of targets of each call. It halts when the least hit of them has been hit `charges` times, so that
-        one need not know beforehand which outcome will be rare; delta is divided by ``k``.
+        Number ``k`` of targets of each call. It halts when every target has been hit `charges` times, so you need not
+        know beforehand which outcome will be rare; delta is divided by ``k``.
     q : Callable[[float], float]
-        Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
+        Takes the epsilon of one call and returns the least chance of a hit. Calls with a smaller chance are refused.
     mean : Callable[[float], float], optional
-        Least mean of this chance over the two neighbours. With `not_prior_mean` the noise is the least for which the
-        promise holds; `between` and `twice`, whose targets do not have that mean, are then refused.
+        The same for the least mean of this chance over the two neighbours. With `not_prior_mean` the noise is the least
+        possible; `between` and `twice`, whose targets do not have that mean, are then refused.
     gap : float, optional
-        Least distance of the two thresholds of `between`, in the query's unit; it lowers `q` accordingly. Without it
-        only calls of `between` whose thresholds are very far apart are accepted.
+        Least distance of the two thresholds of `between`, in the query's unit; it lowers `q`. Without it `between`
+        needs thresholds that are very far apart.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -60,9 +60,9 @@ class TargetCharging(TargetInteraction):
     Notes
     -----
     One call is ``e``-differentially private with ``e`` from `target_charging_epsilon_each`: noise ``Lap(1/e)`` times
-    the sensitivity, discrete, added to the value on the grid. There is no hidden threshold noise, so the number that
-    was compared is released as it is. A named `conditional_release` has noise ``Lap(2/e)``, for which its revisions
-    are ``e``-differentially private.
+    the sensitivity, discrete, added to the value on the grid. The threshold has no noise, so the number that was
+    compared is released itself. A named `conditional_release` has noise ``Lap(2/e)``, so that its revisions are
+    ``e``-differentially private.
 
     References
     ----------
@@ -113,18 +113,18 @@ class TargetCharging(TargetInteraction):
     def not_prior(self, value: float, *priors: float, tolerance: float = 0.0) -> float:
         """Answer with the prior, or else with the noisy value.
 
-        Free when the answer is the prior, a hit when it is not.
+        It is free if the answer is the prior, and otherwise a hit.
 
         Parameters
         ----------
         value : float
             The query's value on the private data.
         *priors : float
-            What is believed beforehand, one per target; finite. Several compete: the answer is the first of them that
-            the noisy value is near, and a hit of the targets of the others.
+            The expected values, one per target; finite. The answer is the first of them that the noisy value is near,
+            and a hit of the targets of the others.
         tolerance : float
-            Distance up to which the noisy value, a multiple of `step`, agrees with a prior; at least 0. With 0 nearly
-            every call is a hit, for noise rarely gives one number.
+            Largest distance at which the noisy value, a multiple of `step`, agrees with a prior; at least 0. With 0
+            nearly every call is a hit.
 
         Returns
         -------
@@ -156,9 +156,9 @@ class TargetCharging(TargetInteraction):
         return answer
 
     def above(self, value: float, threshold: float, *priors: bool) -> bool:
-        """Whether the noisy value is at least a threshold.
+        """Return True if the noisy value is at least a threshold.
 
-        Free when the answer is the prior, a hit when it is not.
+        It is free if the answer is the prior, and otherwise a hit.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class TargetCharging(TargetInteraction):
         threshold : float
             The query's unit; finite.
         *priors : bool
-            The expected answer, one per target; by default False for a single target and no other number of them.
+            The expected answers, one per target; by default False for a single target.
 
         Raises
         ------
@@ -199,9 +199,9 @@ class TargetCharging(TargetInteraction):
         return answer
 
     def between(self, value: float, low: float, high: float) -> Side:
-        """Whether the noisy value is below, between or above two thresholds.
+        """Return the side of the noisy value: below, between or above two thresholds.
 
-        Free on either side, a hit in between, both thresholds included.
+        It is free below and above, and a hit between them, both thresholds included.
 
         Parameters
         ----------
@@ -219,8 +219,8 @@ class TargetCharging(TargetInteraction):
         BudgetError
             If the interaction has halted; nothing is answered.
         InputError
-            If an argument is out of range or the thresholds are too near each other; nothing is answered and nothing
-            is charged.
+            If an argument is out of range or the thresholds are too near each other; nothing is answered and nothing is
+            charged.
 
         References
         ----------
@@ -247,7 +247,7 @@ class TargetCharging(TargetInteraction):
     ) -> float | None:
         """Release the noisy value if it lies in a region.
 
-        Free when nothing is released, a hit when the value is.
+        It is a hit if the value is released, and otherwise free.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class TargetCharging(TargetInteraction):
         low, high : float
             Ends of the region, both included, in the query's unit.
         name : str, optional
-            A new name under which the noisy value is kept for `revise`, at twice the noise.
+            A new name under which the noisy value is kept for `revise`, with twice the noise.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class TargetCharging(TargetInteraction):
     def revise(self, name: str, *, low: float = -math.inf, high: float = math.inf) -> float | None:
         """Release a value that was kept, if it lies in a wider region than before.
 
-        Free when nothing is released, a hit when the value is.
+        It is a hit if the value is released, and otherwise free.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class TargetCharging(TargetInteraction):
         self._admit(not_prior_q(self._epsilon_each), not_prior_mean(self._epsilon_each))
 
     def _steps(self, value: float) -> int:
-        """Round a private value to the grid; what is wrong with it is not told."""
+        """Round a private value to the grid; a refusal does not contain the value."""
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
@@ -352,7 +352,7 @@ class TargetCharging(TargetInteraction):
         return self._grid.steps(number)
 
     def _region(self, low: float, high: float) -> tuple[float, float]:
-        """First and last grid point of an interval: exact, for a step is a power of two."""
+        """Return the first and last grid point of an interval, which are exact, for a step is a power of two."""
         if not low <= high:
             raise InputError(f"a region's low end is at most its high end; got {low} to {high}")
         first, last = low / self._grid.step, high / self._grid.step
@@ -365,7 +365,7 @@ class TargetCharging(TargetInteraction):
         return ends
 
     def _width(self, gap: float) -> float:
-        """Least number of grid points between thresholds `gap` apart, in sensitivities."""
+        """Return the least number of grid points between thresholds `gap` apart, in sensitivities."""
         if not 0 < gap < math.inf:
             raise InputError(f"a gap is finite and above 0; got {gap}")
         # One point may be lost to the thresholds' own rounding, when one is computed from the other.

@@ -1,4 +1,4 @@
-"""Sparse vector technique in which each record pays for itself: only for the published sums that it is part of."""
+"""The sparse vector technique with a budget for each record, which pays only for published counts that include it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms.accounting.target_charging import (
-    not_prior_mean,
-    not_prior_q,
-    target_charging_epsilon_each,
-)
+from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
 
@@ -22,16 +18,16 @@ __all__ = ["IndividualCharging"]
 
 
 class IndividualCharging:
-    """Counts of the records that satisfy a predicate, published when large; a record pays for its own only.
+    """Counts of the records that satisfy a predicate, published if they are large.
 
-    All answers together are (epsilon, delta)-differentially private, however many are asked. Neighbouring data sets
-    differ by one record that is added or removed; for one that is replaced read ``(2 epsilon, (1 + exp(epsilon))
-    delta)``.
+    All answers together are (epsilon, delta)-differentially private, however many are asked. Each record pays only for
+    the published counts that include it. Neighbouring data sets differ by one record that is added or removed; if it
+    may be replaced, read ``(2 epsilon, (1 + exp(epsilon)) delta)``.
 
     Parameters
     ----------
     records : int
-        Number of records; at least 1. It is not told to anyone.
+        Number of records; at least 1. It is never released.
     charges : int
         Published counts ``tau`` that a record may be part of; then it leaves the data. At least 1.
     epsilon, delta : float
@@ -47,11 +43,11 @@ class IndividualCharging:
     Notes
     -----
     The count of the records still in the data, plus discrete Laplace noise of scale ``1/e``, is compared and published
-    as it is; ``e`` is that of target charging with `charges` hits of a NotPrior target. A query that a record does not
+    itself; ``e`` is that of target charging with `charges` hits of a NotPrior target. A query that a record does not
     satisfy has the same answer with and without it. It is removed at its ``tau``-th charge, so that it takes part in
     an interaction with ``tau`` target hits.
 
-    It never halts: as records leave, the counts fall.
+    It never halts: the counts fall as records leave.
 
     References
     ----------
@@ -80,9 +76,7 @@ class IndividualCharging:
     ) -> None:
         if records < 1:
             raise InputError(f"records is at least 1; got {records}")
-        self._epsilon_each = target_charging_epsilon_each(
-            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
-        )
+        self._epsilon_each = not_prior_epsilon_each(epsilon=epsilon, delta=delta, charges=charges)
         self._law = DiscreteLaplace(1 / Fraction(self._epsilon_each))
         self._noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))
         self._charges_left = np.full(records, charges, dtype=np.int64)
@@ -100,18 +94,17 @@ class IndividualCharging:
         return self._epsilon_each
 
     def ask(self, predicate: npt.ArrayLike, threshold: float) -> int | None:
-        """Publish how many records satisfy a predicate, if that is at least a threshold, with noise.
+        """Publish the noisy number of records that satisfy a predicate, if it is at least a threshold.
 
-        Free when nothing is published; otherwise a charge to each record that satisfies the predicate, and to no
-        other.
+        If it is published, each record that satisfies the predicate pays one charge. Otherwise it is free.
 
         Parameters
         ----------
         predicate : array-like of bool, shape (records,)
-            Whether each record satisfies it. A record's truth depends on that record and on the answers so far, not on
-            other records.
+            True for each record that satisfies the predicate. It may depend on that record and on the answers so far,
+            not on other records.
         threshold : float
-            Records; finite.
+            A number of records; finite.
 
         Returns
         -------
@@ -146,5 +139,5 @@ class IndividualCharging:
         noisy = count + self._noise.draw(self._law, label="count", question=question)
         if noisy < threshold:
             return None
-        self._charges_left -= truth  # below 0 for those that have left
+        self._charges_left -= truth  # below 0 for records that have left
         return noisy

@@ -1,23 +1,22 @@
-"""An interaction of private algorithms of any kind that stops after so many target hits."""
+"""An interaction of private algorithms of any kind that stops after a number of target hits."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms.accounting.target_charging import target_charging_epsilon_each
 from reusable_holdout.mechanisms.accounting.targets import differing_runs_q, not_prior_mean, not_prior_q
+from reusable_holdout.mechanisms.targets.base import Interaction
 
 __all__ = ["TargetInteraction"]
 
 Outcome = TypeVar("Outcome")
 
 
-class TargetInteraction:
-    """An interaction of private algorithms, chosen one after another, that pays only for outcomes in a target.
+class TargetInteraction(Interaction):
+    """An interaction of private algorithms, one after another, that pays only for outcomes in a target.
 
     All outcomes together are (epsilon, delta)-differentially private, however many algorithms are run and however
     adaptively they are chosen; after `charges` hits it refuses to go on.
@@ -29,15 +28,15 @@ class TargetInteraction:
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     targets : int
-        Number ``k`` of targets of each call; it halts when the least hit of them has been hit `charges` times.
+        Number ``k`` of targets of each call; it halts when every target has been hit `charges` times.
     q : Callable[[float], float]
-        Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
+        Takes the epsilon of one call and returns the least chance of a hit. Calls with a smaller chance are refused.
     mean : Callable[[float], float], optional
-        Least mean of this chance over the two neighbours, which is all that the cost depends on where it is known.
-        Calls with a smaller one are refused; of a call that states none it is its q.
+        The same for the least mean of this chance over the two neighbours; if it is known, the cost depends on it
+        alone. Calls with a smaller mean are refused; the mean of a call that states none is its q.
     calls_delta : float
-        Part of `delta` that is set aside for calls which are approximately private only: what the deltas of all calls
-        may add up to, hits or not. At least 0, less than ``delta / targets``.
+        Part of `delta` that is set aside for calls that are only approximately private: the largest sum of the deltas
+        of all calls, hits or not. At least 0, less than ``delta / targets``.
 
     Raises
     ------
@@ -46,10 +45,10 @@ class TargetInteraction:
 
     Notes
     -----
-    It draws nothing itself: `TargetCharging` adds calls that answer with noisy numbers.
+    It draws no noise: `TargetCharging` adds calls that answer with noisy numbers.
 
-    A call that is (e, d)-private is, but for a failure of probability d, an e-private one, and its failures are part of
-    the whole interaction's; so deltas add up, and what is left of `delta` pays for the target charging of the rest.
+    An (e, d)-private call is an e-private call except for a failure of probability d. So the deltas of the calls add
+    up, and the rest of `delta` pays for target charging.
 
     References
     ----------
@@ -77,33 +76,19 @@ class TargetInteraction:
         mean: Callable[[float], float] | None = None,
         calls_delta: float = 0.0,
     ) -> None:
-        if not (calls_delta >= 0 and Fraction(calls_delta) * targets < Fraction(delta)):
-            raise InputError(
-                f"calls_delta is at least 0 and less than delta / targets, {delta / max(targets, 1)}; got {calls_delta}"
-            )
-        rest = float(Fraction(delta) - Fraction(calls_delta) * targets)
+        super().__init__(delta, calls_delta, targets)
         self._epsilon_each = target_charging_epsilon_each(
-            epsilon=epsilon,
-            delta=math.nextafter(rest, 0.0) if calls_delta else delta,
-            charges=charges,
-            q=q,
-            mean=mean,
-            targets=targets,
+            epsilon=epsilon, delta=self._charging_delta, charges=charges, q=q, mean=mean, targets=targets
         )
-        self._calls_delta = self._delta_left = Fraction(calls_delta)
         self._q = q(self._epsilon_each)
         self._mean = 0.0 if mean is None else mean(self._epsilon_each)
         self._charges = charges
         self._hits = [0] * targets
-        self._running = False
         self._kept: dict[str, tuple[object, float]] = {}  # name: outcome that was not released, its epsilon
         self._named: set[str] = set()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(epsilon_each={self._epsilon_each}, charges_left={self.charges_left})"
-
-    def __reduce__(self) -> NoReturn:
-        raise HandleError("an interaction cannot be pickled or copied: a copy would carry its own budget")
 
     @property
     def epsilon_each(self) -> float:
@@ -117,29 +102,23 @@ class TargetInteraction:
 
     @property
     def hits(self) -> tuple[int, ...]:
-        """Hits of each target so far."""
+        """Number of hits of each target so far."""
         return tuple(self._hits)
 
     @property
     def charges_left(self) -> int:
-        """Hits of the least hit target that are left."""
+        """Number of hits that are left for the target with the fewest hits."""
         return self._charges - min(self._hits)
 
     @property
-    def delta_left(self) -> float:
-        """What the deltas of further calls may add up to; rounded down."""
-        left = float(self._delta_left)
-        return left if Fraction(left) <= self._delta_left else math.nextafter(left, 0.0)
-
-    @property
     def halted(self) -> bool:
-        """Whether the budget is spent: then every further call raises BudgetError."""
+        """True if the budget is spent; every further call then raises BudgetError."""
         return self.charges_left <= 0
 
     def twice(self, algorithm: Callable[[], Outcome], *, epsilon: float) -> tuple[Outcome, Outcome]:
         """Run a private algorithm twice and release both outcomes.
 
-        Free when they agree, a hit when they differ.
+        It is free if they agree, and a hit if they differ.
 
         Parameters
         ----------
@@ -157,7 +136,7 @@ class TargetInteraction:
 
         Notes
         -----
-        What the algorithm raises is passed on, and is a hit.
+        Exceptions of the algorithm are passed on and count as a hit.
 
         References
         ----------
@@ -182,20 +161,20 @@ class TargetInteraction:
         delta: float = 0.0,
         name: str | None = None,
     ) -> Outcome | None:
-        """Run a private algorithm and release its outcome only if it is worth it.
+        """Run a private algorithm and release its outcome only if a condition holds.
 
-        Free when nothing is released, its delta excepted; a hit when the outcome is.
+        It is a hit if the outcome is released. Otherwise it costs only its delta.
 
         Parameters
         ----------
         algorithm : Callable[[], Outcome]
             Runs on the private data, with fresh randomness.
         condition : Callable[[Outcome], bool]
-            Whether to release an outcome; a function of the outcome and of what was released before.
+            Returns True to release an outcome; a function of the outcome and of earlier releases.
         epsilon, delta : float
             The algorithm's privacy parameters; epsilon at most `epsilon_each`, or half of it with a name.
         name : str, optional
-            A new name under which an outcome that is not released is kept for `revise_release`.
+            A new name. If the outcome is not released, it is kept under this name for `revise_release`.
 
         Returns
         -------
@@ -236,15 +215,14 @@ class TargetInteraction:
     def revise_release(self, name: str, condition: Callable[[Any], bool]) -> Any:
         """Release an outcome that was kept, if it meets a new condition.
 
-        Free when nothing is released, a hit when the outcome is.
+        It is a hit if the outcome is released, and otherwise free.
 
         Parameters
         ----------
         name : str
             The name given to `release_if`.
         condition : Callable[[Outcome], bool]
-            Whether to release the outcome; a function of the outcome and of what was released before. An outcome that
-            met an earlier condition is not kept any more.
+            Returns True to release the outcome; a function of the outcome and of earlier releases.
 
         Returns
         -------
@@ -260,8 +238,8 @@ class TargetInteraction:
 
         Notes
         -----
-        Given that it has not been released, the outcome of an e-private algorithm is ``2e``-private; its delta, if it
-        has one, was spent when it was run.
+        Given that it has not been released, the outcome of an e-private algorithm is ``2e``-private. Its delta was
+        spent when it was run.
 
         References
         ----------
@@ -290,17 +268,18 @@ class TargetInteraction:
         mean: float | None = None,
         delta: float = 0.0,
     ) -> Outcome:
-        """Run a private algorithm of one's own and release its outcome.
+        """Run your own private algorithm and release its outcome.
 
-        Free when no target is hit, its delta excepted. That the algorithm is (epsilon, delta)-differentially private,
-        and that the targets have this q and mean, is the caller's promise.
+        If no target is hit, it costs only its delta. You promise that the algorithm is (epsilon, delta)-differentially
+        private and that the targets have this q and mean.
 
         Parameters
         ----------
         algorithm : Callable[[], Outcome]
             Runs on the private data, with fresh randomness.
         hit : Callable[[Outcome], bool or Sequence of bool]
-            Whether an outcome lies in the target, or in each of several; a function of the outcome alone.
+            Returns True if an outcome lies in the target, or one truth for each of several; a function of the outcome
+            alone.
         epsilon : float
             The algorithm's privacy parameter; above 0, at most `epsilon_each`.
         q : float
@@ -308,7 +287,7 @@ class TargetInteraction:
         mean : float, optional
             Least mean of this chance over the two neighbours, where it is known to be larger than `q`.
         delta : float
-            The algorithm's delta, 0 for a purely private one. It is spent whether a target is hit or not.
+            The algorithm's delta, 0 for a purely private algorithm. It is spent even if no target is hit.
 
         Raises
         ------
@@ -321,7 +300,7 @@ class TargetInteraction:
         Notes
         -----
         A NotPrior target of an approximately private algorithm has the q and mean of a purely private one (Lemma C.1).
-        What `algorithm` or `hit` raises is passed on, and hits every target: an error is an outcome too.
+        Exceptions of `algorithm` and `hit` are passed on and hit every target, for an error is an outcome too.
 
         References
         ----------
@@ -336,24 +315,20 @@ class TargetInteraction:
             raise InputError(f"q lies in (0, 1], its mean between q and 1; got {q}, {mean}; nothing was run")
         self._admit(q, chance)
         self._spend(delta)
-        hits = [True] * len(self._hits)
-        self._running = True
-        try:
-            outcome = algorithm()
-            found = hit(outcome)
-            told = list(map(bool, found)) if isinstance(found, Sequence) else [bool(found)] * len(hits)
-            if len(told) != len(hits):
-                raise InputError(f"hit gives one truth for each of {len(hits)} targets; all were charged")
-            hits = told
-            return outcome
-        finally:
-            self._running = False
-            self._charge(hits)
+        return self._run(algorithm, lambda outcome: self._truths(hit(outcome)))
+
+    def _truths(self, found: bool | Sequence[bool]) -> Sequence[bool]:
+        """Return one truth for each target: the given ones, or the same for all targets."""
+        if not isinstance(found, Sequence):
+            return [bool(found)] * len(self._hits)
+        if len(found) != len(self._hits):
+            raise InputError(f"hit gives one truth for each of {len(self._hits)} targets; all were charged")
+        return list(map(bool, found))
 
     def _run_not_prior(
         self, call: Callable[[], tuple[bool, Outcome]], epsilon: float, delta: float = 0.0
     ) -> Outcome:
-        """Run a call that says whether it tells anything, and what; the prior is that it does not."""
+        """Run a call that returns a truth and an outcome; the prior is that nothing is released, which is False."""
         target = {"q": not_prior_q(epsilon), "mean": not_prior_mean(epsilon)}
         return self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, delta=delta, **target)[1]
 
@@ -368,21 +343,9 @@ class TargetInteraction:
             )
         self._named.add(name)
 
-    def _spend(self, delta: float) -> None:
-        """Take a call's delta from what is set aside for them."""
-        if not 0 <= delta < 1:
-            raise InputError(f"a call's delta lies in [0, 1); got {delta}; nothing was run")
-        if Fraction(delta) > self._delta_left:
-            raise BudgetError(
-                f"the deltas of all calls add up to at most {float(self._calls_delta)} here (calls_delta), of which "
-                f"{self.delta_left} is left; got {delta}; nothing was run"
-            )
-        self._delta_left -= Fraction(delta)
-
     def _admit(self, q: float, mean: float) -> None:
         """Refuse a call that the interaction cannot pay for."""
-        if self._running:
-            raise BudgetError("one call at a time; another one is running; nothing was answered")
+        self._check_idle()
         if self.halted:
             raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call can be")
         for name, least, told in (("q", self._q, q), ("mean", self._mean, mean)):
@@ -392,5 +355,6 @@ class TargetInteraction:
                     f"interaction with a smaller {name} or gap"
                 )
 
-    def _charge(self, hits: Sequence[bool]) -> None:
-        self._hits = [count + hit for count, hit in zip(self._hits, hits, strict=True)]
+    def _charge(self, hits: Sequence[bool] | None) -> None:
+        told = [True] * len(self._hits) if hits is None else hits
+        self._hits = [count + hit for count, hit in zip(self._hits, told, strict=True)]

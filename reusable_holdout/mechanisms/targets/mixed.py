@@ -1,26 +1,26 @@
-"""An interaction of private algorithms of different epsilons and targets, each hit charged by what it stands for."""
+"""An interaction of private algorithms of different epsilons and targets, in which each hit has its own price."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
-from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms.accounting.mixed_charging import mixed_charging_weight
 from reusable_holdout.mechanisms.accounting.targets import not_prior_q
+from reusable_holdout.mechanisms.targets.base import Interaction
 
 __all__ = ["MixedInteraction"]
 
 Outcome = TypeVar("Outcome")
 
 
-class MixedInteraction:
-    """An interaction of private algorithms, chosen one after another, that pays for each hit by its epsilon and q.
+class MixedInteraction(Interaction):
+    """An interaction of private algorithms, one after another, that pays for each hit by its epsilon and q.
 
     All outcomes together are (epsilon, delta)-differentially private, however many algorithms are run and however
-    adaptively they, their epsilons and their targets are chosen. Where all calls are alike, `TargetInteraction` affords
+    adaptively they, their epsilons and their targets are chosen. If all calls are alike, `TargetInteraction` affords
     more of them.
 
     Parameters
@@ -32,18 +32,18 @@ class MixedInteraction:
     smallest_q : float, optional
         No call may have a smaller q; by default that of a NotPrior target at `largest_epsilon`.
     calls_delta : float
-        Part of `delta` that is set aside for calls which are approximately private only: what the deltas of all calls
-        may add up to, hits or not. At least 0, less than `delta`.
+        Part of `delta` that is set aside for calls that are only approximately private: the largest sum of the deltas
+        of all calls, hits or not. At least 0, less than `delta`.
 
     Raises
     ------
     InputError
-        If a parameter is out of range, or not one hit of the heaviest kind can be paid.
+        If a parameter is out of range, or no hit of the heaviest kind can be paid.
 
     Notes
     -----
     A hit of a call weighs ``e/q``. A call is run only if its hit could be paid: the weights of all hits add up to at
-    most `mixed_charging_weight`. What does not hit is free.
+    most `mixed_charging_weight`. A call without a hit is free.
 
     References
     ----------
@@ -68,13 +68,11 @@ class MixedInteraction:
         smallest_q: float | None = None,
         calls_delta: float = 0.0,
     ) -> None:
-        if not 0 <= calls_delta < delta:
-            raise InputError(f"calls_delta is at least 0 and less than delta, {delta}; got {calls_delta}")
+        super().__init__(delta, calls_delta, 1)
         least = not_prior_q(largest_epsilon) if smallest_q is None else smallest_q
-        rest = float(Fraction(delta) - Fraction(calls_delta))
         self._weight = mixed_charging_weight(
             epsilon=epsilon,
-            delta=math.nextafter(rest, 0.0) if calls_delta else delta,
+            delta=self._charging_delta,
             largest_epsilon=largest_epsilon,
             smallest_q=least,
         )
@@ -84,24 +82,19 @@ class MixedInteraction:
                 f"use calls of a smaller epsilon or a larger q"
             )
         self._largest_epsilon, self._smallest_q = largest_epsilon, least
-        self._left = Fraction(self._weight)
-        self._delta_left = Fraction(calls_delta)
-        self._running = False
+        self._left, self._weighed = Fraction(self._weight), Fraction(0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(weight={self._weight}, weight_left={self.weight_left})"
 
-    def __reduce__(self) -> NoReturn:
-        raise HandleError("an interaction cannot be pickled or copied: a copy would carry its own budget")
-
     @property
     def weight(self) -> float:
-        """What the weights of all hits may add up to."""
+        """Largest sum of the weights of all hits."""
         return self._weight
 
     @property
     def weight_left(self) -> float:
-        """What the weights of further hits may add up to."""
+        """Largest sum of the weights of further hits."""
         return float(self._left)
 
     def run(
@@ -113,71 +106,61 @@ class MixedInteraction:
         q: float,
         delta: float = 0.0,
     ) -> Outcome:
-        """Run a private algorithm of one's own and release its outcome.
+        """Run your own private algorithm and release its outcome.
 
-        Free when its target is not hit, its delta excepted. That the algorithm is (epsilon, delta)-differentially
-        private, and that the target has this q, is the caller's promise.
+        If its target is not hit, it costs only its delta. You promise that the algorithm is (epsilon,
+        delta)-differentially private and that the target has this q.
 
         Parameters
         ----------
         algorithm : Callable[[], Outcome]
             Runs on the private data, with fresh randomness.
         hit : Callable[[Outcome], bool]
-            Whether an outcome lies in the target; a function of the outcome alone.
+            Returns True if an outcome lies in the target; a function of the outcome alone.
         epsilon : float
             The algorithm's privacy parameter; above 0, at most the interaction's `largest_epsilon`.
         q : float
             Least chance of a hit; at most 1, at least the interaction's `smallest_q`.
         delta : float
-            The algorithm's delta, 0 for a purely private one. It is spent whether the target is hit or not.
+            The algorithm's delta, 0 for a purely private algorithm. It is spent even if the target is not hit.
 
         Raises
         ------
         BudgetError
-            If a hit of this call, or its delta, could not be paid; nothing is run. A lighter call may still be.
+            If a hit of this call, or its delta, could not be paid; nothing is run. A lighter call may still be
+            possible.
         InputError
             If epsilon, q or delta is out of range; nothing is run and nothing is charged.
 
         Notes
         -----
-        What `algorithm` or `hit` raises is passed on, and is a hit: an error is an outcome too.
+        Exceptions of `algorithm` and `hit` are passed on and count as a hit, for an error is an outcome too.
 
         References
         ----------
         .. [1] Cohen and Lyu (2023), Algorithm 6, Remark B.6.
         """
-        weight = self._admitted(epsilon, q, delta)
-        self._delta_left -= Fraction(delta)
-        self._running, charged = True, True
-        try:
-            outcome = algorithm()
-            charged = bool(hit(outcome))
-            return outcome
-        finally:
-            self._running = False
-            if charged:
-                self._left -= weight
+        self._weighed = self._admitted(epsilon, q, delta)
+        return self._run(algorithm, lambda outcome: [bool(hit(outcome))])
+
+    def _charge(self, hits: Sequence[bool] | None) -> None:
+        if hits is None or hits[0]:
+            self._left -= self._weighed
 
     def _admitted(self, epsilon: float, q: float, delta: float) -> Fraction:
-        """Give the weight of a call's hit, if the interaction can pay for it."""
+        """Return the weight of a call's hit, if the interaction can pay for it, and spend the call's delta."""
         if not 0 < epsilon <= self._largest_epsilon:
             raise InputError(
                 f"a call is at most {self._largest_epsilon}-private; got {epsilon}; nothing was run"
             )
         if not self._smallest_q <= q <= 1:
             raise InputError(f"q lies in [{self._smallest_q}, 1] here; got {q}; nothing was run")
-        if not 0 <= delta < 1:
-            raise InputError(f"a call's delta lies in [0, 1); got {delta}; nothing was run")
-        if self._running:
-            raise BudgetError("one call at a time; another one is running; nothing was run")
+        self._check_idle()
         weight = Fraction(epsilon) / Fraction(q)
         if weight > self._left:
             raise BudgetError(
                 f"a hit of this call weighs {float(weight):.6g}, {self.weight_left:.6g} is left of {self._weight:.6g}; "
-                f"nothing was run; a call of a smaller epsilon or a larger q may still be"
+                f"nothing was run; a call of a smaller epsilon or a larger q may still be possible"
             )
-        if Fraction(delta) > self._delta_left:
-            raise BudgetError(
-                f"of calls_delta {float(self._delta_left)} is left; got {delta}; nothing was run"
-            )
+        self._spend(delta)
         return weight

@@ -1,7 +1,5 @@
 """The yardsticks, against the figures of the design and against one another."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

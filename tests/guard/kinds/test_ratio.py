@@ -313,7 +313,6 @@ def test_outcomes_of_another_kind_are_unknown():
         {"noise_scale": 0.1},
         {"threshold": 0.1},
         {"policy": "ladder"},
-        {"mechanism": "tightest"},
         {"final_noise": 0.1},
     ],
 )

@@ -1,7 +1,7 @@
 """RemoteHoldout of a box: the interface of the local guard, over a Unix socket."""
 
 import contextlib
-import math
+import json
 import pickle
 import socket
 import threading
@@ -13,124 +13,75 @@ import pandas as pd
 import pytest
 from attacks import boosting_attack
 from box_servers import answering
-from reusable_holdout_box import BoxHoldout, NoWallWarning, RemoteHoldout, make_box
-from reusable_holdout_box.desk import Desk
+from integrations.box.conftest import LABELS, ROWS, WISH
+from reusable_holdout_box import NoWallWarning, RemoteHoldout, make_box, open_box, transport
 from reusable_holdout_box.frames import packed
+from reusable_holdout_box.guards import ask
+from reusable_holdout_sklearn import guarded_scorer
 
-from reusable_holdout import Answer, ReusableHoldout
-from reusable_holdout.errors import (
-    BudgetError,
-    Halted,
-    HoldoutError,
-    InputError,
-    LedgerError,
-    ModelError,
-    PlanError,
-)
+from reusable_holdout import Answer, ReusableHoldout, errors
+from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
 from reusable_holdout.ledger.key_file import read_key_file
 from reusable_holdout.metrics import rmse
 
-pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.client.NoWallWarning")
-
-ROWS = 600
-LABELS = np.arange(ROWS) % 2
+pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.NoWallWarning")
 
 
 def predictions(share, shift=0):
-    """Right on so many rows."""
+    """Predictions that are right on so many rows."""
     wrong = (np.arange(ROWS) + shift) % ROWS >= round(share * ROWS)
     return np.where(wrong, 1 - LABELS, LABELS)
 
 
-@pytest.fixture
-def remote(tmp_path):
-    """A function that makes a box with settings of its own, and gives a remote guard of it."""
-    with contextlib.ExitStack() as opened:
-
-        def start(labels=LABELS, limits=None, judged=False, **wish):
-            file = tmp_path / "rows.csv"
-            frame = {"id": [f"r{k}" for k in range(len(labels))]} | ({} if judged else {"label": labels})
-            pd.DataFrame(frame).to_csv(file, index=False)
-            file = {"ids": file} if judged else {"labels": file}
-            wish = {"queries": 50, "charges": 5, "vacuous": True, "seed": 1} | wish
-            make_box(tmp_path / "box", **file, id_column="id", **wish)
-            url = opened.enter_context(answering(tmp_path / "box", **(limits or {})))
-            return opened.enter_context(RemoteHoldout(url, patience_seconds=2.0))
-
-        yield start
+def local(y=LABELS, **wish):
+    return ReusableHoldout(None, y, **WISH | wish)
 
 
-def local(**wish):
-    wish = {"queries": 50, "charges": 5, "vacuous": True, "seed": 1} | wish
-    return ReusableHoldout(None, LABELS, **wish)
-
-
-# ---- the same as at home
+# ---- the same as a local guard
 
 
 def test_answers_are_those_of_the_guard_itself(remote):
     far, near = remote(), local()
+    answers = []
     for guard in (far, near):
-        guard.answers = [
-            guard.evaluate_predictions(predictions(0.9), prior=0.9, name="first"),
+        first = guard.evaluate_predictions(predictions(0.9), prior=0.9, name="first")
+        assert guard.evaluate_predictions(predictions(0.9), prior=0.9) == first._replace(replayed=True)
+        answers += [
+            first,
             guard.evaluate_predictions(predictions(0.9), prior=0.2),
             guard.compare_predictions(predictions(0.9), predictions(0.8), prior=0.1),
             *guard.evaluate_many([predictions(0.7, shift) for shift in range(3)], [0.7, 0.7, 0.1]),
-            guard.evaluate_predictions(predictions(0.9), prior=0.9),
         ]
-    assert far.answers == near.answers
-    assert all(isinstance(one, Answer) for one in far.answers)
+    assert answers[:6] == answers[6:]
     columns = [one for one in near.history() if one != "asked_at"]
     pd.testing.assert_frame_equal(far.history()[columns], near.history()[columns])
-    for name in (
-        "queries_asked",
-        "answered",
-        "charges_left",
-        "halted",
-        "halt_reason",
-        "epoch",
-        "plan",
-        "metric",
-    ):
+    counts = ("queries_asked", "queries_left", "answered", "charges_left", "halted", "halt_reason", "epoch")
+    for name in (*counts, "plan", "metric", "policy", "takes_priors", "rows", "digest"):
         assert getattr(far, name) == getattr(near, name), name
-    assert (far.policy, far.takes_priors, far.has_features) == (near.policy, near.takes_priors, False)
-    assert far.classes.tolist() == [0, 1]
-    assert far.ids[:2] == ("r0", "r1")
-    assert far.queries_left == 50 - near.queries_asked
+    assert (far.classes.tolist(), far.ids[:2], far.has_features) == ([0, 1], ("r0", "r1"), False)
 
 
-@pytest.mark.parametrize("metric", ["brier", "roc_auc", "f1", "log_loss"])
-def test_numbers_travel_without_loss(remote, metric):
-    far, near = remote(metric=metric, prevalence=0.5), local(metric=metric, prevalence=0.5)
+@pytest.mark.parametrize("metric", ["brier", "roc_auc", "f1", "log_loss", "rmse", "accuracy"])
+def test_predictions_travel_without_loss(remote, metric):
     scores = np.random.default_rng(3).beta(2, 2, ROWS)
-    scores = (scores > 0.5).astype(int) if metric == "f1" else scores
+    if metric == "rmse":
+        targets = np.random.default_rng(2).uniform(0, 1, ROWS).round(6)
+        far, near = (
+            remote(targets, metric="rmse", bounds=(0, 1)),
+            local(targets, metric=rmse(lower=0, upper=1)),
+        )
+    else:
+        far, near = (make(metric=metric, prevalence=0.5) for make in (remote, local))
+        scores = (scores > 0.5).astype(int) if metric in {"f1", "accuracy"} else scores
     first, again = (guard.evaluate_predictions(scores, prior=0.4) for guard in (far, near))
     assert first == again
-
-
-def test_targets_may_be_numbers(remote):
-    targets = np.random.default_rng(2).uniform(0, 1, ROWS).round(6)
-    far = remote(targets, metric="rmse", bounds=(0, 1))
-    near = ReusableHoldout(
-        None, targets, metric=rmse(lower=0, upper=1), queries=50, charges=5, vacuous=True, seed=1
-    )
-    first, again = (one.evaluate_predictions(targets / 2, prior=0.3) for one in (far, near))
-    assert first == again
-
-
-def test_labels_may_be_text(remote):
-    labels = np.array(["ham", "spam"])[LABELS]
-    far = remote(labels)
-    assert far.evaluate_predictions(labels, prior=1.0).value == 1.0
-    assert far.evaluate_predictions(list(labels), prior=1.0).replayed
 
 
 def test_judged_scores_come_with_repeats_and_by_ids(remote):
     far = remote(metric="pass@2", judged=True)
     passed = np.random.default_rng(0).random((ROWS, 3)) < 0.7
     first = far.evaluate_predictions(passed, prior=0.9)
-    near = ReusableHoldout(None, far.ids, metric="pass@2", queries=50, charges=5, vacuous=True, seed=1)
-    assert first == near.evaluate_predictions(passed, prior=0.9)
+    assert first == local(far.ids, metric="pass@2").evaluate_predictions(passed, prior=0.9)
     table = pd.DataFrame(passed, index=far.ids).iloc[::-1]
     assert far.evaluate_predictions(table, prior=0.9) == first._replace(replayed=True)
     assert far.evaluate_many([table, passed], [0.9, 0.9])[1].replayed
@@ -139,34 +90,18 @@ def test_judged_scores_come_with_repeats_and_by_ids(remote):
 
 
 def test_attacks_run_against_it_as_against_a_guard(remote):
-    far, near = remote(), local()
-    results = [boosting_attack(one, rows=ROWS, truth=LABELS, questions=30) for one in (far, near)]
+    results = [boosting_attack(one, rows=ROWS, truth=LABELS, questions=30) for one in (remote(), local())]
     assert [one.value for one in results[0].answers] == [one.value for one in results[1].answers]
 
 
-def test_a_study_is_confirmed_by_it_and_stopped_by_its_halt(remote):
-    optuna = pytest.importorskip("optuna")
-    from reusable_holdout_optuna import GuardCallback
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    far = remote(charges=1)
-    confirm = GuardCallback(far, lambda trial: predictions(0.6, trial.number), ask="all")
-    study = optuna.create_study(direction="maximize")
-    with pytest.warns(RuntimeWarning, match="the study was stopped"):
-        study.optimize(lambda trial: 0.99, n_trials=9, callbacks=[confirm])
-    assert far.halted
-    assert len(study.trials) < 9
+# ---- decisions of the owner
 
 
-# ---- what its owner decides
-
-
-def test_what_is_not_allowed_is_refused_and_what_is_allowed_is_answered(remote):
+def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answered(remote):
     far = remote(allow=["reveal", "choose", "final"], charges=2)
-    with pytest.raises(InputError, match="does not allow evaluate; nothing was"):
-        far.evaluate_predictions(predictions(0.9), prior=0.9)
-    with pytest.raises(InputError, match="does not allow evaluate"):
-        far.evaluate_many([predictions(0.9)], [0.9])
+    for refused in (far.evaluate_predictions, lambda one, prior: far.evaluate_many([one], [prior])):
+        with pytest.raises(InputError, match="does not allow evaluate; nothing was"):
+            refused(predictions(0.9), prior=0.9)
     assert far.reveal_predictions(predictions(0.9), prior=0.9).kind == "reveal"
     choice = far.choose_predictions([predictions(0.6), predictions(0.9)], [0.6, 0.9])
     assert (choice.index, choice.answer.kind) == (1, "choose")
@@ -174,56 +109,47 @@ def test_what_is_not_allowed_is_refused_and_what_is_allowed_is_answered(remote):
     assert far.halt_reason == "final"
 
 
-def test_a_box_of_verdicts_tells_no_number(remote):
-    far = remote(verdict_only=True)
-    agreed, charged = (far.evaluate_predictions(predictions(0.9), prior=prior) for prior in (0.9, 0.2))
-    assert (agreed.charged, agreed.told, charged.charged, charged.told) == (False, "agreed", True, "charged")
-    for answer in (agreed, charged):
-        assert all(
-            math.isnan(getattr(answer, name)) for name in ("value", "low", "high", "threshold", "nats")
-        )
-    assert far.history()[["value", "low", "high", "threshold", "nats"]].isna().all(axis=None)
-    assert far.history()["told"].tolist() == ["agreed", "charged"]
-
-
-def test_a_ladder_of_verdicts_does_not_tell_the_best_as_the_next_questions_prior(remote):
-    far = remote(verdict_only=True, policy="ladder")
-    answers = [far.evaluate_predictions(predictions(share), name=f"{share}") for share in (0.6, 0.9, 0.7)]
-    assert [one.charged for one in answers] == [True, True, False]
-    assert all(math.isnan(one.prior) for one in answers)
-    assert far.history()["prior"].isna().all()
-
-
-def test_a_box_of_verdicts_that_tells_numbers_is_not_made(tmp_path):
-    (tmp_path / "labels.csv").write_text("y\n" + "0\n1\n" * 300)
-    make = {"queries": 5, "charges": 2, "vacuous": True, "verdict_only": True}
-    with pytest.raises(InputError, match="reveal tells one"):
-        make_box(tmp_path / "box", tmp_path / "labels.csv", allow=["evaluate", "reveal"], **make)
-    assert not (tmp_path / "box").exists()
-
-
-def test_a_box_that_cannot_be_planned_leaves_nothing(tmp_path):
-    (tmp_path / "labels.csv").write_text("y\n" + "0\n1\n" * 300)
-    with pytest.raises(PlanError):
-        make_box(tmp_path / "box", tmp_path / "labels.csv", queries=1000, tolerance=0.001)
-    assert list((tmp_path / "box").iterdir()) == []
-    make_box(tmp_path / "box", tmp_path / "labels.csv", queries=10, charges=2, vacuous=True)
+def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
+    labels, place = tmp_path / "labels.csv", tmp_path / "box"
+    labels.write_text("y\n" + "0\n1\n" * 300)
+    for error, wish in (
+        (errors.PlanError, {"queries": 1000, "tolerance": 0.001}),
+        (InputError, WISH | {"policy": "ladder"}),
+        (InputError, WISH | {"allow": ["measure"]}),
+        (InputError, WISH | {"ids": labels}),
+    ):
+        with pytest.raises(error):
+            make_box(place, labels, **wish)
+        assert not place.exists() or list(place.iterdir()) == []
+    make_box(place, labels, **WISH)
     with pytest.raises(InputError, match="is not empty"):
-        make_box(tmp_path / "box", tmp_path / "labels.csv", queries=10, charges=2, vacuous=True)
+        make_box(place, labels, **WISH)
+
+
+def test_a_box_of_an_older_version_opens_and_another_format_is_refused(boxed, tmp_path):
+    boxed()
+    file = tmp_path / "box" / "private" / "box.json"
+    made = json.loads(file.read_text())
+    assert made.pop("format") == 2
+    older = made | {"verdict_only": False}  # as version 0.2 wrote it
+    file.write_text(json.dumps(older))
+    assert open_box(tmp_path / "box").guard.rows == ROWS
+    for other in (older | {"verdict_only": True}, made | {"format": 3}, made | {"format": None}, [made]):
+        file.write_text(json.dumps(other))
+        with pytest.raises(LedgerError, match=r"must be what box init wrote.*nothing was opened"):
+            open_box(tmp_path / "box")
 
 
 # ---- refusals
 
 
 def test_a_failure_comes_with_the_answers_beside_it(remote, monkeypatch):
-    answered = Desk._many
+    def failing(guard, *asked, **stated):
+        raise ModelError("its words are withheld", [*ask(guard, *asked, **stated), None])
 
-    def failing(desk, request):
-        raise ModelError("its words are withheld", [*answered(desk, request), None])
-
-    monkeypatch.setattr(Desk, "_many", failing)
     far = remote()
-    with pytest.raises(ModelError, match="withheld") as caught:
+    with monkeypatch.context() as patched, pytest.raises(ModelError, match="withheld") as caught:
+        patched.setattr("reusable_holdout_box.desk.ask", failing)
         far.evaluate_many([predictions(0.9)], [0.9])
     answer, failed = caught.value.answers
     assert failed is None
@@ -235,24 +161,18 @@ def test_a_halt_is_a_halt(remote):
     asked = [predictions(0.9, shift) for shift in range(4)]
     with pytest.raises(Halted) as halt:
         far.evaluate_many(asked, [0.9, 0.2, 0.2, 0.2])
-    assert halt.value.reason == far.halt_reason == "charges"
+    assert halt.value.reason == far.halt_reason == far.halt().reason == "charges"
     assert [(one.query, one.charged) for one in halt.value.answers] == [(1, False), (2, True), (3, True)]
     assert halt.value.history["query"].tolist() == [1, 2, 3]
     with pytest.raises(Halted, match="halted"):
         far.evaluate_predictions(asked[3], prior=0.9)
     assert far.evaluate_predictions(asked[0], prior=0.9).replayed
-    assert isinstance(far.halt(), Halted)
 
 
-def test_more_than_is_left_is_refused_at_once(remote):
-    far = remote(queries=2, charges=1)
+def test_wrong_input_is_refused_and_costs_nothing(remote):
+    far, good = remote(queries=2, charges=2), predictions(0.9)
     with pytest.raises(BudgetError, match="3 new questions asked, 2 left"):
         far.evaluate_many([predictions(0.9, shift) for shift in range(3)], [0.9] * 3)
-    assert far.queries_asked == 0
-
-
-def test_what_does_not_fit_is_refused_and_costs_nothing(remote):
-    far, good = remote(), predictions(0.9)
     for wrong in ([1], good + 5, np.where(good == 1, np.nan, 0.0), good.astype(str), object()):
         with pytest.raises(InputError):
             far.evaluate_predictions(wrong, prior=0.9)
@@ -262,8 +182,9 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(remote):
     for name in ("a\nb", "\x1b[2J", "=1+1", " =1+1", "\uff1d1+1", "x" * 201, "\u202eabc", 7):
         with pytest.raises(InputError, match="name"):
             far.evaluate_predictions(good, prior=0.9, name=name)
-    with pytest.raises(InputError, match="predict here, and ask with evaluate_predictions"):
-        far.evaluate(object())
+    for ask_about_a_model in (far.evaluate, far.compare, guarded_scorer):
+        with pytest.raises(InputError, match="predictions"):
+            ask_about_a_model(far)
     assert far.queries_asked == 0
 
 
@@ -273,19 +194,15 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(remote):
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(InputError, match="url must be"):
         RemoteHoldout(url)
-
-
-def test_a_token_is_refused(remote):
-    far = remote()
     with pytest.raises(InputError, match="takes no token"):
-        RemoteHoldout(far._where, "token")
+        RemoteHoldout("unix:///socket", "token")
 
 
 # ---- connections that break
 
 
-def test_nobody_there_is_told_with_what_to_do(tmp_path):
-    with pytest.raises(LedgerError, match=r"its owner starts it with box run.*charged once at most"):
+def test_a_box_that_does_not_answer_is_told_with_what_to_do(tmp_path):
+    with pytest.raises(LedgerError, match=r"its owner starts it with box serve.*charged once at most"):
         RemoteHoldout(f"unix://{tmp_path}/socket", patience_seconds=0.05)
 
 
@@ -306,18 +223,18 @@ def test_something_that_is_no_box_is_told(tmp_path):
         door.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote):
+def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote, monkeypatch):
     far = remote()
-    real, lost = far._connection._received, []
+    real, lost = transport._received, []
 
-    def received(count):
-        found = real(count)
+    def received(*more):
+        found = real(*more)
         if len(lost) < 2:
-            lost.append(count)
+            lost.append(found)
             raise ConnectionResetError(0, "lost")
         return found
 
-    far._connection._received = received
+    monkeypatch.setattr(transport, "_received", received)
     answer = far.evaluate_predictions(predictions(0.9), prior=0.2)
     assert (answer.charged, answer.replayed, len(lost)) == (True, True, 2)
     assert (far.queries_asked, far.charges_left) == (1, 4)
@@ -325,14 +242,13 @@ def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote
 
 def test_a_box_that_is_restarted_goes_on(tmp_path):
     (tmp_path / "labels.csv").write_text("y\n" + "0\n1\n" * 300)
-    make_box(tmp_path / "box", tmp_path / "labels.csv", queries=10, charges=2, vacuous=True)
+    make_box(tmp_path / "box", tmp_path / "labels.csv", **WISH)
     with answering(tmp_path / "box") as url:
         far = RemoteHoldout(url, patience_seconds=5.0)
         far.evaluate_predictions(predictions(0.9), prior=0.2)
-    with answering(tmp_path / "box"):
+    with answering(tmp_path / "box"), far:
         assert far.evaluate_predictions(predictions(0.9), prior=0.2).replayed
-        assert (far.queries_asked, far.charges_left) == (1, 1)
-    far.close()
+        assert (far.queries_asked, far.charges_left) == (1, 4)
 
 
 def test_a_batch_longer_than_a_message_goes_in_several(remote):
@@ -340,7 +256,7 @@ def test_a_batch_longer_than_a_message_goes_in_several(remote):
     answers = far.evaluate_many([predictions(0.9, shift) for shift in range(9)], [0.9] * 9)
     assert [one.query for one in answers] == list(range(1, 10))
     with pytest.raises(InputError, match="at most 16,000 bytes"):
-        far._connection.ask({"ask": "evaluate"}, [np.zeros(4_000)])
+        far._transport.ask({"ask": "evaluate"}, [np.zeros(4_000)])
     assert far.queries_asked == 9
 
 
@@ -348,7 +264,6 @@ def test_it_goes_to_worker_processes_and_threads(remote):
     far = remote()
     first = far.evaluate_predictions(predictions(0.9), prior=0.9)
     with pickle.loads(pickle.dumps(far)) as copy:
-        assert isinstance(copy, BoxHoldout)
         assert copy.evaluate_predictions(predictions(0.9), prior=0.9) == first._replace(replayed=True)
     found = []
     threads = [threading.Thread(target=lambda: found.append(far.queries_asked)) for _ in range(8)]
@@ -356,26 +271,31 @@ def test_it_goes_to_worker_processes_and_threads(remote):
     assert found == [1] * 8
 
 
-def test_those_who_never_finish_keep_nobody_out(remote):
+def callers(opened, far, *starts):
+    """Connections of others, each of which has sent the start of something."""
+    for start in starts:
+        caller = opened.enter_context(socket.socket(socket.AF_UNIX))
+        caller.settimeout(0.5)
+        caller.connect(far._transport.url.removeprefix("unix://"))
+        caller.sendall(start)
+        yield caller
+
+
+def test_callers_who_never_finish_keep_nobody_out(remote):
     far = remote(limits={"connections": 4, "message_seconds": 0.3})
-    path = far._where.removeprefix("unix://")
     with contextlib.ExitStack() as opened:
-        for start in (b"", b"\0\0", packed({"ask": "about"})[:-3]) * 5:
-            half = opened.enter_context(socket.socket(socket.AF_UNIX))
-            half.connect(path)
-            half.sendall(start)
+        list(callers(opened, far, *(b"", b"\0\0", packed({"ask": "about"})[:-3]) * 5))
         assert far.evaluate_predictions(predictions(0.9), prior=0.9).query == 1
+        (caller,) = callers(opened, far, packed({"ask": "status"}) * 20)  # messages that come together
+        found = b""
+        while found.count(b"queries_left") < 20:
+            found += caller.recv(1 << 16)
 
 
 def test_long_messages_that_are_never_finished_take_bounded_memory(remote):
     far = remote(limits={"most_bytes": 100_000})
-    start = packed({"ask": "status"}, [np.zeros(12_000)])[:-8]
     with contextlib.ExitStack() as opened:
-        halves = [opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(12)]
-        for half in halves:
-            half.settimeout(0.5)
-            half.connect(far._where.removeprefix("unix://"))
-            half.sendall(start)
+        halves = list(callers(opened, far, *[packed({"ask": "status"}, [np.zeros(12_000)])[:-8]] * 12))
         assert far.queries_asked == 0
         closed = 0
         for half in halves:
@@ -385,24 +305,14 @@ def test_long_messages_that_are_never_finished_take_bounded_memory(remote):
         assert closed >= 8
 
 
-def test_messages_that_come_together_are_answered_one_after_the_other(remote):
-    far = remote()
-    with socket.socket(socket.AF_UNIX) as caller:
-        caller.connect(far._where.removeprefix("unix://"))
-        caller.sendall(packed({"ask": "status"}) * 20)
-        caller.settimeout(5)
-        found = b""
-        while found.count(b"queries_left") < 20:
-            found += caller.recv(1 << 16)
+# ---- secrets
 
 
 def searched(what, needles):
-    """Which of some secrets are in what can be pickled, shown or told of a thing."""
+    """Return the secrets in what can be pickled, shown or told of a thing."""
     seen = [repr(what), str(what)]
     with contextlib.suppress(Exception):
-        seen.append(
-            repr({name: vars(one) if hasattr(one, "__dict__") else one for name, one in vars(what).items()})
-        )
+        seen.append(repr({name: getattr(one, "__dict__", one) for name, one in vars(what).items()}))
     with contextlib.suppress(Exception):
         seen.append(pickle.dumps(what).decode("latin-1"))
     if isinstance(what, BaseException):
@@ -411,7 +321,7 @@ def searched(what, needles):
 
 
 def outcome(call, *args, **kwargs):
-    """What a call gives or raises, whose frames know no secret of the test's."""
+    """Return what a call gives or raises, whose frames know no secret of the test's."""
     try:
         return call(*args, **kwargs)
     except (Halted, HoldoutError) as error:
@@ -421,37 +331,25 @@ def outcome(call, *args, **kwargs):
 def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path, caplog):
     labels = np.random.default_rng(5).integers(0, 2, ROWS)
     caplog.set_level("DEBUG")
-    far = remote(labels, charges=1)
+    far, first = remote(labels, charges=1), labels[:64]
     key = read_key_file(tmp_path / "box" / "private" / "guard.db.key")
-    needles = [key.hex(), key.decode("latin-1"), labels[:64].tobytes().decode("latin-1")]
-    needles += [
-        "".join(map(str, labels[:64])),
-        " ".join(map(str, labels[:64])),
-        ", ".join(map(str, labels[:64])),
-    ]
+    needles = [key.hex(), key.decode("latin-1"), first.tobytes().decode("latin-1")]
+    needles += [joint.join(map(str, first)) for joint in ("", " ", ", ")]
     things = [far, far.history(), far.plan, far.metric, far.classes]
     for prior, name in ((0.5, "a"), (0.99, "b"), (0.5, "c"), (7.0, "d"), (0.5, "\n")):
-        things.append(
-            outcome(far.evaluate_predictions, predictions(0.5, len(things)), prior=prior, name=name)
-        )
+        asked = predictions(0.5, len(things))
+        things.append(outcome(far.evaluate_predictions, asked, prior=prior, name=name))
     forbidden = ({"ask": "reveal"}, {"ask": "key"}, {"ask": "history", "after": -1})
-    things += [outcome(far._connection.ask, head) for head in forbidden]
+    things += [outcome(far._transport.ask, head) for head in forbidden]
     assert [type(one) for one in things[5:]] == [Answer, Answer, Halted, *[InputError] * 5]
     things.append(things[7].history)
     assert [one for one in things if searched(one, needles)] == []
     assert not any(needle in caplog.text for needle in needles)
-    assert searched(labels[:64].tolist(), needles)  # what is there is found
+    assert searched(first.tolist(), needles)  # the search finds what is there
     assert searched(types.SimpleNamespace(key=key.hex()), needles)
 
 
-def test_where_there_is_no_wall_it_is_said(remote):
-    far = remote()
+def test_a_missing_wall_is_told(boxed):
+    url = boxed()
     with pytest.warns(NoWallWarning, match="who can read its labels"):
-        RemoteHoldout(far._where).close()
-
-
-def test_a_search_that_fits_models_says_how_to_ask_elsewhere(remote):
-    from reusable_holdout_sklearn import guarded_scorer
-
-    with pytest.raises(InputError, match="a guard elsewhere, that takes predictions; nothing was fitted"):
-        guarded_scorer(remote())
+        RemoteHoldout(url).close()

@@ -1,4 +1,4 @@
-"""A program with a shell under another user tries to get in: no attempt does, and each gets into a weak box."""
+"""The attempts of a program with a shell under another user: none gets in, and each gets into a weak box."""
 
 import collections
 import json
@@ -19,11 +19,12 @@ pytestmark = [
 
 ROWS, QUERIES = 400, 3_000
 FILES = ["labels.csv", "guard.db", "guard.db.key", "guard.db.heads", "box.json"]
+GROUPS = ["messages", "budget", "commands", "socket", "process", "files"]
 NO_CONTROL = {"set the clock", "date -s"}  # only root can: a weak box does not help
 _HERE = Path(__file__).parent
 
 
-def make(folder, uid, socket_folder=None):
+def make(folder, uid):
     """A box that a user made, and what its secrets look like."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, ROWS)
@@ -33,24 +34,14 @@ def make(folder, uid, socket_folder=None):
     home.mkdir()
     for one in (file, home):
         os.chown(one, uid, uid)
-    plan = ["--queries", QUERIES, "--charges", 60, "--vacuous"]
-    made = run_as(
-        *(uid, "-m", "reusable_holdout", "box", "init", home / "box", "--labels", file, "--id", "id", *plan),
-        folder=folder,
-    )
+    options = ("--labels", file, "--id", "id", "--queries", QUERIES, "--charges", 60, "--vacuous")
+    made = run_as(uid, "-m", "reusable_holdout", "box", "init", home / "box", *options, folder=folder)
     assert made.returncode == 0, made.stderr
     file.unlink()
     key = read_key_file(home / "box" / "private" / "guard.db.key")
-    needles = [
-        *(
-            key,
-            key.hex().encode(),
-            labels[:64].astype(np.int64).tobytes(),
-            labels[:64].astype(np.uint8).tobytes(),
-        ),
-        "".join(map(str, labels[:64])).encode(),
-        file.name.encode() * 0 + f"r0,{labels[0]}\nr1,{labels[1]}\nr2,{labels[2]}\n".encode(),
-    ]
+    first = labels[:64]
+    needles = [key, key.hex().encode(), first.astype(np.int64).tobytes(), first.astype(np.uint8).tobytes()]
+    needles += ["".join(map(str, first)).encode(), "".join(f"r{k},{labels[k]}\n" for k in range(3)).encode()]
     return home / "box", needles
 
 
@@ -59,20 +50,10 @@ def tried(folder, box, process, needles, *, weak):
     work = folder / "work"
     work.mkdir()
     os.chown(work, AGENT, AGENT)
-    groups = ["messages", "budget", "commands", "socket", "process", "files"]
-    case = {
-        "private": str(box / "private"),
-        "socket": str(box / "socket"),
-        "pid": process.pid,
-        "work": str(work),
-        "needles": [one.hex() for one in needles],
-        "rows": ROWS,
-        "files": FILES,
-        "seed": 1,
-        "weak": weak,
-        "groups": groups,
-        "python": interpreter(),
-    }
+    case = {"private": box / "private", "socket": box / "socket", "work": work, "python": interpreter()}
+    case = {name: str(one) for name, one in case.items()}
+    case |= {"pid": process.pid, "needles": [one.hex() for one in needles], "files": FILES}
+    case |= {"rows": ROWS, "seed": 1, "weak": weak, "groups": GROUPS}
     done = run_as(AGENT, "-m", "intruder", folder=work, given=json.dumps(case))
     assert done.returncode == 0, done.stderr[-2_000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -86,7 +67,7 @@ def strong():
     with shared_folder() as folder:
         box, needles = make(folder, OWNER)
         log = folder / "log"
-        arguments = ("-m", "reusable_holdout", "box", "run", box, "--mode", "666")
+        arguments = ("-m", "reusable_holdout", "box", "serve", box, "--mode", "666")
         with running(OWNER, *arguments, socket=box / "socket", log=log) as process:
             found = tried(folder, box, process, needles, weak=False)
             assert process.poll() is None
@@ -104,7 +85,7 @@ def weak():
 
 def test_no_attempt_gets_in(strong):
     found, _, _ = strong
-    assert len(found) >= 200
+    assert len(found) >= 470  # two more where gdb is installed
     assert {name: evidence for name, (got, evidence) in found.items() if got} == {}
 
 

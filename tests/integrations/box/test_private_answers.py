@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from box_servers import answering
 from reusable_holdout_box import RemoteHoldout, make_box
-from reusable_holdout_box.client import public_status
+from reusable_holdout_box.mcp import make_server
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main
 from reusable_holdout.errors import HoldoutError, InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.client.NoWallWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reusable_holdout_box.NoWallWarning")
 
 ROWS = 300
 ANSWERS = [f"Gold-{k:03d} of Ys" for k in range(ROWS)]
@@ -39,19 +39,16 @@ def labels_file(folder):
     return path
 
 
+STRANGE = [
+    *(["nearly Gold"] * (ROWS - 1), np.arange(ROWS), np.full(ROWS, 0.5), [None] * ROWS, [*GUESSES[:-1], 3]),
+    *(np.zeros((ROWS, 2)), "Gold"),
+]
+
+
 def errors_of(remote):
     """Words of all errors that strange predictions raise."""
-    strange = [
-        ["nearly Gold"] * (ROWS - 1),
-        np.arange(ROWS),
-        np.full(ROWS, 0.5),
-        [None] * ROWS,
-        [*GUESSES[:-1], 3],
-        np.zeros((ROWS, 2)),
-        "Gold",
-    ]
     found = []
-    for one in strange:
+    for one in STRANGE:
         for ask in (remote.evaluate_predictions, lambda them: remote.evaluate_many([them], [0.8])):
             with pytest.raises(InputError) as refused:
                 ask(one)
@@ -60,13 +57,8 @@ def errors_of(remote):
 
 
 def test_a_box_of_300_answers_tells_none_of_them(tmp_path, capsys):
-    make_box(
-        tmp_path / "box",
-        labels_file(tmp_path),
-        id_column="id",
-        allow=("evaluate", "compare", "final"),
-        **WISH,
-    )
+    ways = ("evaluate", "compare", "final")
+    make_box(tmp_path / "box", labels_file(tmp_path), id_column="id", allow=ways, **WISH)
     said = []
     with answering(tmp_path / "box") as url, RemoteHoldout(url) as remote:
         assert remote.classes is None
@@ -74,10 +66,8 @@ def test_a_box_of_300_answers_tells_none_of_them(tmp_path, capsys):
         assert remote.evaluate_predictions(np.array(GUESSES), prior=0.8).replayed
         assert remote.compare_predictions(GUESSES, ["no"] * ROWS, prior=0.8, name="compared").value == 0.8
         said += [vars(remote), remote, remote.plan, remote.history().to_string(), pickle.dumps(remote)]
-        said += [public_status(url), *errors_of(remote)]
-        replies = [
-            remote._connection.ask({"ask": what}).head for what in ("about", "status", "history", "ids")
-        ]
+        said += errors_of(remote)
+        replies = [remote._transport.ask({"ask": what}) for what in ("about", "status", "history", "ids")]
         said += [json.dumps(replies, default=str), remote.final_predictions(GUESSES)]
     private = tmp_path / "box" / "private"
     said += [file.read_bytes() for file in private.iterdir() if file.name != "labels.csv"]
@@ -91,8 +81,6 @@ def test_a_box_of_300_answers_tells_none_of_them(tmp_path, capsys):
 
 def test_the_tools_of_an_agent_tell_no_answer(tmp_path):
     mcp, anyio = pytest.importorskip("mcp"), pytest.importorskip("anyio")
-    from reusable_holdout_box.mcp import make_server
-
     make_box(tmp_path / "box", labels_file(tmp_path), id_column="id", **WISH)
     (tmp_path / "guesses.csv").write_text("guess\n" + "".join(f'"{one}"\n' for one in GUESSES))
     (tmp_path / "digits.csv").write_text("guess\n" + "007\n" * ROWS)
@@ -129,12 +117,12 @@ def test_a_guard_and_what_stands_for_it_tell_no_answer(tmp_path, monkeypatch):
     said = [
         guard,
         guard.plan,
+        guard.metric,
         guard._repr_html_(),
         guard.history().to_string(),
-        guard.metric,
-        pickle.dumps(guard),
+        *errors_of(guard),
     ]
-    said += [guard.certificate().to_json(), guard.private_labels, guard.class_set, *errors_of(guard)]
+    said += [pickle.dumps(guard), guard.certificate().to_json(), guard.private_labels, guard.class_set]
     for metric in ("balanced_accuracy", "f1_macro", "recall_macro", "log_loss", "brier", "roc_auc_ovr"):
         for ask in (lambda name: ReusableHoldout(None, ANSWERS, metric=name, **WISH), guard.on):
             with pytest.raises(InputError, match=r"declared with classes=") as refused:

@@ -8,25 +8,23 @@ __all__ = ["BOOSTERS", "NAMES"]
 
 _XGBOOST = {"two": "binary:logistic", "three": "multi:softprob", "value": "reg:squarederror"}
 _LIGHTGBM = {"two": "binary", "three": "multiclass", "value": "regression"}
-# of each library, the score that the guard calls so
+_OF_CLASSES = {"error": ("error", "merror"), "log_loss": ("logloss", "mlogloss"), "auc": ("auc",)}
+_OF_VALUES = {"rmse": "rmse", "mae": "mae"}
+_OWN = {"error": ("binary_error", "multi_error"), "log_loss": ("binary_logloss", "multi_logloss")}
+
+
+def _names(of_classes, of_values):
+    """The library's names of scores, by the guard's name and by the kind of labels."""
+    found = {name: dict(zip(("two", "three"), own, strict=False)) for name, own in of_classes.items()}
+    return found | {name: {"value": own} for name, own in of_values.items()}
+
+
 NAMES = {
-    "xgboost": {
-        "error": {"two": "error", "three": "merror"},
-        "log_loss": {"two": "logloss", "three": "mlogloss"},
-        "auc": {"two": "auc"},
-        "average_precision": {"two": "aucpr"},
-        "rmse": {"value": "rmse"},
-        "mae": {"value": "mae"},
-    },
-    "lightgbm": {
-        "error": {"two": "binary_error", "three": "multi_error"},
-        "log_loss": {"two": "binary_logloss", "three": "multi_logloss"},
-        "auc": {"two": "auc"},
-        "average_precision": {"two": "average_precision"},
-        "rmse": {"value": "rmse"},
-        "mae": {"value": "l1"},
-        "mse": {"value": "l2"},
-    },
+    "xgboost": _names({**_OF_CLASSES, "average_precision": ("aucpr",)}, _OF_VALUES),
+    "lightgbm": _names(
+        {**_OF_CLASSES, **_OWN, "average_precision": ("average_precision",)},
+        {"rmse": "rmse", "mae": "l1", "mse": "l2"},
+    ),
 }
 
 

@@ -50,8 +50,3 @@ def make_guard(rows, closed_at_the_end):
         return closed_at_the_end(ReusableHoldout(X, y, **settings))
 
     return make
-
-
-@pytest.fixture
-def make_rows():
-    return Rows

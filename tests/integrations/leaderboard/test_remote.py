@@ -69,7 +69,7 @@ def test_it_has_the_facts_of_the_guard(remote, predictions):
 
     assert holdout.plan == competition.plan
     assert holdout.metric == competition.metric
-    assert (holdout.policy, holdout.team, holdout.epoch) == ("claims", "Blue", 1)
+    assert (holdout.policy, holdout.about["team"], holdout.epoch) == ("claims", "Blue", 1)
     assert (holdout.queries_asked, holdout.answered) == (3, 3)
     assert holdout.queries_left == competition.plan.queries - 3
     assert holdout.charges_left == competition.plan.charges - 1 == 2
@@ -258,7 +258,7 @@ class Flaky(httpx.BaseTransport):
 
 
 def with_troubles(holdout, *troubles):
-    client = holdout._connection._client
+    client = holdout._transport._connection._client
     client._transport = Flaky(client._transport, troubles)
     return client._transport
 
@@ -317,7 +317,7 @@ def test_a_request_that_must_not_be_repeated_is_sent_once(remote):
     transport = with_troubles(holdout, "lost")
 
     with pytest.raises(StoreError, match="it is unknown if this was done"):
-        holdout._connection.post("admin/add-team", json={"team": "x"})
+        holdout._transport._connection.post("admin/add-team", json={"team": "x"})
     assert transport.sent == 1
 
 
@@ -327,8 +327,8 @@ def test_a_request_that_must_not_be_repeated_is_sent_once(remote):
 def test_its_repr_shows_its_address_and_not_its_token(remote):
     holdout, _, server = remote()
 
-    assert repr(holdout) == f"<RemoteHoldout: demo at {server.url}, team 'Blue'>"
-    assert "rh_" not in repr(holdout._connection)
+    assert repr(holdout) == f"<RemoteHoldout: accuracy, 600 rows, at {server.url}>"
+    assert "rh_" not in repr(holdout._transport._connection)
 
 
 def test_it_goes_to_worker_processes(remote, predictions):
@@ -350,5 +350,5 @@ def test_a_competition_is_named_by_its_address(make_competition, folder, key_fil
         RemoteHoldout(f"{server.url}/c/other/", token) as holdout,
     ):
         holdout.evaluate_predictions(predictions(0.9), prior=0.9)
-        assert holdout.rules.slug == "other"
+        assert holdout.about["competition"] == "other"
     assert competition.status().queries_asked == 1

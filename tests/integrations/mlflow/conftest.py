@@ -3,17 +3,17 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 
 import matplotlib as mpl
+import mlflow
 import numpy as np
 import pytest
 from mlflow import MlflowClient
-from servers import run_folder, shared
+from servers import free_port, run_folder, shared
 
 from reusable_holdout import ReusableHoldout
 
@@ -35,14 +35,18 @@ uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(port))
 """
 
 
+def right_in(labels, share, variant=0):
+    """Predictions that are right on this share of the rows; variants are right on other rows."""
+    wrong = np.roll(np.arange(len(labels)) >= share * len(labels), variant)
+    return np.where(wrong, 1 - labels, labels)
+
+
 class TrackingServer:
     """A tracking server whose data lie in a folder; it can be killed and started again at the same address."""
 
     def __init__(self, folder):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.folder, self.uri = folder, f"http://127.0.0.1:{self.port}"
+        self.folder, self.port = folder, free_port()
+        self.uri = f"http://127.0.0.1:{self.port}"
 
     def start(self):
         """Start it and wait until it answers."""
@@ -56,17 +60,9 @@ class TrackingServer:
         _wait_for(f"{self.uri}/health", self.process, self.folder / "server.log")
 
     def kill(self):
-        """Kill it, as a crash of its machine would."""
+        """Kill it, as a crash of its machine does."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-    def stop(self):
-        """Let it end."""
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +74,7 @@ def tracking_server(tmp_path_factory, empty_database):
         server.start()
         yield server
     finally:
-        server.stop()
+        server.kill()
 
 
 @pytest.fixture
@@ -133,6 +129,15 @@ def _wait_for(url, process, log):
 
 
 @pytest.fixture
+def current(database):
+    """A client of the database, which is MLflow's current one; runs are made in the experiment "churn"."""
+    mlflow.set_tracking_uri(database)
+    mlflow.set_experiment("churn")
+    yield MlflowClient(database)
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
 def labels():
     return np.random.default_rng(0).integers(0, 2, 4_000)
 
@@ -149,9 +154,5 @@ def make_guard(labels, tmp_path):
 @pytest.fixture
 def questions(labels):
     """Predictions of known accuracies, with honest priors but for every fourth, which is charged."""
-    rng = np.random.default_rng(1)
-    asked = []
-    for number in range(8):
-        predictions = np.where(rng.random(len(labels)) < 0.1, 1 - labels, labels)
-        asked.append((predictions, 0.99 if number % 4 == 3 else 0.9 + number / 1_000))
-    return asked
+    priors = [0.99 if number % 4 == 3 else 0.9 + number / 1_000 for number in range(8)]
+    return [(right_in(labels, 0.9, number), prior) for number, prior in enumerate(priors)]

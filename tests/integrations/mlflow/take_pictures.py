@@ -30,9 +30,8 @@ os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
 def search(uri, folder):
     """Ask about honest models and about one that learns its rows by heart."""
     (X, held, _), (y, labels, _) = split(0)
-    guard = ReusableHoldout(
-        held, labels, queries=100, charges=6, estimate=0.85, ledger=folder / "guard.db", seed=0, witness=False
-    )
+    wish = {"queries": 100, "charges": 6, "estimate": 0.85, "seed": 0, "witness": False}
+    guard = ReusableHoldout(held, labels, ledger=folder / "guard.db", **wish)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
     runs = {
         "logistic regression": [linear.set_params(logisticregression__C=C) for C in (0.01, 0.1)],
@@ -50,7 +49,7 @@ def tree(leaves):
     return DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
 
 
-def opened(chromium, address, *, height=640):
+def opened(chromium, address, height=640):
     """Page of a user who has never been here, beside the panel of MLflow's assistant, which is closed."""
     page = chromium.new_context(viewport={"width": 1_400, "height": height}).new_page()
     page.goto(address)
@@ -67,14 +66,14 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, server(Path(place)) as uri, browser() as chromium:
         search(uri, Path(place))
-        experiment = MlflowClient(uri).get_experiment_by_name(EXPERIMENT)
-        runs = f"{uri}/#/experiments/{experiment.experiment_id}/runs"
-        opened(chromium, runs).screenshot(path=folder / "mlflow-list.png")
+        runs = (
+            f"{uri}/#/experiments/{MlflowClient(uri).get_experiment_by_name(EXPERIMENT).experiment_id}/runs"
+        )
         view = f"{runs}?viewStateShareKey=reusable-holdout"
+        opened(chromium, runs).screenshot(path=folder / "mlflow-list.png")
         opened(chromium, view).screenshot(path=folder / "mlflow-columns.png")
-        charts = f"{view}&compareRunsMode=CHART"
-        opened(chromium, charts, height=1_000).screenshot(path=folder / "mlflow-charts.png")
-        page = opened(chromium, runs, height=900)
+        opened(chromium, f"{view}&compareRunsMode=CHART", 1_000).screenshot(path=folder / "mlflow-charts.png")
+        page = opened(chromium, runs, 900)
         page.get_by_text("charges left").first.locator("xpath=following::button[2]").click()
         page.wait_for_timeout(1_000)
         page.screenshot(path=folder / "mlflow-note.png")

@@ -41,18 +41,25 @@ def make_guard(rows, tmp_path):
 
 
 @pytest.fixture
-def runs(database):
-    """Analyst's runs of the current experiment; autologging is on."""
-    mlflow.set_tracking_uri(database)
-    mlflow.set_experiment("churn")
-    client = MlflowClient(database)
-    experiment = client.get_experiment_by_name("churn").experiment_id
+def runs(current):
+    """The analyst's runs of the current experiment; our autologging is on."""
+    experiment = current.get_experiment_by_name("churn").experiment_id
     autolog()
     yield lambda: [
-        run for run in client.search_runs([experiment]) if "reusable_holdout.page" not in run.data.tags
+        run for run in current.search_runs([experiment]) if "reusable_holdout.page" not in run.data.tags
     ]
     autolog(disable=True)
-    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
+def mlflows():
+    """Switch MLflow's own autologging on; it is off after the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
+        yield lambda **wish: mlflow.sklearn.autolog(
+            **{"log_models": False, "log_datasets": False, "log_input_examples": False, **wish}
+        )
+        mlflow.sklearn.autolog(disable=True)
 
 
 def fit(search, rows):
@@ -60,31 +67,29 @@ def fit(search, rows):
     return search.fit(X[:1_000], y[:1_000])
 
 
-def guarded(guard):
-    return GridSearchCV(LogisticRegression(), GRID, scoring=guarded_scorer(guard), cv=2, refit=False)
+def scored(guard, **settings):
+    return GridSearchCV(
+        LogisticRegression(), GRID, scoring=guarded_scorer(guard), cv=2, **{"refit": False, **settings}
+    )
 
 
-def test_a_search_with_a_guarded_scorer_is_a_run(runs, make_guard, rows):
+def guarded(guard, grid=GRID):
+    return GuardedSearchCV(GridSearchCV(LogisticRegression(), grid, scoring=prior_scorer(guard), cv=2), guard)
+
+
+@pytest.mark.parametrize("make", [scored, guarded])
+def test_a_search_that_asks_a_guard_is_one_run(runs, make_guard, rows, make):
     guard = make_guard()
-    fit(guarded(guard), rows)
+    search = fit(make(guard), rows)
     (run,) = runs()
-    assert (run.info.run_name, run.info.status) == ("GridSearchCV", "FINISHED")
+    assert (run.info.run_name, run.info.status) == (type(search).__name__, "FINISHED")
     check_complete(MlflowClient(), run.info.run_id, guard.history())
     assert mlflow.active_run() is None
 
 
-def test_a_guarded_search_is_one_run_though_it_holds_another_search(runs, make_guard, rows):
-    guard = make_guard()
-    inner = GridSearchCV(LogisticRegression(), GRID, scoring=prior_scorer(guard), cv=2)
-    fit(GuardedSearchCV(inner, guard), rows)
-    (run,) = runs()
-    assert run.info.run_name == "GuardedSearchCV"
-    check_complete(MlflowClient(), run.info.run_id, guard.history())
-
-
 def test_inside_an_active_run_it_is_that_run(runs, make_guard, rows):
     with mlflow.start_run(run_name="mine") as outer:
-        fit(guarded(make_guard()), rows)
+        fit(scored(make_guard()), rows)
         assert mlflow.active_run().info.run_id == outer.info.run_id
     (run,) = runs()
     assert run.info.run_name == "mine"
@@ -98,7 +103,7 @@ def test_a_search_without_a_guard_is_left_alone(runs, rows):
 
 def test_a_halt_passes_and_finishes_the_run(runs, make_guard, rows):
     with pytest.raises(Halted):
-        fit(guarded(make_guard(queries=3)), rows)
+        fit(scored(make_guard(queries=3)), rows)
     (run,) = runs()
     assert run.info.status == "FINISHED"
     assert run.data.tags["holdout_budget"] == "halted: all queries asked"
@@ -107,11 +112,11 @@ def test_a_halt_passes_and_finishes_the_run(runs, make_guard, rows):
 
 def test_an_error_passes_and_fails_the_run(runs, make_guard, rows):
     with pytest.raises(ValueError, match="inconsistent numbers"):
-        guarded(make_guard()).fit(rows[0][:10], rows[1][:9])
+        scored(make_guard()).fit(rows[0][:10], rows[1][:9])
     assert [run.info.status for run in runs()] == ["FAILED"]
 
 
-def test_on_twice_is_on_and_off_restores_what_was_there(rows, make_guard, database):
+def test_on_twice_is_on_and_off_restores_what_was_there(database):
     before = {search: vars(search).get("fit") for search in (GuardedSearchCV, GridSearchCV.__mro__[1])}
     for _ in range(2):
         autolog()
@@ -123,25 +128,6 @@ def test_on_twice_is_on_and_off_restores_what_was_there(rows, make_guard, databa
     assert "fit" not in vars(RandomizedSearchCV)
 
 
-@pytest.mark.parametrize("first", ["ours", "mlflow"])
-def test_with_the_autologging_of_mlflow_both_are_in_one_run(runs, make_guard, rows, first):
-    guard = make_guard()
-    if first == "mlflow":
-        autolog(disable=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
-        mlflow.sklearn.autolog(log_models=False, log_datasets=False, log_input_examples=False)
-        autolog()
-        try:
-            fit(guarded(guard).set_params(refit=True), rows)
-        finally:
-            mlflow.sklearn.autolog(disable=True)
-    tops = [run for run in runs() if "mlflow.parentRunId" not in run.data.tags]
-    (run,) = tops
-    assert run.data.params["cv"] == "2"
-    check_complete(MlflowClient(), run.info.run_id, guard.history())
-
-
 def test_a_dead_server_does_not_stop_a_search(runs, make_guard, rows, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     mlflow.set_tracking_uri("http://127.0.0.1:9")
@@ -151,29 +137,38 @@ def test_a_dead_server_does_not_stop_a_search(runs, make_guard, rows, monkeypatc
         pytest.warns(RuntimeWarning, match="the guard goes on"),
         pytest.warns(RuntimeWarning, match="nothing was lost"),
     ):
-        fit(guarded(guard), rows)
+        fit(scored(guard), rows)
     assert guard.queries_asked == 4
+
+
+# ---- beside the autologging of MLflow
+
+
+def switch_on(mlflows, first, **wish):
+    """Switch both on, in either order."""
+    if first == "mlflow":
+        autolog(disable=True)
+    mlflows(**wish)
+    autolog()
+
+
+@pytest.mark.parametrize("first", ["ours", "mlflow"])
+def test_both_are_in_one_run(runs, mlflows, make_guard, rows, first):
+    guard = make_guard()
+    switch_on(mlflows, first)
+    fit(scored(guard, refit=True), rows)
+    (run,) = [run for run in runs() if "mlflow.parentRunId" not in run.data.tags]
+    assert run.data.params["cv"] == "2"
+    check_complete(MlflowClient(), run.info.run_id, guard.history())
 
 
 @pytest.mark.parametrize("first", ["ours", "mlflow"])
 @pytest.mark.parametrize("models", [True, False])
-def test_beside_the_autologging_of_mlflow_a_guarded_search_logs_its_winner_alone(
-    runs, make_guard, rows, first, models
-):
+def test_a_guarded_search_logs_its_winner_alone(runs, mlflows, make_guard, rows, first, models):
     """The refitted candidates logged themselves into the run: eight models, and the scores of the last one."""
     guard = make_guard()
-    grid = {"C": [1e-4, 1e-3, 1.0, 10.0]}
-    search = GridSearchCV(LogisticRegression(), grid, scoring=prior_scorer(guard), cv=2)
-    if first == "mlflow":
-        autolog(disable=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
-        mlflow.sklearn.autolog(log_models=models, log_datasets=False, log_input_examples=False)
-        autolog()
-        try:
-            found = fit(GuardedSearchCV(search, guard), rows)
-        finally:
-            mlflow.sklearn.autolog(disable=True)
+    switch_on(mlflows, first, log_models=models)
+    found = fit(guarded(guard, {"C": [1e-4, 1e-3, 1.0, 10.0]}), rows)
     (run,) = runs()
     metrics = {name: value for name, value in run.data.metrics.items() if not name.startswith("holdout_")}
     score = found.best_estimator_.score(rows[0][:1_000], rows[1][:1_000])
@@ -187,48 +182,28 @@ def test_beside_the_autologging_of_mlflow_a_guarded_search_logs_its_winner_alone
     check_complete(MlflowClient(), run.info.run_id, guard.history())
 
 
-@pytest.fixture
-def beside(runs, make_guard):
-    """Make guarded searches; MLflow's own autologging is on."""
-
-    def guarded_search(**settings):
-        guard = make_guard(**settings)
-        search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=prior_scorer(guard), cv=2)
-        return GuardedSearchCV(search, guard)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
-        mlflow.sklearn.autolog(log_models=False, log_datasets=False)
-        yield guarded_search
-        mlflow.sklearn.autolog(disable=True)
-
-
-def trained(rows):
-    """Fit a model outside of all searches."""
-    fit(LogisticRegression(C=7.0), rows)
-
-
-def test_after_a_guarded_search_that_halts_or_fails_mlflow_logs_again(beside, runs, rows):
+def test_after_a_guarded_search_that_halts_or_fails_mlflow_logs_again(runs, mlflows, make_guard, rows):
+    mlflows()
     with pytest.raises((HoldoutError, Halted)):
-        fit(beside(queries=1), rows)
+        fit(guarded(make_guard(queries=1)), rows)
     with pytest.raises(ValueError, match="inconsistent numbers"):
-        beside(ledger=None).fit(rows[0][:10], rows[1][:9])
-    trained(rows)
+        guarded(make_guard(ledger=None)).fit(rows[0][:10], rows[1][:9])
+    fit(LogisticRegression(C=7.0), rows)
     assert sum(run.data.params.get("C") == "7.0" for run in runs()) == 1
 
 
-def test_who_has_switched_the_autologging_of_mlflow_off_finds_it_off_after_a_guarded_search(
-    beside, runs, rows
-):
+def test_autologging_that_was_off_is_off_after_a_guarded_search(runs, mlflows, make_guard, rows):
+    mlflows()
     with disable_autologging():
-        fit(beside(), rows)
-        trained(rows)
+        fit(guarded(make_guard()), rows)
+        fit(LogisticRegression(C=7.0), rows)
     (run,) = runs()
     assert run.info.run_name == "GuardedSearchCV"
     assert not {"training_score"} & set(run.data.metrics)
 
 
-def test_the_autologging_of_mlflow_comes_back_with_the_last_of_two_guarded_searches_at_once(beside):
+def test_autologging_comes_back_with_the_last_of_two_guarded_searches_at_once(mlflows):
+    mlflows()
     with SILENCE as first:
         with SILENCE as second:
             assert autologging_utils._AUTOLOGGING_GLOBALLY_DISABLED
@@ -237,10 +212,10 @@ def test_the_autologging_of_mlflow_comes_back_with_the_last_of_two_guarded_searc
     assert not autologging_utils._AUTOLOGGING_GLOBALLY_DISABLED
 
 
-def test_an_exclusive_autologging_logs_no_winner_to_a_run_of_the_users(beside, runs, rows):
-    mlflow.sklearn.autolog(log_models=False, log_datasets=False, exclusive=True)
+def test_an_exclusive_autologging_logs_no_winner_to_a_run_of_the_users(runs, mlflows, make_guard, rows):
+    mlflows(exclusive=True)
     with mlflow.start_run(run_name="mine"):
-        fit(beside(), rows)
+        fit(guarded(make_guard()), rows)
     (run,) = runs()
     assert "training_score" not in run.data.metrics
     assert "holdout_answer" in run.data.metrics

@@ -1,8 +1,6 @@
 """mlflow.models.evaluate answers through the guard, and MLflow gets nothing else of the holdout."""
 
 import sqlite3
-import subprocess
-import sys
 import warnings
 
 import mlflow
@@ -12,12 +10,11 @@ import pytest
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync
 from reusable_holdout_mlflow.evaluator import HoldoutEvaluator
-from reusable_holdout_mlflow.registered import register_holdout
 from reusable_holdout_mlflow.search import pages_of, runs_of
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.errors import Halted, HandleError, InputError, ModelError
+from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard import has_most_rows
 
 pytestmark = [
@@ -54,6 +51,7 @@ def draw(seed, rows):
 
 TRAINING, VALIDATION, HOLDOUT = draw(0, 500), draw(1, 1_000), draw(2, 4_000)
 DATA = VALIDATION[0].assign(label=VALIDATION[1])
+ESTIMATOR = LogisticRegression().fit(*TRAINING)
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +68,15 @@ def uri(tmp_path_factory):
 @pytest.fixture(scope="module")
 def models(uri):
     """URIs of logged models."""
+    settings = {"pip_requirements": []}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MLflow's own
         logged = {
-            name: mlflow.pyfunc.log_model(name=name, python_model=model, pip_requirements=[])
+            name: mlflow.pyfunc.log_model(name=name, python_model=model, **settings)
             for name, model in python_models().items()
         }
-        logged["estimator"] = mlflow.sklearn.log_model(
-            LogisticRegression().fit(*TRAINING),
-            name="estimator",
-            pip_requirements=[],
-            serialization_format="cloudpickle",
-        )
+        settings["serialization_format"] = "cloudpickle"
+        logged["estimator"] = mlflow.sklearn.log_model(ESTIMATOR, name="estimator", **settings)
     while mlflow.active_run():
         mlflow.end_run()
     return {name: info.model_uri for name, info in logged.items()}
@@ -96,18 +91,24 @@ def make_guard(tmp_path):
     return make
 
 
-def evaluate(model, *, data=DATA, targets="label", evaluators="reusable_holdout", **config):
-    return mlflow.models.evaluate(
-        model, data, targets=targets, model_type="classifier", evaluators=evaluators, evaluator_config=config
-    )
+@pytest.fixture
+def guard(make_guard):
+    return make_guard()
+
+
+def evaluate(model, *, data=DATA, targets="label", **config):
+    wish = {"model_type": "classifier", "evaluators": "reusable_holdout", "evaluator_config": config}
+    return mlflow.models.evaluate(model, data, targets=targets, **wish)
 
 
 def run_of(result):
     return MlflowClient().get_run(result.run_id)
 
 
-def test_the_result_is_the_guards_answer(models, make_guard):
-    guard = make_guard()
+# ---- what is logged
+
+
+def test_the_result_is_the_guards_answer(models, guard):
     result = evaluate(models["estimator"], guard=guard, prior=0.93, name="first")
     (row,) = guard.history().to_dict("records")
     assert row["name"] == "first"
@@ -127,18 +128,13 @@ def test_the_result_is_the_guards_answer(models, make_guard):
     assert run.data.tags["holdout_overfitting"].startswith("overfitted by 0.")
     steps = [each.step for each in MlflowClient().get_metric_history(result.run_id, "holdout_answer")]
     assert sorted(steps) == [0, 1]  # the first is MLflow's repetition
-
-
-def test_the_artifacts_are_the_history_and_its_picture(models, make_guard):
-    guard = make_guard()
-    result = evaluate(models["estimator"], guard=guard)
     assert set(result.artifacts) == {"holdout_history", "holdout_picture"}
-    assert list(result.artifacts["holdout_history"].content["value"]) == list(guard.history()["value"])
+    assert list(result.artifacts["holdout_history"].content["value"]) == [row["value"]]
     assert result.artifacts["holdout_picture"].content.size == (900, 450)
 
 
-def test_the_metrics_are_on_the_models_page(models, make_guard):
-    result = evaluate(models["estimator"], guard=make_guard(), prior=0.75)
+def test_the_metrics_are_on_the_models_page(models, guard):
+    result = evaluate(models["estimator"], guard=guard, prior=0.75)
     model = MlflowClient().get_logged_model(models["estimator"].removeprefix("models:/"))
     found = [each for each in model.metrics if each.key == "holdout_low" and each.run_id == result.run_id]
     assert {metric.value for metric in found} == {result.metrics["holdout_low"]}
@@ -147,7 +143,7 @@ def test_the_metrics_are_on_the_models_page(models, make_guard):
     assert own.dataset_digest is None  # MLflow repeats it as measured on data=; it was not
 
 
-def test_the_run_is_on_the_holdouts_page(models, make_guard):
+def test_the_run_is_on_the_holdouts_page_and_is_not_synced_again(models, make_guard, uri):
     guard = make_guard(seed=1)
     runs = {evaluate(models["estimator"], guard=guard, prior=prior).run_id for prior in (0.75, 0.76)}
     assert {run.info.run_id for run in runs_of(MlflowClient(), guard.digest)} == runs
@@ -156,16 +152,11 @@ def test_the_run_is_on_the_holdouts_page(models, make_guard):
     assert page.data.metrics["holdout_queries_asked"] == 2
     inputs = MlflowClient().get_run(min(runs)).inputs.dataset_inputs
     assert f"holdout {guard.digest[:8]}" in {each.dataset.name for each in inputs}
-
-
-def test_what_evaluate_logged_is_not_synced_again(models, make_guard, uri):
-    guard = make_guard()
-    evaluate(models["estimator"], guard=guard, prior=0.75)
     assert sync(guard, tracking_uri=uri) == ((), 0)
 
 
-def test_one_run_takes_several_models_and_one_holdout(models, make_guard, tmp_path):
-    guard, other = make_guard(), make_guard(ledger=tmp_path / "other.db")
+def test_one_run_takes_several_models_and_one_holdout(models, guard, make_guard, tmp_path):
+    other = make_guard(ledger=tmp_path / "other.db")
     with mlflow.start_run():
         evaluate(models["estimator"], guard=guard, prior=0.75)
         result = evaluate(models["pyfunc"], guard=guard, prior=0.75)
@@ -176,27 +167,8 @@ def test_one_run_takes_several_models_and_one_holdout(models, make_guard, tmp_pa
     assert other.queries_asked == 0
 
 
-def test_the_prior_is_the_score_on_the_analysts_data(models, make_guard):
-    expected = LogisticRegression().fit(*TRAINING).score(*VALIDATION)
-    guard = make_guard()
-    assert evaluate(models["estimator"], guard=guard).metrics["holdout_prior"] == pytest.approx(expected)
-    assert guard.history()["name"].tolist() == ["LogisticRegression"]
-
-
-def test_numpy_data_and_a_metric_of_probabilities(models, make_guard):
-    X, y = HOLDOUT
-    guard = make_guard(X.to_numpy(), y.to_numpy(), metric="brier", tolerance=0.25)
-    data, labels = VALIDATION[0].to_numpy(), VALIDATION[1].to_numpy()
-    result = evaluate(models["estimator"], data=data, targets=labels, guard=guard)
-    estimator = LogisticRegression().fit(*TRAINING)
-    probabilities = estimator.predict_proba(VALIDATION[0])[:, 1]
-    assert result.metrics["holdout_prior"] == pytest.approx(np.mean((probabilities - labels) ** 2))
-
-
-def test_the_same_logged_model_and_prior_replay(models, make_guard):
-    guard = make_guard()
-    first = evaluate(models["estimator"], guard=guard, prior=0.75)
-    again = evaluate(models["estimator"], guard=guard, prior=0.75)
+def test_the_same_logged_model_and_prior_replay(models, guard):
+    first, again = (evaluate(models["estimator"], guard=guard, prior=0.75) for _ in range(2))
     assert again.metrics == first.metrics
     assert again.run_id != first.run_id
     with mlflow.start_run(run_id=again.run_id):
@@ -204,15 +176,8 @@ def test_the_same_logged_model_and_prior_replay(models, make_guard):
     assert guard.queries_asked == 1
 
 
-def test_a_model_that_is_no_estimator(models, make_guard):
-    guard = make_guard()
-    result = evaluate(models["pyfunc"], guard=guard)
-    expected = np.mean((VALIDATION[0]["a"] > 0) == VALIDATION[1])
-    assert result.metrics["holdout_prior"] == pytest.approx(expected)
-
-
-def test_a_trace_has_no_row_of_the_holdout(models, make_guard, uri):
-    evaluate(models["pyfunc"], guard=make_guard())
+def test_a_trace_has_no_row_of_the_holdout(models, guard):
+    evaluate(models["pyfunc"], guard=guard)
     mlflow.flush_trace_async_logging()
     traces = MlflowClient().search_traces(locations=[mlflow.get_experiment_by_name("churn").experiment_id])
     seen = {span.inputs["first"] for trace in traces for span in trace.data.spans if span.inputs}
@@ -220,19 +185,44 @@ def test_a_trace_has_no_row_of_the_holdout(models, make_guard, uri):
     assert float(HOLDOUT[0].iloc[0, 0]) not in seen
 
 
-def test_a_failure_on_the_holdout_is_a_charge_without_words(models, make_guard):
-    guard = make_guard()
+def test_the_server_holds_no_exact_score(uri, models, guard):
+    result, exact = evaluate(models["estimator"], guard=guard), ESTIMATOR.score(*HOLDOUT)
+    database = sqlite3.connect(uri.removeprefix("sqlite:///"))
+    logged = [value for (value,) in database.execute("SELECT value FROM metrics")]
+    database.close()
+    assert result.metrics["holdout_answer"] in logged
+    assert exact not in {result.metrics["holdout_answer"], result.metrics["holdout_prior"]}
+    assert not any(abs(value - exact) < 1e-12 for value in logged)
+
+
+# ---- the prior
+
+
+def test_the_prior_is_the_score_on_the_analysts_data(models, guard, make_guard, tmp_path):
+    found = evaluate(models["estimator"], guard=guard)
+    assert found.metrics["holdout_prior"] == pytest.approx(ESTIMATOR.score(*VALIDATION))
+    assert guard.history()["name"].tolist() == ["LogisticRegression"]
+    found = evaluate(models["pyfunc"], guard=guard)  # no estimator
+    assert found.metrics["holdout_prior"] == np.mean((VALIDATION[0]["a"] > 0) == VALIDATION[1])
+    brier = {"metric": "brier", "tolerance": 0.25, "ledger": tmp_path / "brier.db"}
+    guard = make_guard(HOLDOUT[0].to_numpy(), HOLDOUT[1].to_numpy(), **brier)
+    data, labels = VALIDATION[0].to_numpy(), VALIDATION[1].to_numpy()
+    found = evaluate(models["estimator"], data=data, targets=labels, guard=guard)
+    probabilities = ESTIMATOR.predict_proba(VALIDATION[0])[:, 1]
+    assert found.metrics["holdout_prior"] == pytest.approx(np.mean((probabilities - labels) ** 2))
+
+
+# ---- failures and halts
+
+
+def test_a_failure_on_the_holdout_is_a_charge_without_words_and_on_data_free(models, guard):
+    with pytest.raises(ValueError, match="feature names"):
+        evaluate(models["estimator"], data=DATA.rename(columns={"a": "z"}), guard=guard, prior=0.7)
+    assert guard.queries_asked == 0
     with pytest.raises(ModelError) as caught:
         evaluate(models["fails"], guard=guard)
     assert "row 0" not in str(caught.value)
     assert guard.history()["charged"].tolist() == [True]
-
-
-def test_a_failure_on_data_is_free(models, make_guard):
-    guard = make_guard()
-    with pytest.raises(ValueError, match="feature names"):
-        evaluate(models["estimator"], data=DATA.rename(columns={"a": "z"}), guard=guard, prior=0.7)
-    assert guard.queries_asked == 0
 
 
 def test_a_halt_leaves_evaluate_as_itself_and_is_in_the_run(models, make_guard):
@@ -248,34 +238,33 @@ def test_a_halt_leaves_evaluate_as_itself_and_is_in_the_run(models, make_guard):
     assert run.data.metrics == {"holdout_halted": 1.0}
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        HOLDOUT[0],
-        HOLDOUT[0].sample(frac=1.0, random_state=0),
-        HOLDOUT[0].astype(np.float32),
-        pd.concat([VALIDATION[0], HOLDOUT[0]]),
-        HOLDOUT[0][:2_001],
-        HOLDOUT[0][NAMES[::-1]],
-    ],
-    ids=[
-        "the same rows",
-        "in another order",
-        "of another type",
-        "with others",
-        "most of them",
-        "other columns first",
-    ],
-)
-def test_the_holdout_as_data_is_refused(models, make_guard, data):
-    guard = make_guard()
-    with pytest.raises(InputError, match="most of the holdout's rows are in it"):
-        evaluate(models["estimator"], data=data.assign(label=0), guard=guard, prior=0.75)
+# ---- the holdout as data
+
+
+def test_the_holdout_as_data_is_refused(models, guard):
+    for data in (HOLDOUT[0], HOLDOUT[0][:2_001], pd.concat([VALIDATION[0], HOLDOUT[0]])):
+        with pytest.raises(InputError, match="most of the holdout's rows are in it"):
+            evaluate(models["estimator"], data=data.assign(label=0), guard=guard, prior=0.75)
     assert guard.queries_asked == 0
 
 
-def test_that_some_rows_of_data_are_the_holdouts_is_told_as_a_charge(models, make_guard):
-    guard = make_guard()
+def test_the_holdout_is_known_in_any_order_and_type_and_one_row_of_it_is_not(guard, make_guard, tmp_path):
+    X, rng = HOLDOUT[0], np.random.default_rng(0)
+    for rows in (X.sample(frac=1.0, random_state=0), X.astype(np.float32), X[NAMES[::-1]]):
+        assert has_most_rows(rows, guard)
+    for rows in (X[:1], VALIDATION[0][:1]):  # else an analyst could ask whether a record is in the holdout
+        assert not has_most_rows(rows, guard)
+    few, other = (pd.DataFrame(rng.integers(0, 2, (n, 3)), columns=NAMES) for n in (4_000, 20_000))
+    assert not has_most_rows(
+        other, make_guard(few, ledger=tmp_path / "few.db")
+    )  # rows that chance makes alike
+    text = X.assign(b=np.where(X["b"] > 0, "yes", "no"))
+    of_text = make_guard(text, ledger=tmp_path / "text.db")
+    assert has_most_rows(text, of_text)
+    assert not has_most_rows(text.assign(a=text["a"] + 1), of_text)
+
+
+def test_that_some_rows_of_data_are_the_holdouts_is_told_as_a_charge(models, guard):
     data = pd.concat([VALIDATION[0], HOLDOUT[0][:2_000]]).assign(label=0)
     with pytest.raises(ModelError) as caught:
         evaluate(models["estimator"], data=data, guard=guard, prior=0.75)
@@ -283,115 +272,26 @@ def test_that_some_rows_of_data_are_the_holdouts_is_told_as_a_charge(models, mak
     assert "row" not in str(caught.value).replace("rows", "")
 
 
-def test_one_known_row_as_data_tells_nothing_for_free(models, make_guard):
-    """Else whoever has a record could ask whether it is in the holdout."""
-    guard = make_guard()
-    for rows in (HOLDOUT[0][:1], VALIDATION[0][:1]):
-        assert not has_most_rows(rows, guard)
+# ---- configurations
 
 
-def test_data_of_few_possible_rows_are_no_holdout(models, make_guard):
-    rng = np.random.default_rng(0)
-    X, other = (pd.DataFrame(rng.integers(0, 2, (n, 3)), columns=NAMES) for n in (4_000, 20_000))
-    guard = make_guard(X, HOLDOUT[1])
-    evaluate(models["estimator"], data=other.assign(label=0), guard=guard, prior=0.75)
-    assert guard.queries_asked == 1
-
-
-def test_text_columns_are_compared_too(models, make_guard):
-    X = HOLDOUT[0].assign(b=np.where(HOLDOUT[0]["b"] > 0, "yes", "no"))
-    guard = make_guard(X, HOLDOUT[1])
-    with pytest.raises(InputError, match="most of the holdout's rows are in it"):
-        evaluate(models["pyfunc"], data=X.assign(label=0), guard=guard)
-    evaluate(
-        models["pyfunc"], data=X.assign(a=HOLDOUT[0]["a"] + 1, label=HOLDOUT[1]), guard=guard, prior=0.75
-    )
-
-
-def test_a_registered_holdout_is_named_by_its_ledger(models, make_guard, tmp_path):
-    guard = make_guard()
-    with pytest.raises(InputError, match="registered"):
-        evaluate(models["estimator"], ledger=str(tmp_path / "guard.db"), prior=0.75)
-    path = register_holdout(guard)
-    assert path == str(tmp_path / "guard.db")
-    assert (tmp_path / "guard.db.holdout").stat().st_mode & 0o777 == 0o600
-    told = []
-    guard.subscribe(told.extend)
-    evaluate(models["estimator"], ledger=path, prior=0.75)
-    assert len(told) == 1  # it is the guard of this process, which may be tracked
-
-
-def test_a_registered_holdout_is_found_by_another_process(make_guard):
-    guard = make_guard()
-    script = (
-        "import sys; from reusable_holdout_mlflow.registered import registered_guard; "
-        "print(registered_guard(sys.argv[1]).evaluate_predictions([0] * 4_000, prior=0.5))"
-    )
-    command = [sys.executable, "-c", script, register_holdout(guard)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    assert told == str(guard.evaluate_predictions([0] * 4_000, prior=0.5)._replace(replayed=False))
-    assert guard.queries_asked == 1
-
-
-def test_after_a_rotation_the_new_holdout_is_found(models, make_guard, tmp_path):
-    guard = make_guard(queries=1)
-    register_holdout(guard)
-    evaluate(models["estimator"], guard=guard, prior=0.75)
-    fresh = guard.rotate(*draw(3, 4_000), queries=30).guard
-    path = register_holdout(fresh)
-    fresh.close()
-    guard.close()
-    result = evaluate(models["estimator"], ledger=path, prior=0.75)
-    assert result.metrics["holdout_prior"] == 0.75
-
-
-def test_a_guard_in_memory_cannot_be_registered_but_can_be_passed(models, make_guard):
-    guard = make_guard(ledger=None)
-    with pytest.raises(HandleError):
-        register_holdout(guard)
-    assert evaluate(models["estimator"], guard=guard, prior=0.75).metrics["holdout_prior"] == 0.75
-
-
-@pytest.mark.parametrize(
-    ("config", "problem"),
-    [
+def test_configurations_that_do_not_fit_are_refused(models, guard):
+    for config, problem in (
         ({"guard": "guard.db"}, "must be a ReusableHoldout"),
-        ({"guard": None, "ledger": "guard.db"}, "one of guard and ledger"),
-        ({"ledger": "guard.db", "priors": 0.9}, "got ledger, priors"),
-        ({"ledger": "guard.db", "holdout": "rows.parquet"}, "got holdout, ledger"),
-    ],
-)
-def test_configurations_that_do_not_fit_are_refused(models, config, problem):
-    with pytest.raises(InputError, match=problem):
-        evaluate(models["estimator"], **config)
-
-
-def test_predictions_without_a_model_are_refused(uri, make_guard):
+        ({"guard": guard, "priors": 0.9}, "got guard, priors"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            evaluate(models["estimator"], **config)
+    wish = {
+        "model_type": "classifier",
+        "evaluators": "reusable_holdout",
+        "evaluator_config": {"guard": guard},
+    }
     data = DATA.assign(predicted=0)
     with pytest.raises(InputError, match="pass model="):
-        mlflow.models.evaluate(
-            data=data,
-            targets="label",
-            predictions="predicted",
-            model_type="classifier",
-            evaluators="reusable_holdout",
-            evaluator_config={"guard": make_guard()},
-        )
+        mlflow.models.evaluate(data=data, targets="label", predictions="predicted", **wish)
 
 
-def test_who_does_not_configure_it_does_not_get_it():
+def test_an_evaluation_without_its_configuration_does_not_ask():
     assert not HoldoutEvaluator.can_evaluate(model_type="classifier", evaluator_config={})
-    assert HoldoutEvaluator.can_evaluate(model_type=None, evaluator_config={"ledger": "guard.db"})
-
-
-def test_the_server_holds_no_exact_score(uri, models, make_guard):
-    guard = make_guard()
-    result = evaluate(models["estimator"], guard=guard)
-    exact = LogisticRegression().fit(*TRAINING).score(*HOLDOUT)
-    path = uri.removeprefix("sqlite:///")
-    database = sqlite3.connect(path)
-    logged = [value for (value,) in database.execute("SELECT value FROM metrics")]
-    database.close()
-    assert result.metrics["holdout_answer"] in logged
-    assert exact not in {result.metrics["holdout_answer"], result.metrics["holdout_prior"]}
-    assert not any(abs(value - exact) < 1e-12 for value in logged)
+    assert HoldoutEvaluator.can_evaluate(model_type=None, evaluator_config={"guard": None})

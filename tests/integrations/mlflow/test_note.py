@@ -34,7 +34,7 @@ def test_its_first_line_names_the_overfitted_run_and_what_is_left(database, chur
     ask(guard, "plain", 0.9)
     assert churn().tags[NOTE].splitlines()[0].count("**No overfitting seen** · ") == 1
     ask(guard, "memorised", 0.999)
-    ask(guard, "plain again", 0.901)
+    ask(guard, "<img src=x> [a](b) | c", 0.901)
     note = churn().tags[NOTE]
     first = note.splitlines()[0]
     assert "**Overfitted: memorised by 0." in first
@@ -42,7 +42,7 @@ def test_its_first_line_names_the_overfitted_run_and_what_is_left(database, chur
     (page,) = pages_of(MlflowClient(database), guard.digest)
     assert f"(get-artifact?path=gap_and_budget.png&run_uuid={page.info.run_id}&query=3)" in note
     rows = [line.split(" | ")[0] for line in note.splitlines() if line.startswith("| ")]
-    assert rows == ["| run", "| plain again", "| memorised", "| plain"]
+    assert rows == ["| run", "| img src=x   a  b    c", "| memorised", "| plain"]
 
 
 def test_what_others_wrote_stays(database, churn, make_guard, ask, tmp_path):
@@ -65,13 +65,6 @@ def test_a_note_that_is_nearly_full_gets_less_or_nothing(database, churn, make_g
         ask(make_guard(), f"run {number} {'y' * 40}", 0.9 + number / 100)
     assert churn().tags[NOTE].startswith("x" * length)
     assert churn().tags[NOTE].count("charges left · ") == parts
-
-
-def test_names_of_runs_are_no_markup(churn, make_guard, ask):
-    ask(make_guard(), "<img src=x> [a](b) | c", 0.999)
-    note = churn().tags[NOTE]
-    assert "<img" not in note
-    assert "[a](b)" not in note
 
 
 def test_a_halt_is_in_its_first_line(database, churn, make_guard, ask, questions):

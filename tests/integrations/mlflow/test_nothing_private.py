@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from guard.test_leaks import MARK, QUESTIONS, ROWS, Secrets, right_in
 from mlflow import MlflowClient
-from reusable_holdout_mlflow import HoldoutDataset, track
+from reusable_holdout_mlflow import track
+from sklearn import metrics
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from reusable_holdout import Metric, ReusableHoldout
-from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.errors import Halted
 
 
 @pytest.fixture
@@ -20,19 +22,12 @@ def labels():
 
 
 @pytest.fixture
-def features():
+def guard(labels, tmp_path):
     X = np.random.default_rng(1).normal(size=(ROWS, 2))
     X[:, 1] = MARK
-    return X
-
-
-@pytest.fixture
-def guard(labels, features, tmp_path):
-    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "vacuous": True}
-    with ReusableHoldout(
-        features, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **settings
-    ) as one:
-        yield one
+    wish = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "vacuous": True}
+    with ReusableHoldout(X, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **wish) as guard:
+        yield guard
 
 
 @pytest.fixture
@@ -43,7 +38,7 @@ def asked(labels):
 def everything_in(folder):
     """Bytes of all files of a server: database, write-ahead log, artifacts, its own log."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"history.csv", "history.png", "gap_and_budget.png", "runs.csv"} <= {path.name for path in files}
+    assert {"history.csv", "history.png", "gap_and_budget.png"} <= {path.name for path in files}
     return [path.read_bytes() for path in files]
 
 
@@ -51,11 +46,9 @@ def numbers_in(database):
     """All numbers of all tables."""
     connection = sqlite3.connect(database)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    values = {
-        value for table in tables for row in connection.execute(f'SELECT * FROM "{table}"') for value in row
-    }
+    rows = [row for table in tables for row in connection.execute(f'SELECT * FROM "{table}"')]
     connection.close()
-    return np.array(sorted({float(value) for value in values if isinstance(value, int | float)}))
+    return np.array(sorted({float(one) for row in rows for one in row if isinstance(one, int | float)}))
 
 
 def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
@@ -80,15 +73,12 @@ def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
 
 def test_the_search_finds_what_is_logged_by_mistake(server, guard, labels, asked):
     uri, folder = server
-    secrets = Secrets(guard, labels, asked)
-    client = MlflowClient(uri)
-    run = client.create_run("0").info.run_id
-    exact = QUESTIONS["charged"][0] / ROWS
+    secrets, client = Secrets(guard, labels, asked), MlflowClient(uri)
+    run, exact = client.create_run("0").info.run_id, QUESTIONS["charged"][0] / ROWS
     client.log_metric(run, "exact", exact)
     try:
         assert np.abs(numbers_in(folder / "mlflow.db") - exact).min() == 0
-        written = [path.read_bytes() for path in folder.glob("mlflow.db*")]
-        assert secrets.found_in(*written)
+        assert secrets.found_in(*[path.read_bytes() for path in folder.glob("mlflow.db*")])
     finally:  # the server is shared: leave no trace for the search above
         client.delete_run(run)
         connection = sqlite3.connect(folder / "mlflow.db")
@@ -100,17 +90,7 @@ def test_the_search_finds_what_is_logged_by_mistake(server, guard, labels, asked
         connection.close()
 
 
-def test_the_dataset_is_a_name_and_a_size(guard, features, labels):
-    dataset = HoldoutDataset(guard)
-    told = dataset.to_dict()
-    assert dataset.profile == {"num_rows": ROWS, "metric": "accuracy", "epoch": 1}
-    assert dataset.schema is None
-    assert guard.digest.startswith(dataset.digest)
-    assert set(told) == {"name", "digest", "source", "source_type", "profile"}
-    assert told["source"] == "{}"
-    assert not any(isinstance(value, np.ndarray) for value in vars(dataset).values())
-    with pytest.raises(InputError, match="never put there"):
-        dataset.source.load()
+# ---- the active run
 
 
 class Scoring:
@@ -132,76 +112,66 @@ ASK = {
 
 
 @pytest.fixture
-def autologged(database):
-    mlflow.set_tracking_uri(database)
-    mlflow.set_experiment("churn")
+def autologged(current):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
         mlflow.sklearn.autolog(log_models=False, log_datasets=False, log_input_examples=False)
         try:
-            yield MlflowClient(database)
+            yield current
         finally:
             mlflow.sklearn.autolog(disable=True)
-            mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
+def rows():
+    X = np.random.default_rng(0).normal(size=(1_000 + ROWS, 3))
+    return X, (X[:, 0] + np.random.default_rng(1).normal(size=len(X)) > 0).astype(int)
 
 
 def exact_scores(y, model, X):
-    """What autolog would log of a classifier on these rows."""
-    from sklearn import metrics
-
+    """Return scores that autolog would log of a classifier on these rows."""
     predicted, odds = model.predict(X), model.predict_proba(X)
-    scores = {metrics.accuracy_score(y, predicted), metrics.log_loss(y, odds)}
-    scores.add(metrics.roc_auc_score(y, odds[:, 1]))
-    for score in (metrics.f1_score, metrics.precision_score, metrics.recall_score):
-        scores |= {score(y, predicted), score(y, predicted, average="weighted")}
-    return np.array(sorted(scores))
+    of_labels = (metrics.accuracy_score, metrics.f1_score, metrics.precision_score, metrics.recall_score)
+    scores = [score(y, predicted) for score in of_labels]
+    return np.array([*scores, metrics.log_loss(y, odds), metrics.roc_auc_score(y, odds[:, 1])])
 
 
-def test_nothing_inside_the_guard_writes_a_metric_to_the_active_run(autologged):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import accuracy_score
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1_000 + ROWS, 3))
-    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+def test_nothing_inside_the_guard_writes_a_metric_to_the_active_run(autologged, rows):
+    X, y = rows
     guard = ReusableHoldout(X[1_000:], y[1_000:], tolerance=0.2, queries=10)
     with mlflow.start_run() as run:
         model = LogisticRegression().fit(X[:1_000], y[:1_000])
 
-        def metrics():
-            logged = autologged.get_run(run.info.run_id).data.metrics
-            return {name: value for name, value in logged.items() if not name.startswith("training_")}
+        def logged():
+            found = autologged.get_run(run.info.run_id).data.metrics
+            return {name: value for name, value in found.items() if not name.startswith("training_")}
 
         assert autologged.get_run(run.info.run_id).data.metrics  # autolog logs the analyst's own fits
         for how, ask in ASK.items():
             ask(guard, model, X[:1_000], y[:1_000])
-            assert metrics() == {}, how
-        accuracy_score(y[:1_000], model.predict(X[:1_000]))
-        assert len(metrics()) == 1  # the twin: autolog does log what is scored outside
-    logged = [one.data.metrics for one in autologged.search_runs([run.info.experiment_id])]
+            assert logged() == {}, how
+        metrics.accuracy_score(y[:1_000], model.predict(X[:1_000]))
+        assert len(logged()) == 1  # the twin: autolog does log what is scored outside
+    found = [one.data.metrics for one in autologged.search_runs([run.info.experiment_id])]
     exact = exact_scores(y[1_000:], model, X[1_000:])  # autolog sees this one: it comes after the look
-    for value in [value for metrics in logged for value in metrics.values()]:
+    for value in [value for numbers in found for value in numbers.values()]:
         assert np.abs(exact - value).min() > 1e-9
 
 
 @pytest.mark.parametrize("response", ["labels", "values"])
-def test_a_metric_of_the_analysts_own_that_calls_scikit_learn_is_not_logged_either(autologged, response):
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-    from sklearn.metrics import mean_absolute_error
-
+def test_a_metric_of_the_analysts_own_that_calls_scikit_learn_is_not_logged_either(
+    autologged, rows, response
+):
     def loss(y, predictions):
-        mean_absolute_error(y, predictions)  # autolog watches it
+        metrics.mean_absolute_error(y, predictions)  # autolog watches it
         return np.clip(np.abs(y - predictions), 0, 1).astype(float)
 
+    X, y = rows[0], rows[1].astype(int if response == "labels" else float)
     own = Metric(name="own", lower=0, upper=1, greater_is_better=False, response=response, loss=loss)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3_000, 3))
-    y = (X[:, 0] + rng.normal(size=3_000) > 0).astype(int if response == "labels" else float)
     guard = ReusableHoldout(X[1_000:], y[1_000:], tolerance=0.2, queries=10, metric=own)
     with mlflow.start_run() as run:
-        model = (LogisticRegression() if response == "labels" else LinearRegression()).fit(
-            X[:1_000], y[:1_000]
-        )
+        model = LogisticRegression() if response == "labels" else LinearRegression()
+        model.fit(X[:1_000], y[:1_000])
         before = autologged.get_run(run.info.run_id).data.metrics
         guard.evaluate(model, prior=0.3)
         assert autologged.get_run(run.info.run_id).data.metrics == before

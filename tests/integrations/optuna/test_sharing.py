@@ -1,12 +1,10 @@
 """Threads and processes on one study and one ledger have one budget."""
 
-import numpy as np
 import optuna
 import pytest
 from children import Child
 from reusable_holdout_optuna import GuardedStudy, guard_results
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 WORKER = """
@@ -30,25 +28,15 @@ except Halted as halted:
 """
 
 
-@pytest.fixture
-def shared(tmp_path, labels):
-    optuna.create_study(
-        direction="maximize", study_name="shared", storage=f"sqlite:///{tmp_path / 'study.db'}"
-    )
-    guard = ReusableHoldout(
-        None, labels, queries=8, charges=3, threshold=0.1, ledger=tmp_path / "guard.db", estimate=0.7
-    )
-    with guard:
-        yield tmp_path, guard
-
-
-def test_two_processes_share_one_budget_and_both_end(shared):
-    folder, guard = shared
-    workers = [Child(WORKER, folder=folder) for _ in range(2)]
+def test_two_processes_share_one_budget_and_both_end(tmp_path, make_guard):
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    optuna.create_study(direction="maximize", study_name="shared", storage=storage)
+    guard = make_guard(queries=8, ledger=tmp_path / "guard.db")
+    workers = [Child(WORKER, folder=tmp_path) for _ in range(2)]
     printed = [worker.communicate() for worker in workers]
     assert [worker.returncode for worker in workers] == [7, 7]
     assert printed == ["queries 8\n"] * 2
-    study = optuna.load_study(study_name="shared", storage=f"sqlite:///{folder / 'study.db'}")
+    study = optuna.load_study(study_name="shared", storage=storage)
     states = [trial.state.name for trial in study.trials]
     assert set(states) == {"COMPLETE", "PRUNED"}
     assert states.count("PRUNED") <= 2
@@ -56,27 +44,14 @@ def test_two_processes_share_one_budget_and_both_end(shared):
     assert guard.queries_asked == 8
 
 
-def test_threads_share_one_budget(shared, labels, scoring):
-    _, guard = shared
-    study = optuna.create_study(direction="maximize")
-    guarded = GuardedStudy(study, guard, lambda trial: scoring(0.7, trial.number), ask="all")
-    with pytest.raises(Halted) as raised:
-        guarded.optimize(lambda trial: 0.7, n_trials=200, n_jobs=4)
-    assert len(raised.value.history) == 8
-    assert sorted(guarded.guard_results["query"]) == list(range(1, 9))
-    assert len(study.trials) <= 8 + 4 + 4
-    assert all(trial.state.is_finished() for trial in study.trials)
-
-
-def test_many_threads_never_ask_more_than_was_declared(labels, scoring):
+def test_many_threads_never_ask_more_than_was_declared(make_guard, scoring):
     """Of 20 studies with 4 threads none exceeds its budget, and every answer is one trial's."""
     for seed in range(20):
-        with ReusableHoldout(
-            None, labels, queries=6, charges=3, threshold=0.1, seed=seed, estimate=0.7
-        ) as guard:
-            study = optuna.create_study(direction="maximize")
-            guarded = GuardedStudy(study, guard, lambda trial: scoring(0.7, trial.number), ask="all")
-            with pytest.raises(Halted):
-                guarded.optimize(lambda trial: 0.7, n_trials=30, n_jobs=4)
-            assert guard.queries_asked == 6
-            assert np.sort(guarded.guard_results["query"]).tolist() == [1, 2, 3, 4, 5, 6]
+        guard, study = make_guard(queries=6, seed=seed), optuna.create_study(direction="maximize")
+        guarded = GuardedStudy(study, guard, lambda trial: scoring(0.7, trial.number), ask="all")
+        with pytest.raises(Halted):
+            guarded.optimize(lambda trial: 0.7, n_trials=30, n_jobs=4)
+        assert guard.queries_asked == 6
+        assert len(study.trials) <= 6 + 4 + 4
+        assert all(trial.state.is_finished() for trial in study.trials)
+        assert sorted(guarded.guard_results["query"]) == [1, 2, 3, 4, 5, 6]

@@ -1,8 +1,10 @@
 """Data and guards for the loops of scikit-learn."""
 
+import itertools
+
 import numpy as np
 import pytest
-from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from reusable_holdout_sklearn import GuardedSearchCV, prior_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
@@ -18,25 +20,16 @@ def data():
 
 
 @pytest.fixture
-def make_guard(data, tmp_path):
+def make_guard(data, tmp_path, closed_at_the_end):
     X, y = data
-    made = []
+    numbers = itertools.count()
 
     def make(**settings):
-        defaults = {
-            "tolerance": 0.15,
-            "queries": 60,
-            "ledger": tmp_path / f"guard{len(made)}.db",
-            "seed": 0,
-            "vacuous": True,
-        }
-        guard = ReusableHoldout(X[2_000:], y[2_000:], **{**defaults, **settings})
-        made.append(guard)
-        return guard
+        wish = {"tolerance": 0.15, "queries": 60, "seed": 0, "vacuous": True}
+        wish["ledger"] = tmp_path / f"guard{next(numbers)}.db"
+        return closed_at_the_end(ReusableHoldout(X[2_000:], y[2_000:], **{**wish, **settings}))
 
-    yield make
-    for guard in made:
-        guard.close()
+    return make
 
 
 @pytest.fixture
@@ -53,15 +46,11 @@ def guard(make_guard, tmp_path):
     return make_guard(ledger=folder / "the_ledger.db", seed=None)
 
 
-@pytest.fixture(params=["guarded search", "guarded scorer"])
-def fitted(request, guard, train):
-    """A fitted search of either kind, and its guard."""
-    if request.param == "guarded search":
-        inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
-        return GuardedSearchCV(inner, guard).fit(*train)
-    return GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=guarded_scorer(guard)).fit(
-        *train
-    )
+@pytest.fixture
+def fitted(guard, train):
+    """A fitted search of this guard."""
+    inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
+    return GuardedSearchCV(inner, guard).fit(*train)
 
 
 @pytest.fixture

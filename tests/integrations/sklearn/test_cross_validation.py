@@ -17,9 +17,8 @@ MODEL = LogisticRegression()
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_it_is_cross_validate_and_one_question(make_guard, train, n_jobs):
     guard = make_guard()
-    scores = guarded_cross_validate(
-        MODEL, *train, guard, cv=4, n_jobs=n_jobs, return_train_score=True, return_estimator=True
-    )
+    wish = {"cv": 4, "n_jobs": n_jobs, "return_train_score": True, "return_estimator": True}
+    scores = guarded_cross_validate(MODEL, *train, guard, **wish)
     plain = cross_validate(MODEL, *train, cv=4, return_train_score=True)
     for name in plain.keys() - {"fit_time", "score_time"}:
         np.testing.assert_allclose(scores[name], plain[name])
@@ -39,8 +38,7 @@ def test_it_is_cross_validate_and_one_question(make_guard, train, n_jobs):
     ],
 )
 def test_other_metrics_are_measured_besides(make_guard, train, scoring, keys):
-    guard = make_guard(metric="brier", tolerance=0.2)
-    scores = guarded_cross_validate(MODEL, *train, guard, scoring=scoring)
+    scores = guarded_cross_validate(MODEL, *train, make_guard(metric="brier", tolerance=0.2), scoring=scoring)
     assert {name for name in scores if name.startswith("test")} == keys | {"test_prior"}
     assert scores["guard_answer"].prior == scores["test_prior"].mean() > 0
 
@@ -54,8 +52,7 @@ def test_asked_again_it_is_a_replay_and_another_model_halts_before_its_refit(mak
             return super().fit(X, y, **settings)
 
     guard = make_guard(queries=1)
-    first = guarded_cross_validate(MODEL, *train, guard)
-    again = guarded_cross_validate(MODEL, *train, guard)
+    first, again = (guarded_cross_validate(MODEL, *train, guard) for _ in range(2))
     assert again["guard_answer"] == first["guard_answer"]._replace(replayed=True)
     with pytest.raises(Halted) as caught:
         guarded_cross_validate(Counting(C=1e-4), *train, guard, cv=3)
@@ -65,32 +62,26 @@ def test_asked_again_it_is_a_replay_and_another_model_halts_before_its_refit(mak
         guarded_cross_validate(LogisticRegression(tol=1e-3), *train, guard)  # the same prior, another model
 
 
-def test_a_model_that_fails_on_the_holdout_is_charged(make_guard, train):
-    class Fails(DummyClassifier):
-        def predict(self, X):
-            if len(X) == 4_000:
-                raise ValueError("private words")
-            return super().predict(X)
+class FailsOnTheHoldout(DummyClassifier):
+    def predict(self, X):
+        if len(X) == 4_000:
+            raise ValueError("private words")
+        return super().predict(X)
 
+
+def test_a_model_that_fails_on_the_holdout_is_charged(make_guard, train):
     guard = make_guard()
     with pytest.raises(ModelError) as caught:
-        guarded_cross_validate(Fails(), *train, guard)
+        guarded_cross_validate(FailsOnTheHoldout(), *train, guard)
     assert "private words" not in str(caught.value)
     assert f"(charges left: {guard.charges_left}, queries left: {guard.queries_left})" in str(caught.value)
     assert guard.history()["charged"].tolist() == [True]
 
 
 def test_a_fold_without_a_score_or_a_taken_name_is_refused(make_guard, train):
-    class Fails(DummyClassifier):
-        def fit(self, X, y, **settings):
-            if y[0] == 0:
-                raise ValueError("no")
-            return super().fit(X, y, **settings)
-
-    guard = make_guard()
-    X, y = train[0][:90], np.repeat([1, 0, 0], 30)
+    guard, (X, y) = make_guard(), (train[0][:90], np.repeat([0, 0, 1], 30))
     with pytest.warns(FitFailedWarning), pytest.raises(InputError, match="every fold must have a score"):
-        guarded_cross_validate(Fails(), X, y, guard, cv=KFold(3))
+        guarded_cross_validate(MODEL, X, y, guard, cv=KFold(3))  # one fold has one class alone
     with pytest.raises(InputError, match="rename it"):
         guarded_cross_validate(MODEL, *train, guard, scoring={"prior": "accuracy"})
     assert guard.queries_asked == 0
@@ -102,13 +93,11 @@ def test_weights_and_groups_reach_the_fits(make_guard, train, routing):
     guard = make_guard(tolerance=None, charges=5, threshold=0.9, noise_scale=1e-6)
     weights, groups = np.where(y == 1, 100.0, 1.0), np.arange(len(y)) % 3
     with sklearn.config_context(enable_metadata_routing=routing):
-        params, given = {"sample_weight": weights}, {"groups": groups}
-        model = LogisticRegression()
+        wish, model = {"params": {"sample_weight": weights}, "groups": groups}, LogisticRegression()
         if routing:
-            params, given, model = params | given, {}, model.set_fit_request(sample_weight=True)
-        scores = guarded_cross_validate(
-            model, X, y, guard, cv=GroupKFold(3), params=params, return_estimator=True, **given
-        )
+            wish = {"params": {"sample_weight": weights, "groups": groups}}
+            model.set_fit_request(sample_weight=True)
+        scores = guarded_cross_validate(model, X, y, guard, cv=GroupKFold(3), return_estimator=True, **wish)
     direct = LogisticRegression().fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(scores["guard_estimator"].coef_, direct.coef_)
     assert len(scores["test_score"]) == 3

@@ -1,137 +1,86 @@
-"""The scorer inside scikit-learn's own loops."""
+"""The scorer inside scikit-learn's own loops: what is asked, what is charged, and what is refused."""
 
 import copy
 import pickle
 import warnings
-from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pandas as pd
 import pytest
-from reusable_holdout_sklearn import guarded_scorer
+import sklearn
+from cases import for_each
+from joblib import Parallel, delayed
+from reusable_holdout_sklearn import guarded_scorer, prior_scorer
+from reusable_holdout_sklearn.scored_rows import ScoredRows
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import RFECV
-from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import work
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    RandomizedSearchCV,
-    cross_val_score,
-    cross_validate,
-    learning_curve,
-)
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.errors import Halted, HandleError
+from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
-long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
-
-
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6_000, 4))
-    y = (X[:, 0] + rng.normal(size=6_000) > 0).astype(int)
-    return X, y
+MODEL, GRID = LogisticRegression(), {"C": [1e-4, 1.0]}
+SLOW = SGDClassifier(random_state=0, eta0=0.0001, learning_rate="constant")
+JOBS = pytest.mark.parametrize("n_jobs", [1, 2])
 
 
 @pytest.fixture
-def make_guard(data, tmp_path):
-    X, y = data
-
-    def make(**settings):
-        defaults = {
-            "tolerance": 0.15,
-            "queries": 60,
-            "ledger": tmp_path / "guard.db",
-            "seed": 0,
-            "vacuous": True,
-        }
-        return ReusableHoldout(X[2_000:], y[2_000:], **{**defaults, **settings})
-
-    return make
+def guard(make_guard):
+    return make_guard(tolerance=0.2, queries=200)
 
 
 @pytest.fixture
-def train(data):
-    X, y = data
-    return X[:2_000], y[:2_000]
+def model(train):
+    X, y = train
+    return LogisticRegression().fit(X[:500], y[:500])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_cross_validate_asks_once_for_each_fold(make_guard, train, n_jobs):
-    guard = make_guard()
-    scoring = {"acc": "accuracy", "guard": guarded_scorer(guard)}
-    scores = cross_validate(LogisticRegression(), *train, scoring=scoring, n_jobs=n_jobs)
-    history = guard.history()
-    assert len(history) == 5
-    assert sorted(scores["test_guard"]) == sorted(history["value"])
-    assert sorted(scores["test_acc"]) == pytest.approx(sorted(history["prior"]))
+@pytest.fixture
+def rows(train):
+    """Rows on which the model was not fitted."""
+    X, y = train
+    return X[500:], y[500:]
+
+
+def shuffled(X, column=0):
+    X = X.copy()
+    X[:, column] = np.random.default_rng(0).permutation(X[:, column])
+    return X
+
+
+# ---- what is asked
+
+
+@JOBS
+@pytest.mark.parametrize("shape", [lambda one: one, lambda one: {"guard": one, "acc": "accuracy"}])
+def test_cross_validation_asks_once_for_each_fold_alone_and_among_others(guard, train, n_jobs, shape):
+    scoring = shape(guarded_scorer(guard))
+    scores = cross_validate(MODEL, *train, scoring=scoring, cv=4, n_jobs=n_jobs, return_train_score=True)
+    plain = cross_validate(MODEL, *train, cv=4)
+    name = "guard" if isinstance(scoring, dict) else "score"
+    assert guard.queries_asked == 4
+    assert sorted(guard.history()["prior"]) == pytest.approx(sorted(plain["test_score"]))
+    assert sorted(scores[f"test_{name}"]) == sorted(guard.history()["value"])
+    np.testing.assert_array_equal(scores[f"train_{name}"], scores[f"test_{name}"])  # a model has one answer
     assert verify(guard.ledger).sound
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_train_scores_repeat_the_answer_and_are_free(make_guard, train, n_jobs):
-    guard = make_guard()
-    scoring = {"acc": "accuracy", "guard": guarded_scorer(guard)}
-    scores = cross_validate(
-        LogisticRegression(), *train, scoring=scoring, n_jobs=n_jobs, return_train_score=True
-    )
-    assert guard.queries_asked == 5
-    np.testing.assert_array_equal(scores["train_guard"], scores["test_guard"])
-
-
-def test_train_scores_of_a_constant_model_are_free(make_guard, train):
-    guard = make_guard()
-    cross_validate(
-        DummyClassifier(), *train, scoring=guarded_scorer(guard), cv=KFold(2), return_train_score=True
-    )
-    assert guard.queries_asked == 2
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_grid_search_shares_one_budget(make_guard, train, n_jobs):
-    guard = make_guard()
-    pipe = make_pipeline(StandardScaler(), LogisticRegression())
-    grid = {"logisticregression__C": [0.001, 0.1, 1.0, 10.0]}
-    search = GridSearchCV(
-        pipe, grid, scoring=guarded_scorer(guard), cv=3, n_jobs=n_jobs, return_train_score=True
-    )
-    search.fit(*train)
-    assert 6 < guard.queries_asked <= 12  # candidates with the same predictions and scores are one question
-    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
-    assert search.best_score_ <= 1.0
-    asked = guard.queries_asked
-    assert search.score(*train) == guard.history()["value"].iloc[-1]
-    assert guard.queries_asked == asked + 1  # the refitted model is another one
 
 
 @pytest.mark.parametrize(
     "search",
     [
-        lambda scorer: GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=2),
+        lambda scorer: GridSearchCV(MODEL, GRID, scoring=scorer, cv=2),
         lambda scorer: GridSearchCV(
-            LogisticRegression(),
-            {"C": [0.1, 1.0]},
-            scoring={"guarded": scorer, "plain": "accuracy"},
-            refit="guarded",
-            cv=2,
-        ),
-        lambda scorer: RFECV(LogisticRegression(), scoring=scorer, cv=2),
-        pytest.param(
-            lambda scorer: LogisticRegressionCV(
-                scoring=scorer, cv=2, Cs=2, l1_ratios=(0.0,), use_legacy_attributes=False
-            ),
-            marks=pytest.mark.skipif(
-                "use_legacy_attributes" not in LogisticRegressionCV().get_params(),
-                reason="an earlier one gave scorers labels of -1 and 1",
-            ),
+            MODEL, GRID, scoring={"guarded": scorer, "plain": "accuracy"}, refit="guarded", cv=2
         ),
     ],
 )
@@ -145,171 +94,29 @@ def test_the_score_of_a_fitted_search_is_one_question_about_its_best_model(make_
     assert guard.history()["prior"].iloc[-1] == accuracy_score(train[1], fitted.predict(train[0]))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_a_halted_search_has_found_so_far_stands_in_its_history(make_guard, train, n_jobs):
-    guard = make_guard(queries=5)
-    pipe = make_pipeline(StandardScaler(), LogisticRegression())
-    search = GridSearchCV(
-        pipe, {"logisticregression__C": [0.1, 2.0, 3.0]}, scoring=guarded_scorer(guard), cv=2, n_jobs=n_jobs
-    )
-    with pytest.raises(Halted) as caught:
-        search.fit(*train)
-    names = caught.value.history["name"].tolist()
-    assert len(names) == 5
-    for C in ("0.1", "2.0"):
-        assert sum(f"LogisticRegression(C={C})" in name for name in names) == 2 or n_jobs == 2
-    assert all("LogisticRegression(C=" in name for name in names)
-
-
-@pytest.mark.parametrize(
-    ("error_score", "n_jobs"),
-    [
-        (np.nan, 1),
-        ("raise", 1),
-        (0.0, 1),
-        (np.nan, 2),
-        pytest.param("raise", 2, marks=long),
-        pytest.param(0.0, 2, marks=long),
-    ],
-)
-def test_a_halt_is_never_swallowed(make_guard, train, n_jobs, error_score):
-    guard = make_guard(queries=4)
-    search = GridSearchCV(
-        LogisticRegression(),
-        {"C": [0.001, 0.1, 1.0]},
-        scoring=guarded_scorer(guard),
-        cv=3,
-        n_jobs=n_jobs,
-        error_score=error_score,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # joblib tells of workers it stopped
-        with pytest.raises(Halted) as caught:
-            search.fit(*train)
-    assert caught.value.reason == "queries"
-    assert len(caught.value.history) == 4
-    assert guard.queries_asked == 4
-    assert not hasattr(search, "best_index_")
-
-
-def test_charges_are_counted_once_over_all_workers(make_guard, train):
-    X, y = train
-    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise_scale=0.001)
-    upside_down = RandomForestClassifier(20, random_state=0)  # fitted on 1 - y: every question is charged
-    with pytest.raises(Halted) as caught:
-        cross_val_score(upside_down, X, 1 - y, scoring=guarded_scorer(guard), n_jobs=2, cv=10)
-    history = guard.history()
-    assert history["charged"].all()
-    assert list(history["query"]) == [1, 2, 3, 4, 5]
-    assert caught.value.reason == "charges"
-    assert guard.charges_left == 0
-
-
-def test_a_refitted_estimator_is_a_new_question(make_guard, train):
-    X, y = train
-    guard = make_guard()
-    scorer, model = guarded_scorer(guard), LogisticRegression()
-    scorer(model.fit(X[:500], y[:500]), X[1_500:], y[1_500:])
-    scorer(model.fit(X[500:550], y[500:550]), X[1_500:], y[1_500:])
-    assert guard.queries_asked == 2
-    again = scorer(model, X[1_500:].copy(), y[1_500:])
-    assert guard.queries_asked == 2
-    assert again == guard.history()["value"].iloc[-1]
-
-
-def test_losses_are_negated(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3_000, 3))
-    y = np.clip(X[:, 0] + rng.normal(size=3_000), -5, 5)
-    guard = ReusableHoldout(
-        X[1_000:],
-        y[1_000:],
-        metric=mae(lower=-5, upper=5),
-        tolerance=2.5,
-        queries=20,
-        ledger=tmp_path / "guard.db",
-    )
-    scores = cross_val_score(LinearRegression(), X[:1_000], y[:1_000], scoring=guarded_scorer(guard))
-    assert (scores < 0).all()
-    assert sorted(-scores) == sorted(guard.history()["value"])
-
-
-@pytest.mark.parametrize(
+@for_each(
     ("metric", "better"),
     [("roc_auc", 1), ("log_loss", -1), ("neg_log_loss", -1), ("brier", -1), ("balanced_accuracy", 1)],
 )
-def test_metrics_of_probabilities_and_scores_work(make_guard, train, metric, better):
+def test_metrics_of_probabilities_and_scores_work_and_losses_are_negated(make_guard, train, metric, better):
     guard = make_guard(metric=metric, tolerance=0.4)
-    scores = cross_val_score(LogisticRegression(), *train, scoring=guarded_scorer(guard))
+    scores = cross_val_score(MODEL, *train, scoring=guarded_scorer(guard))
     assert (np.sign(scores) == better).all()
+    sign = 1 if guard.metric.greater_is_better else -1
+    assert sorted(sign * scores) == sorted(guard.history()["value"])
 
 
-def test_frames_and_text_labels_work(data, tmp_path):
+def test_regressors_frames_and_text_labels_work(data):
     X, y = data
+    values = np.clip(X[:, 0] + np.random.default_rng(0).normal(size=len(X)), -5, 5)
+    wish = {"tolerance": 2.5, "queries": 20}
+    guard = ReusableHoldout(X[2_000:], values[2_000:], metric=mae(lower=-5, upper=5), **wish)
+    scores = cross_val_score(LinearRegression(), X[:2_000], values[:2_000], scoring=guarded_scorer(guard))
+    assert sorted(-scores) == sorted(guard.history()["value"])
     frame, label = pd.DataFrame(X, columns=list("abcd")), np.where(y == 1, "yes", "no")
-    guard = ReusableHoldout(
-        frame[2_000:], label[2_000:], tolerance=0.15, queries=60, ledger=tmp_path / "guard.db"
-    )
-    scores = cross_val_score(
-        LogisticRegression(), frame[:2_000], label[:2_000], scoring=guarded_scorer(guard)
-    )
+    guard = ReusableHoldout(frame[2_000:], label[2_000:], tolerance=0.15, queries=60)
+    scores = cross_val_score(MODEL, frame[:2_000], label[:2_000], scoring=guarded_scorer(guard))
     assert (scores > 0.7).all()
-
-
-def test_sample_weights_in_the_search_do_not_reach_the_guard(make_guard, train):
-    guard = make_guard()
-    scoring = {"acc": "accuracy", "guard": guarded_scorer(guard)}
-    weights = np.ones(len(train[1]))
-    cross_validate(LogisticRegression(), *train, scoring=scoring, params={"sample_weight": weights})
-    assert guard.queries_asked == 5
-
-
-def test_randomized_search_and_learning_curve_work(make_guard, train):
-    guard = make_guard(queries=200)
-    RandomizedSearchCV(
-        LogisticRegression(),
-        {"C": np.logspace(-3, 3, 50)},
-        n_iter=3,
-        random_state=0,
-        cv=3,
-        scoring=guarded_scorer(guard),
-    ).fit(*train)
-    asked = guard.queries_asked
-    learning_curve(LogisticRegression(), *train, scoring=guarded_scorer(guard), cv=3, train_sizes=[0.5, 1.0])
-    assert guard.queries_asked <= asked + 6
-
-
-def test_a_search_can_be_cloned_and_copied_and_keeps_one_budget(make_guard, train):
-    guard = make_guard()
-    search = GridSearchCV(LogisticRegression(), {"C": [0.1]}, scoring=guarded_scorer(guard), cv=2)
-    for other in (clone(search), copy.deepcopy(search)):
-        other.fit(*train)
-    assert guard.queries_asked == 2  # the second search asks the same questions
-
-
-def test_a_pickled_scorer_carries_no_rows_and_shares_the_budget(make_guard, train):
-    X, y = train
-    guard = make_guard()
-    pickled = pickle.dumps(guarded_scorer(guard))
-    assert len(pickled) < 2_000
-    other = pickle.loads(pickled)
-    other(LogisticRegression().fit(X[:1_000], y[:1_000]), X[1_000:], y[1_000:])
-    assert guard.queries_asked == 1
-
-
-def test_a_guard_in_memory_says_what_to_do_when_it_must_travel(data, train):
-    X, y = data
-    guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.15, queries=60)
-    with pytest.raises(HandleError, match="ledger="):
-        ForkingPickler.dumps(guarded_scorer(guard))
-    cross_val_score(LogisticRegression(), *train, scoring=guarded_scorer(guard))
-    assert guard.queries_asked == 5
-
-
-def test_the_repr_shows_no_rows(make_guard):
-    assert repr(guarded_scorer(make_guard())).startswith(
-        "guarded_scorer(<ReusableHoldout: accuracy, 4,000 rows"
-    )
 
 
 class ShownAs(LogisticRegression):
@@ -336,3 +143,241 @@ def test_a_model_is_asked_about_however_it_is_shown(make_guard, data, monkeypatc
     monkeypatch.setattr(ShownAs, "shown", shown)
     guarded_scorer(guard)(ShownAs().fit(X[:500], y[:500]), X[500:1_000], y[500:1_000])
     assert guard.history()["name"].tolist() == [name]
+
+
+# ---- one model has one answer
+
+
+def test_one_model_has_one_answer_whatever_rows_it_is_scored_on(make_guard, model, rows):
+    guard, (X, y) = make_guard(), rows
+    scorer = guarded_scorer(guard)
+    parts = [slice(0, 300), slice(300, 900), slice(700, 1_500), slice(0, 300)]
+    assert len({scorer(model, X[part], y[part]) for part in parts}) == 1
+    assert guard.queries_asked == 1
+    assert guard.history()["prior"].tolist() == [model.score(X[:300], y[:300])]
+
+
+def test_another_scorer_another_process_and_a_clone_give_the_recorded_answer(make_guard, model, rows):
+    guard, (X, y) = make_guard(), rows
+    answer = guarded_scorer(guard)(model, X[:300], y[:300])
+    again = pickle.loads(pickle.dumps(model))
+    assert guarded_scorer(guard)(again, X[300:], y[300:]) == answer
+    scores = cross_val_score(FrozenEstimator(model), X, y, cv=4, scoring=guarded_scorer(guard), n_jobs=2)
+    assert len(set(scores)) == 1
+    assert guard.queries_asked == 2  # the frozen one is a model of its own
+
+
+def test_a_refitted_estimator_is_a_new_question(make_guard, train, rows):
+    (X, y), guard, model = train, make_guard(), LogisticRegression()
+    scorer = guarded_scorer(guard)
+    scorer(model.fit(X[:500], y[:500]), *rows)
+    answer = scorer(model.fit(X[500:550], y[500:550]), *rows)
+    assert guard.queries_asked == 2
+    assert scorer(model, rows[0].copy(), rows[1]) == answer == guard.history()["value"].iloc[-1]
+    assert guard.queries_asked == 2
+
+
+def test_what_evaluate_was_asked_with_the_same_prior_is_the_same_question(make_guard, model, rows):
+    guard = make_guard()
+    answer = guard.evaluate(model, prior=model.score(*rows))
+    assert guarded_scorer(guard)(model, *rows) == answer.value
+    assert guard.queries_asked == 1
+
+
+# ---- rows with shuffled columns
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_matrix, lambda X: X.astype(object)])
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_shuffled_columns_are_refused_and_free(make_guard, model, rows, kind):
+    guard, (X, y) = make_guard(), rows
+    scorer = guarded_scorer(guard)
+    scorer(model, kind(X), y)
+    every = X[np.random.default_rng(0).permutation(len(X))]
+    for changed in (shuffled(X), shuffled(shuffled(X), 1), every):
+        with pytest.raises(Refused, match=r"columns shuffled.*prior_scorer") as refused:
+            scorer(model, kind(changed), y)
+        assert type(refused.value.error) is InputError
+    assert guard.queries_asked == 1
+
+
+def test_of_a_wide_table_some_columns_are_enough(data):
+    X, y = np.hstack([data[0][:500]] * 40), data[1][:500]
+    known = ScoredRows()
+    assert not known.are_shuffled(b"model", X, y, 0.9)
+    assert not known.are_shuffled(b"another", shuffled(X), y, 0.5)
+    assert all(known.are_shuffled(b"model", shuffled(X, column), y, 0.5) for column in (0, 1, 159))
+
+
+def test_a_shuffle_that_changes_no_prediction_changes_no_answer(make_guard, rows):
+    constant, scorer = DummyClassifier().fit(*rows), guarded_scorer(make_guard())
+    assert scorer(constant, *rows) == scorer(constant, shuffled(rows[0]), rows[1])
+
+
+@pytest.mark.usefixtures("fresh_workers")
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_know_the_rows_of_the_process_that_sent_them(make_guard, model, rows, backend):
+    guard = make_guard()
+    scorer = guarded_scorer(guard)
+    scorer(model, *rows)
+    with pytest.raises(Refused, match="columns shuffled"):
+        Parallel(2, backend=backend)(delayed(scorer)(model, shuffled(rows[0]), rows[1]) for _ in range(2))
+    assert guard.queries_asked == 1
+
+
+@JOBS
+def test_permutation_importance_asks_once_and_is_refused_with_the_way_to_do_it(guard, model, rows, n_jobs):
+    wish = {"n_repeats": 3, "random_state": 0, "n_jobs": n_jobs}
+    for scoring in (guarded_scorer(guard), {"guarded": guarded_scorer(guard), "plain": "accuracy"}):
+        with pytest.raises(Refused, match=r"scoring=prior_scorer\(guard\)"):
+            permutation_importance(model, *rows, scoring=scoring, **wish)
+    assert guard.queries_asked == 1
+    found = permutation_importance(model, *rows, scoring=prior_scorer(guard), **wish)
+    plain = permutation_importance(model, *rows, **wish)
+    np.testing.assert_allclose(found.importances, plain.importances, atol=1e-9)
+
+
+class HoldsALock(LogisticRegression):
+    def __getstate__(self):
+        raise TypeError("it holds a lock")
+
+
+def test_a_model_that_cannot_be_read_whole_is_scored_once(make_guard, train, rows):
+    guard, (X, y) = make_guard(), rows
+    model, scorer = HoldsALock().fit(train[0][:500], train[1][:500]), guarded_scorer(guard)
+    scorer(model, X[:700], y[:700])
+    with pytest.raises(Refused, match=r"read whole.*nothing was charged"):
+        scorer(model, X[700:], y[700:])
+    assert guard.queries_asked == 1
+
+
+# ---- other refusals
+
+
+def test_models_of_some_columns_are_refused_with_the_way_to_do_it(guard, train):
+    X, y = train
+    narrow = clone(MODEL).fit(X[:, :2], y)
+    for given in (X[:100, :2], pd.DataFrame(X[:100, :2]), sparse.csr_matrix(X[:100, :2]), X[:100, 0]):
+        with pytest.raises(Refused, match=r"the holdout's 4 columns.*nothing was charged; .*pipeline"):
+            guarded_scorer(guard)(narrow, given, y[:100])
+    assert guard.queries_asked == 0
+
+
+def test_tuned_thresholds_are_refused_with_the_way_to_do_it(guard, train):
+    tuned = TunedThresholdClassifierCV(MODEL, scoring=guarded_scorer(guard))
+    with pytest.raises(Refused, match=r"guard\.evaluate\(tuned"):
+        tuned.fit(*train)
+    assert guard.queries_asked == 0
+    cross_val_score(TunedThresholdClassifierCV(MODEL), *train, scoring=guarded_scorer(guard), cv=2)
+    assert guard.queries_asked == 2
+
+
+def test_guards_that_do_not_score_a_model_are_refused(make_guard):
+    for policy in ("ladder", "gate"):
+        with pytest.raises(InputError, match=rf"policy, '{policy}', .*GuardedSearchCV.*guard\.compare"):
+            guarded_scorer(make_guard(policy=policy, tolerance=0.1))
+
+
+class FailsOnTheHoldout(DummyClassifier):
+    def predict(self, X):
+        if len(X) == 4_000:
+            raise ValueError("private words")
+        return super().predict(X)
+
+
+def test_a_model_that_fails_on_the_holdout_is_a_failed_fold(make_guard, train):
+    guard = make_guard()
+    with pytest.warns(UserWarning, match="Scoring failed") as caught:
+        scores = cross_val_score(FailsOnTheHoldout(), *train, cv=2, scoring=guarded_scorer(guard))
+    assert np.isnan(scores).all()
+    assert "private words" not in str(caught[0].message)
+    with pytest.raises(ModelError):
+        cross_val_score(FailsOnTheHoldout(), *train, cv=2, scoring=guarded_scorer(guard), error_score="raise")
+
+
+# ---- halts and budgets
+
+
+@pytest.mark.parametrize(
+    ("error_score", "n_jobs"), [(np.nan, 1), ("raise", 1), (0.0, 1), (np.nan, 2), ("raise", 2)]
+)
+def test_a_halt_is_never_swallowed_and_the_answers_so_far_are_in_its_history(
+    make_guard, train, n_jobs, error_score
+):
+    guard = make_guard(queries=4)
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    wish = {"cv": 2, "n_jobs": n_jobs, "error_score": error_score}
+    search = GridSearchCV(
+        pipe, {"logisticregression__C": [0.1, 2.0, 3.0]}, scoring=guarded_scorer(guard), **wish
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # joblib tells of workers it stopped
+        with pytest.raises(Halted) as caught:
+            search.fit(*train)
+    assert caught.value.reason == "queries"
+    assert guard.queries_asked == 4
+    assert not hasattr(search, "best_index_")
+    names = caught.value.history["name"].tolist()
+    assert len(names) == 4
+    assert all("LogisticRegression(C=" in name for name in names)
+    assert n_jobs == 2 or sum("LogisticRegression(C=0.1)" in name for name in names) == 2
+
+
+def test_charges_are_counted_once_over_all_workers(make_guard, train):
+    X, y = train
+    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise_scale=0.001)
+    upside_down = RandomForestClassifier(20, random_state=0)  # fitted on 1 - y: every question is charged
+    with pytest.raises(Halted) as caught:
+        cross_val_score(upside_down, X, 1 - y, scoring=guarded_scorer(guard), n_jobs=2, cv=10)
+    history = guard.history()
+    assert history["charged"].all()
+    assert list(history["query"]) == [1, 2, 3, 4, 5]
+    assert caught.value.reason == "charges"
+    assert guard.charges_left == 0
+
+
+def test_a_search_can_be_cloned_and_copied_and_keeps_one_budget(make_guard, train):
+    for guard in (make_guard(), make_guard(ledger=None)):
+        search = GridSearchCV(MODEL, {"C": [0.1]}, scoring=guarded_scorer(guard), cv=2)
+        for other in (clone(search), copy.deepcopy(search)):
+            other.fit(*train)
+        assert guard.queries_asked == 2  # the second search asks the same questions
+
+
+def test_a_pickled_scorer_carries_no_rows_and_shares_the_budget(make_guard, model, rows):
+    guard = make_guard()
+    scorer = guarded_scorer(guard)
+    scorer(model, *rows)
+    pickled = pickle.dumps(scorer)
+    assert len(pickled) < 20_000
+    assert rows[0][0].tobytes() not in pickled
+    pickle.loads(pickled)(LogisticRegression(C=0.1).fit(*rows), *rows)
+    assert guard.queries_asked == 2
+
+
+# ---- metadata
+
+
+def test_weights_reach_the_prior_when_they_are_requested(make_guard, train):
+    X, y = train
+    weights = np.where(y == 1, 1.0, 0.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        for requested in (False, True):
+            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise_scale=1e-6)
+            scorer = guarded_scorer(guard).set_score_request(sample_weight=requested)
+            scorer = pickle.loads(pickle.dumps(clone(scorer, safe=False)))
+            plain = sklearn.metrics.get_scorer("accuracy").set_score_request(sample_weight=requested)
+            model = LogisticRegression().set_fit_request(sample_weight=False)
+            params = {"sample_weight": weights} if requested else {}
+            scores = cross_validate(model, X, y, cv=3, scoring={"guard": scorer, "acc": plain}, params=params)
+            np.testing.assert_allclose(sorted(guard.history()["prior"]), sorted(scores["test_acc"]))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_weights_of_the_fit_are_not_an_error(guard, train, routing):
+    weights = {"sample_weight": np.ones(len(train[1]))}
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model = LogisticRegression().set_fit_request(sample_weight=True) if routing else MODEL
+        scores = cross_validate(model, *train, cv=3, scoring=guarded_scorer(guard), params=weights)
+    assert not np.isnan(scores["test_score"]).any()
+    assert guard.queries_asked == 3

@@ -1,4 +1,4 @@
-"""What a search, a scorer or a cross-validation asks again, or after a halt, costs nothing and reads no rows."""
+"""A search, a scorer or a cross-validation that asks again, or after a halt, costs nothing and reads no rows."""
 
 import sqlite3
 
@@ -12,27 +12,22 @@ from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout.errors import Halted, HoldoutError, Refused
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.metrics import Metric
 
-DEPTHS = {"max_depth": [1, 2, 3]}
-
-
-def grid(guard, rows):
-    inner = GridSearchCV(DecisionTreeClassifier(random_state=0), DEPTHS, cv=2, scoring=prior_scorer(guard))
-    return inner, rows[0], rows[1]
+MODEL = LogisticRegression()
 
 
 def search(guard, rows, ask):
-    inner, X, y = grid(guard, rows)
-    return GuardedSearchCV(inner, guard, ask=ask).fit(X, y)
+    grid, scoring = {"max_depth": [1, 2, 3]}, prior_scorer(guard)
+    inner = GridSearchCV(DecisionTreeClassifier(random_state=0), grid, cv=2, scoring=scoring)
+    return GuardedSearchCV(inner, guard, ask=ask).fit(*rows)
 
 
 WAYS = {
     "choose": lambda guard, rows: search(guard, rows, "choose"),
     "evaluate": lambda guard, rows: search(guard, rows, "evaluate"),
-    "cross-validation": lambda guard, rows: guarded_cross_validate(LogisticRegression(), *rows, guard, cv=2),
+    "cross-validation": lambda guard, rows: guarded_cross_validate(MODEL, *rows, guard, cv=2),
     "scorer": lambda guard, rows: cross_val_score(
-        LogisticRegression(), *rows, cv=2, scoring=guarded_scorer(guard), error_score="raise"
+        MODEL, *rows, cv=2, scoring=guarded_scorer(guard), error_score="raise"
     ),
 }
 
@@ -89,11 +84,3 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(make_guard, train, read
     with pytest.raises((HoldoutError, Refused), match="closed"):
         WAYS[way](guard, train)
     assert (dumped(guard), read) == (before, [])
-
-
-def test_a_folds_question_binds_the_metric_once(make_guard, train, monkeypatch):
-    guard, bound = make_guard(), []
-    bind = Metric.bind
-    monkeypatch.setattr(Metric, "bind", lambda *given, **named: bound.append(1) or bind(*given, **named))
-    cross_val_score(LogisticRegression(), *train, scoring=guarded_scorer(guard), cv=4)
-    assert len(bound) == guard.queries_asked == 4

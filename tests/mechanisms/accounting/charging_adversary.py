@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_banded
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _ROUNDS = 200  # of improvement of a strategy; few are needed
 
@@ -26,23 +23,23 @@ class Call(NamedTuple):
     down_free: float
 
 
-def not_prior_calls(each: float) -> list[Call]:
+def not_prior_calls(each):
     """Randomized response whose prior is one answer or the other: every extreme call with a NotPrior target."""
     up = 1 / (1 + math.exp(each))
     return [Call(up, 0.0, 0.0, 1 - up), Call(0.0, up, 1 - up, 0.0)]
 
 
-def calls_with_q(each: float, q: float) -> list[Call]:
+def calls_with_q(each, q):
     """Extreme calls of Definition 2.1: both outcome laws give the target at least q, q <= 1/(exp(e) + 1)."""
     up = 1 / (1 + math.exp(each))
     hits = [(q, 0.0), (0.0, q * math.exp(each)), (q * up, q * (1 - up))]
     return [Call(plus, up - plus, minus, 1 - up - minus) for plus, minus in hits]
 
 
-def found_delta(*, each: float, epsilon: float, charges: int, calls: list[Call], reach: int) -> float:
+def found_delta(*, each, epsilon, charges, calls, reach):
     """Delta that the best strategy attains that stops, too, when its evidence is `reach` calls from the start."""
     evidence = np.arange(-reach, reach + 1) * each
-    stop: npt.NDArray[np.float64] = np.maximum(np.exp(evidence) - math.exp(epsilon), 0.0)
+    stop = np.maximum(np.exp(evidence) - math.exp(epsilon), 0.0)
     values = stop
     choice = np.zeros(len(stop) - 2, dtype=int)
     for _ in range(charges):
@@ -50,12 +47,7 @@ def found_delta(*, each: float, epsilon: float, charges: int, calls: list[Call],
     return float(values[reach])
 
 
-def _level(
-    spent: npt.NDArray[np.float64],
-    stop: npt.NDArray[np.float64],
-    calls: list[Call],
-    choice: npt.NDArray[np.intp],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+def _level(spent, stop, calls, choice):
     """Values with one charge more than `spent` has, by improving a strategy until nothing improves it."""
     table = np.array(calls)
     values = stop

@@ -1,21 +1,13 @@
 """Exact laws of the best of a random number of runs."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import mpmath
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from reusable_holdout.mechanisms.accounting import Repetitions
-
-
-def run_probabilities(law: Repetitions) -> dict[int, mpmath.mpf]:
+def run_probabilities(law):
     """Chance of each number of runs, from the definition by gamma functions, until hardly anything is left."""
-    chances: dict[int, mpmath.mpf] = {}
+    chances = {}
     left, runs = mpmath.mpf(1), 0
     while left > mpmath.mpf("1e-14"):
         chance = _chance(law, runs)
@@ -25,7 +17,7 @@ def run_probabilities(law: Repetitions) -> dict[int, mpmath.mpf]:
     return chances
 
 
-def _chance(law: Repetitions, runs: int) -> mpmath.mpf:
+def _chance(law, runs):
     if law.shape == math.inf:
         return mpmath.exp(-law.mean) * mpmath.mpf(law.mean) ** runs / mpmath.factorial(runs)
     stop, shape = mpmath.mpf(law.stop), mpmath.mpf(law.shape)
@@ -39,7 +31,7 @@ def _chance(law: Repetitions, runs: int) -> mpmath.mpf:
     return (1 - stop) ** runs * ways / (stop**-shape - 1)
 
 
-def generating(law: Repetitions, z: float) -> mpmath.mpf:
+def generating(law, z):
     """Mean of ``z**runs``, in closed form."""
     if law.shape == math.inf:
         return mpmath.exp(law.mean * (mpmath.mpf(z) - 1))
@@ -48,7 +40,7 @@ def generating(law: Repetitions, z: float) -> mpmath.mpf:
     return mpmath.log(rest) / mpmath.log(stop) if shape == 0 else (rest**-shape - 1) / (stop**-shape - 1)
 
 
-def best_of(law: Repetitions, run: Sequence[float]) -> list[mpmath.mpf]:
+def best_of(law, run):
     """Chance that each outcome is the best, given those of one run, worst first."""
     below, found = mpmath.mpf(0), []
     for chance in run:
@@ -57,7 +49,7 @@ def best_of(law: Repetitions, run: Sequence[float]) -> list[mpmath.mpf]:
     return found
 
 
-def border(epsilon: float, *, rare: float) -> tuple[list[float], list[float]]:
+def border(epsilon, *, rare):
     """Randomized response between a bad and a good half, with a rare outcome at the border, on neighbouring data."""
     more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
     return [(1 - rare) * more, rare * more, less], [(1 - rare) * less, rare * less, more]

@@ -1,23 +1,16 @@
 """The largest q of a target on a finite outcome space: by linear programming, and in closed form."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import optimize
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
-
-def privacy_loss(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+def privacy_loss(first, second):
     """Largest log-ratio, either way, of two outcome distributions."""
     p, r = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     return float(np.max(np.abs(np.log(p) - np.log(r))))
 
 
-def largest_q(first: npt.ArrayLike, second: npt.ArrayLike, target: npt.ArrayLike, *, epsilon: float) -> float:
+def largest_q(first, second, target, *, epsilon):
     """Give the largest q in closed form.
 
     Taking common mass away from the target makes both sides of ``P(T) - c(T) >= q (1 - sum c)`` larger by the same,
@@ -35,9 +28,7 @@ def largest_q(first: npt.ArrayLike, second: npt.ArrayLike, target: npt.ArrayLike
     return float(min(p[hit].sum(), r[hit].sum()) / rest)
 
 
-def largest_mean(
-    first: npt.ArrayLike, second: npt.ArrayLike, target: npt.ArrayLike, *, epsilon: float
-) -> float:
+def largest_mean(first, second, target, *, epsilon):
     """Give the largest mean of the two chances of the target, with as much common mass as `largest_q` takes."""
     p, r, hit = (
         np.asarray(first, dtype=float),
@@ -48,9 +39,7 @@ def largest_mean(
     return float((p[hit].sum() + r[hit].sum()) / (2 * min(p[hit].sum(), r[hit].sum())) * least)
 
 
-def largest_q_by_linear_program(
-    first: npt.ArrayLike, second: npt.ArrayLike, target: npt.ArrayLike, *, epsilon: float
-) -> float:
+def largest_q_by_linear_program(first, second, target, *, epsilon):
     """Give the largest q by bisection over the linear programs of Definition 2.1."""
     p, r, hit = (
         np.asarray(first, dtype=float),

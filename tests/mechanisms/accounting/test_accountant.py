@@ -1,17 +1,13 @@
-"""The accountant: two theories agree, nothing is below the truth, and events are values."""
+"""The accountant: theories agree, each is its formula, and no cost is below the truth."""
 
-from __future__ import annotations
-
-import functools
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from cases import for_each
 from long_tests import ACCOUNTING
-from scipy import integrate, stats
+from mechanisms.accounting.test_events import EVENTS, deltas
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting import (
@@ -19,48 +15,44 @@ from reusable_holdout.mechanisms.accounting import (
     BoundedRangeEvent,
     ConcentratedEvent,
     GaussianEvent,
-    GaussianSparseVectorEvent,
     PrivacyAccountant,
     PrivacyEvent,
     PureEvent,
-    RepeatedEvent,
     SubsampledEvent,
     TargetChargingEvent,
     bounded_range_composition,
     gaussian_delta,
-    gaussian_sparse_vector_rdp,
     optimal_composition,
     optimal_delta,
     subsampled_epsilon,
     target_charging,
 )
+from reusable_holdout.mechanisms.accounting.accountant import _convex
 from reusable_holdout.mechanisms.accounting.losses import composed_delta, composed_epsilon
+from reusable_holdout.mechanisms.accounting.renyi import renyi_deltas, renyi_epsilon
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-EVENTS = [
-    PureEvent(0.3),
-    ApproximateEvent(0.3, 1e-5),
-    ConcentratedEvent(0.02),
-    BoundedRangeEvent(0.3),
-    GaussianEvent(4.0),
-    GaussianSparseVectorEvent(20.0, 30.0, charges=2, queries=100),
-    TargetChargingEvent(0.05, charges=3, q=0.4),
-    SubsampledEvent(GaussianEvent(2.0), rate=0.1),
-    RepeatedEvent(PureEvent(0.1), count=3),
-]
+LOSSES = "privacy-loss distributions"
+ORDERS = [1 + 0.01 * 10 ** (6 * place / 239) for place in range(240)]  # from 1.01 to 10,001
 
 
-def told(*events: PrivacyEvent, count: int = 1) -> PrivacyAccountant:
+def noted(*events, count=1):
     accountant = PrivacyAccountant()
     for event in events:
         accountant.add(event, count=count)
     return accountant
 
 
-def true_delta(pairs: list[tuple[list[float], list[float]]], epsilon: float) -> float:
-    """Delta of independent releases with these laws, outcome by outcome."""
+def by(theory, found):
+    """Return the number that one theory gives; later theories are not asked."""
+    return next(value for value, route in found if route == theory)
+
+
+def profile_of(event):
+    return lambda at: np.asarray(event.delta(at))
+
+
+def true_delta(pairs, epsilon):
+    """Add up the excess of every outcome of independent releases with these laws."""
     total = 0.0
     for outcome in itertools.product(*(range(len(first)) for first, _ in pairs)):
         chances = [(first[i], second[i]) for (first, second), i in zip(pairs, outcome, strict=True)]
@@ -69,8 +61,8 @@ def true_delta(pairs: list[tuple[list[float], list[float]]], epsilon: float) -> 
     return total
 
 
-def response(epsilon: float, failing: float = 0.0) -> tuple[list[float], list[float]]:
-    """Randomized response that tells everything with probability `failing`."""
+def response(epsilon, failing=0.0):
+    """Return the laws of randomized response that tells everything with probability `failing`."""
     yes = (1 - failing) / (1 + math.exp(-epsilon))
     no = (1 - failing) - yes
     return [yes, no, failing, 0.0], [no, yes, 0.0, failing]
@@ -78,11 +70,8 @@ def response(epsilon: float, failing: float = 0.0) -> tuple[list[float], list[fl
 
 @for_each("epsilons", [(0.1, 0.5, 0.5, 1.0), (0.03, 0.7), (2.0, 0.2, 0.2, 0.2, 0.2)])
 @for_each("failing", [0.0, 1e-3])
-def test_unlike_responses_cost_what_their_outcomes_say(epsilons: tuple[float, ...], failing: float) -> None:
-    accountant = told(*(ApproximateEvent(e, failing) for e in set(epsilons)))
-    for e in set(epsilons):
-        if epsilons.count(e) > 1:
-            accountant.add(ApproximateEvent(e, failing), count=epsilons.count(e) - 1)
+def test_unlike_responses_cost_what_their_outcomes_say(epsilons, failing):
+    accountant = noted(*(ApproximateEvent(e, failing) for e in epsilons))
     for total in (0.0, 0.2, 0.77, 1.3):
         exact = true_delta([response(e, failing) for e in epsilons], total)
         found = accountant.delta(total).delta
@@ -90,49 +79,43 @@ def test_unlike_responses_cost_what_their_outcomes_say(epsilons: tuple[float, ..
 
 
 @for_each(("epsilon", "count"), [(0.1, 100), (1.0, 3), (0.01, 3000)])
-def test_alike_responses_cost_the_optimal_composition_by_either_way(epsilon: float, count: int) -> None:
+def test_alike_responses_cost_the_optimal_composition_by_two_theories(epsilon, count):
     known = optimal_composition(epsilon=epsilon, count=count, delta=1e-6)
-    cost = told(PureEvent(epsilon), count=count).epsilon(1e-6)
-    assert cost.epsilon == pytest.approx(known, rel=1e-8)
-    profile = lambda at: np.asarray(PureEvent(epsilon).delta(at))  # noqa: E731
-    assert known * (1 - 1e-6) <= composed_epsilon([(profile, count)], 1e-6) <= known * 1.001
+    assert noted(PureEvent(epsilon), count=count).epsilon(1e-6).epsilon == pytest.approx(known, rel=1e-8)
+    parts = [(profile_of(PureEvent(epsilon)), count)]
+    assert known * (1 - 1e-6) <= composed_epsilon(parts, 1e-6) <= known * 1.001
     exact = optimal_delta(total=known * 0.9, epsilon=epsilon, count=count)
-    assert exact <= composed_delta([(profile, count)], known * 0.9) <= exact * 1.01
+    assert exact <= composed_delta(parts, known * 0.9) <= exact * 1.01
 
 
-@pytest.mark.long(*ACCOUNTING)
-@for_each("deviation", [1.0, 5.0, 60.0])
-@for_each("count", [1, 20])
-def test_normal_noise_costs_what_is_known_by_either_way(deviation: float, count: int) -> None:
-    profile = lambda at: np.asarray(GaussianEvent(deviation).delta(at))  # noqa: E731
-    together = deviation / math.sqrt(count)
-    for delta in (1e-3, 1e-9):
-        total = told(GaussianEvent(deviation), count=count).epsilon(delta).epsilon
-        exact = gaussian_delta(epsilon=total, deviation=together)
-        assert exact <= delta <= exact * (1 + 1e-6)
-        assert exact * (1 - 1e-6) <= composed_delta([(profile, count)], total) <= exact * 1.01
-
-
-def test_two_kinds_of_normal_noise_add_up() -> None:
-    cost = told(GaussianEvent(3.0), GaussianEvent(4.0)).epsilon(1e-5)
+def test_normal_noises_have_the_delta_and_the_epsilon_of_their_sum():
+    together = 1 / math.sqrt(2 / 9 + 2 / 16)
+    cost = noted(GaussianEvent(3.0), GaussianEvent(4.0), count=2).delta(0.7)
     assert cost.route == "Gaussian"
-    exact = gaussian_delta(epsilon=cost.epsilon, deviation=1 / math.sqrt(1 / 9 + 1 / 16))
-    assert exact == pytest.approx(1e-5, rel=1e-6)
+    wanted = gaussian_delta(epsilon=0.7, deviation=together) * (1 + 1e-9)
+    assert cost.delta == pytest.approx(wanted, rel=1e-12)
+    alone = noted(GaussianEvent(2.0))
+    for exact in (0.3, 1.0, 1.4, 2.0, 5.1):
+        found = alone.epsilon(gaussian_delta(epsilon=exact, deviation=2.0)).epsilon
+        assert exact < found <= exact * (1 + 1e-9)
+    assert alone.epsilon(0.9).epsilon == 0.0
+    assert alone.epsilon(0.0) == (math.inf, 0.0, "none")
 
 
-def test_a_mixture_costs_no_less_than_its_parts_and_no_more_than_their_sum() -> None:
-    mixture = told(PureEvent(0.1), GaussianEvent(5.0), BoundedRangeEvent(0.2))
+def test_a_mixture_costs_no_less_than_its_parts_and_no_more_than_their_sum():
+    mixture = noted(PureEvent(0.1), GaussianEvent(5.0), BoundedRangeEvent(0.2))
     cost = mixture.epsilon(1e-6)
-    assert cost.route == "privacy-loss distributions"
-    alone = told(GaussianEvent(5.0)).epsilon(1e-6).epsilon
+    assert cost.route == LOSSES
+    alone = noted(GaussianEvent(5.0)).epsilon(1e-6).epsilon
     assert alone < cost.epsilon < alone + 0.1 + 0.2
     assert mixture.delta(cost.epsilon).delta == pytest.approx(1e-6, rel=1e-2)
 
 
 @pytest.mark.long(*ACCOUNTING)
 @for_each("event", EVENTS)
-def test_delta_falls_and_returns_epsilon(event: PrivacyEvent) -> None:
-    accountant = told(event, count=2)
+def test_delta_falls_and_returns_epsilon(event):
+    accountant = noted(event, event)
+    assert accountant.events == ((event, 2),)
     for delta in (1e-4, 1e-8):
         cost = accountant.epsilon(delta)
         if math.isinf(cost.epsilon):
@@ -140,187 +123,224 @@ def test_delta_falls_and_returns_epsilon(event: PrivacyEvent) -> None:
             continue
         assert accountant.delta(cost.epsilon).delta <= delta * 1.02
         assert accountant.delta(cost.epsilon * 1.05).delta <= delta
-        assert told(event, count=3).epsilon(delta).epsilon >= cost.epsilon * 0.999
+        assert noted(event, count=3).epsilon(delta).epsilon >= cost.epsilon * 0.999
 
 
-@for_each("event", [e for e in EVENTS if not isinstance(e, RepeatedEvent)])
-def test_the_divergence_of_an_event_is_true_of_its_profile(event: PrivacyEvent) -> None:
-    """What a divergence says of delta is never below a law's with this profile, where both are tight."""
-    orders = 1 + np.geomspace(0.05, 500, 60)
-    costs = event.renyi(orders)
-    profile = event.delta(np.linspace(0.0, 0.5, 11))
-    if np.isinf(costs).all() or profile is None:
-        return
-    for at, delta in zip(np.linspace(0.0, 0.5, 11), profile - event.failure(), strict=True):
-        logs = (orders - 1) * (costs - at + np.log1p(-1 / orders)) - np.log(orders)
-        assert delta <= math.exp(min(logs.min(), 0.0)) + 1e-12
-
-
-def test_a_bounded_range_costs_the_worst_of_its_pairs() -> None:
-    event = BoundedRangeEvent(0.8)
+def test_a_bounded_range_costs_the_worst_of_its_pairs():
     for total in (0.0, 0.3, 0.6):
         worst = 0.0
         for t in np.linspace(0.01, 0.79, 400):
             x = (math.exp(-t) - math.exp(-0.8)) / -math.expm1(-0.8)
-            pair = ([x * math.exp(t), 1 - x * math.exp(t)], [x, 1 - x])
-            worst = max(worst, true_delta([pair], total))
-        found = event.delta(np.array([total]))
-        assert found is not None
-        assert worst <= found[0] + 1e-12
-        assert worst == pytest.approx(found[0], rel=1e-3)
+            worst = max(worst, true_delta([([x * math.exp(t), 1 - x * math.exp(t)], [x, 1 - x])], total))
+        [found] = deltas(BoundedRangeEvent(0.8), [total])
+        assert found * 0.999 <= worst <= found + 1e-12
+    many = noted(BoundedRangeEvent(0.2), count=30)
     known = bounded_range_composition(epsilon=0.2, count=30, delta=1e-6)
-    assert told(BoundedRangeEvent(0.2), count=30).epsilon(1e-6) == (known, 1e-6, "bounded range")
+    assert many.epsilon(1e-6) == (known, 1e-6, "bounded range")
+    cost = many.delta(known)
+    assert cost.route == "bounded range"
+    assert bounded_range_composition(epsilon=0.2, count=30, delta=cost.delta) <= known
+    assert bounded_range_composition(epsilon=0.2, count=30, delta=cost.delta * 0.9996) > known
 
 
-def test_a_sampled_response_costs_what_its_law_says() -> None:
-    """A row in the sample with this rate, replaced or not there: the law of the answer is a mixture."""
+def test_a_sampled_response_costs_what_its_law_says():
+    """The law of the answer is a mixture of what a row says that is in the sample and one that is not."""
     rate, inside = 0.2, 1.5
     first, second = (np.array(law[:2]) for law in response(inside))
     mixed = rate * first + (1 - rate) * second
     event = SubsampledEvent(PureEvent(inside), rate)
     assert event.pure() == subsampled_epsilon(inside, rate=rate)
     for total in (0.0, 0.1, 0.4):
-        found = event.delta(np.array([total]))
-        assert found is not None
         exact = np.maximum(0.0, mixed - math.exp(total) * second).sum()
-        assert exact == pytest.approx(found[0], rel=1e-9)
+        assert deltas(event, [total]) == pytest.approx([exact], rel=1e-9)
 
 
-def test_target_charging_alone_costs_its_promise() -> None:
-    event = TargetChargingEvent(0.05, charges=20, q=0.45, mean=0.5)
-    known = target_charging(epsilon=0.05, charges=20, delta=1e-6, q=0.45, mean=0.5).epsilon
-    cost = told(event).epsilon(1e-6)
-    assert known * (1 - 1e-6) <= cost.epsilon <= known * 1.01
+@for_each(("charges", "each"), [(20, 0.05), (10**5, 0.1 / math.sqrt(10**5))])
+def test_target_charging_alone_costs_its_promise(charges, each):
+    mean = {"q": 0.45, "mean": 0.5}
+    known = target_charging(epsilon=each, charges=charges, delta=1e-6, **mean).epsilon
+    cost = noted(TargetChargingEvent(each, charges=charges, **mean)).epsilon(1e-6)
+    assert known * (1 - 1e-6) <= cost.epsilon <= known * 1.02
 
 
-def moment(
-    order: float, deviations: tuple[float, float], moves: list[float], thresholds: list[float]
-) -> float:
-    """Renyi divergence of a sparse vector with normal noise, by integrals: queries at 0 here, at `moves` there."""
-    threshold, query = deviations
-
-    def chances(values: list[float]) -> npt.NDArray[np.float64]:
-        found = []
-        for stop in range(len(values) + 1):
-
-            def inside(z: float, stop: int = stop) -> float:
-                below = [stats.norm.cdf((t + z - v) / query) for t, v in zip(thresholds, values, strict=True)]
-                above = 1 - below[stop] if stop < len(values) else 1.0
-                return float(stats.norm.pdf(z / threshold) / threshold * math.prod(below[:stop]) * above)
-
-            found.append(integrate.quad(inside, -9 * threshold, 9 * threshold, limit=200)[0])
-        return np.array(found)
-
-    here, there = chances([0.0] * len(moves)), chances(moves)
-    return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
+@for_each("count", [10**9, 10**12, 10**15])
+def test_any_number_of_pure_releases_costs_what_normal_noise_does_in_the_limit(count):
+    accountant, normal = noted(PureEvent(1 / math.sqrt(count)), count=count), noted(GaussianEvent(1.0))
+    for delta in (1e-3, 1e-6):
+        limit = normal.epsilon(delta).epsilon
+        assert limit * (1 - 1e-6) <= accountant.epsilon(delta).epsilon <= limit * 1.2
 
 
-@pytest.mark.long(*ACCOUNTING)
-@for_each("order", [1.5, 2.0, 8.0])
-@for_each("moves", [[1.0], [-1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, -1.0]])
-def test_a_sparse_vector_with_normal_noise_costs_no_more_than_promised(
-    order: float, moves: list[float]
-) -> None:
-    deviations = (2.0, 3.0)
-    cost = functools.partial(
-        gaussian_sparse_vector_rdp, order, queries=len(moves), charges=1, threshold=2.0, query=3.0
+def by_renyi(cost, epsilon):
+    """Return the least delta over the orders, by Canonne, Kamath and Steinke's Proposition 12."""
+    logs = [(a - 1) * (cost(a) - epsilon + math.log(1 - 1 / a)) - math.log(a) for a in ORDERS]
+    return math.exp(min(0.0, *logs))
+
+
+# The best order is the smallest, the largest, and between.
+@for_each(("rho", "delta"), [(1e5, 1e-6), (1e-9, 1e-6), (0.02, 1e-6), (1.0, 0.01), (0.3, 0.9)])
+def test_a_divergence_costs_the_least_over_all_orders(rho, delta):
+    exact = min(a * rho + math.log(1 - 1 / a) - (math.log(delta) + math.log(a)) / (a - 1) for a in ORDERS)
+    failing = delta / 4
+    found = by("Renyi", noted(ConcentratedEvent(rho / 2), count=2)._epsilons(delta))
+    assert found == pytest.approx(max(0.0, exact), rel=1e-12)
+    accountant = noted(ConcentratedEvent(rho), ApproximateEvent(0.0, failing))
+    left = by("Renyi", accountant._epsilons(delta + failing))
+    assert left == pytest.approx(max(0.0, exact), rel=1e-9)
+    for epsilon in (0.0, 0.9 * found, 1.1 * found + 0.1):
+        exact = failing + by_renyi(lambda a: a * rho, epsilon)
+        assert by("Renyi", accountant._deltas(epsilon)) == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_divergence_that_no_order_has_says_nothing():
+    orders, nothing = np.array([1.5, 2.0, 8.0]), np.full(3, math.inf)
+    assert renyi_deltas(orders, nothing, np.array([0.0, 9.0])).tolist() == [1.0, 1.0]
+    assert renyi_epsilon(orders, nothing, 0.5) == math.inf
+    one = np.array([math.inf, 0.4, math.inf])
+    assert renyi_deltas(orders, one, np.array([3.0]))[0] == pytest.approx(math.exp(0.4 - 3.0) / 4, rel=1e-14)
+    assert renyi_epsilon(orders, one, 0.01) == pytest.approx(0.4 + math.log(25), rel=1e-14)
+    assert renyi_epsilon(orders, one, 0.9) == 0.0
+
+
+@for_each("seed", range(5))
+@for_each("size", [1, 2, 3, 9])
+def test_a_hull_is_the_lowest_of_all_chords(size, seed):
+    """Chords join every pair of points over ``exp(epsilon)``, one on either side or the point itself."""
+    generator = np.random.default_rng(seed)
+    epsilons = generator.uniform(-1, 2) + np.cumsum(generator.uniform(0.1, 1.0, size))
+    heights, start = np.exp(epsilons), np.sort(generator.uniform(size=size))[::-1] ** 2
+    lowest = start.copy()
+    for place, left, right in itertools.product(range(size), repeat=3):
+        if left < place < right:
+            share = (heights[place] - heights[left]) / (heights[right] - heights[left])
+            lowest[place] = min(lowest[place], (1 - share) * start[left] + share * start[right])
+    assert _convex(epsilons, start) == pytest.approx(lowest, rel=1e-12)
+
+
+@for_each("total", [0.0, 0.6, 1.7, 2.4])
+def test_events_known_by_divergences_alone_compose_as_the_profile_that_these_give(total):
+    """Two randomized responses and a concentrated release: outcome by outcome of the responses."""
+    rho, each = 0.02, 0.7
+    chance = 1 / (1 + math.exp(-each))
+
+    def profile(epsilon):
+        if epsilon < 0:  # of either law at the negative epsilon
+            return 1 - math.exp(epsilon) * (1 - profile(-epsilon))
+        return by_renyi(lambda a: a * rho, epsilon)
+
+    exact = sum(
+        math.comb(2, up) * chance**up * (1 - chance) ** (2 - up) * profile(total - (2 * up - 2) * each)
+        for up in range(3)
     )
-    promised = cost()
-    for level in (-3.0, 0.0, 2.0, 5.0):
-        exact = moment(order, deviations, moves, [level] * len(moves))
-        assert exact <= promised
-        if set(moves) in ({1.0}, {-1.0}):
-            monotonic = cost(monotonic=True)
-            assert exact <= monotonic <= promised
+    accountant = noted(PureEvent(each), PureEvent(each), ConcentratedEvent(rho))
+    found = by(LOSSES, accountant._deltas(total))
+    # The hull lies a little below; what falls too steeply at 0 to be a profile is rounded up.
+    assert 0.97 * exact <= found <= exact * 1.2
+    twice = noted(PureEvent(each), ConcentratedEvent(rho / 2), count=2)
+    assert by(LOSSES, twice._deltas(total)) == pytest.approx(found, rel=1e-9)
 
 
-def test_without_threshold_noise_to_speak_of_two_queries_cost_their_worst() -> None:
-    """One query, a threshold that is nearly known: the divergence is that of one normal test."""
-    promised = gaussian_sparse_vector_rdp(2.0, queries=1, charges=1, threshold=1e6, query=3.0, monotonic=True)
-    shift = 1 / 3
-    worst = max(
-        math.log(b2**2 / b + (1 - b2) ** 2 / (1 - b))
-        for u in np.linspace(-6, 6, 2001)
-        for b, b2 in [(stats.norm.cdf(u), stats.norm.cdf(u + shift))]
-    )
-    assert worst <= promised <= worst * 1.011
-    more = [
-        gaussian_sparse_vector_rdp(2.0, queries=queries, charges=1, threshold=9.0, query=9.0)
-        for queries in (1, 2, 10, 1000)
-    ]
-    assert more == sorted(more)
+@for_each("epsilon", [0.0, 1e-3, 1.1, 7.0])
+@for_each("nothing", [PureEvent(0.0), ApproximateEvent(0.0, 1e-9)])
+def test_releases_that_tell_nothing_unless_they_fail_cost_their_failures(nothing, epsilon):
+    failed = 1 - (1 - 0.6) ** 2
+    found = noted(ApproximateEvent(0.0, 0.6), count=2).delta(epsilon).delta
+    assert failed <= found <= failed * (1 + 1e-6)
+    alone, more = noted(PureEvent(0.3), PureEvent(1.0)), noted(PureEvent(0.3), PureEvent(1.0))
+    more.add(nothing, count=3)  # the commonest
+    cost = alone.delta(epsilon).delta + 3 * nothing.failure()
+    assert cost * (1 - 2e-3) <= more.delta(epsilon).delta <= cost * (1 + 2e-3) + 1e-14
 
 
-@for_each("event", EVENTS)
-def test_events_are_values(event: PrivacyEvent) -> None:
-    accountant = told(event, event)
-    assert len(accountant.events) == 1
-    with pytest.raises((AttributeError, TypeError)):
-        event.epsilon = 3.0  # type: ignore[attr-defined]
-    assert "Event(" in repr(accountant)
+class Stepped(PrivacyEvent):
+    """Randomized response of epsilon 1; a formula says 0.5 from a delta on, and 0.9 below it."""
+
+    def __init__(self, least):
+        self.least = least
+
+    def pure(self):
+        return 1.0
+
+    def repeated_epsilon(self, count, delta):
+        return (0.5 if delta >= self.least else 0.9), "a formula"
 
 
-def test_a_repetition_is_its_parts() -> None:
-    one = told(RepeatedEvent(RepeatedEvent(PureEvent(0.1), 2), 3))
-    assert one.events == ((PureEvent(0.1), 6),)
-    sampled = SubsampledEvent(RepeatedEvent(PureEvent(0.1), 6), 0.5)
-    whole = sampled.delta(np.array([0.05]))
-    assert whole is not None
-    inside = math.log1p(math.expm1(0.05) / 0.5)
-    exact = 0.5 * optimal_delta(total=inside, epsilon=0.1, count=6)
-    assert exact * (1 - 1e-9) <= whole[0] <= exact * 1.02
+@for_each("share", [0.9, 0.5, 0.2, 0.06, 0.01])
+def test_a_formula_is_searched_three_powers_of_e_below_the_other_theories(share):
+    losses = composed_delta([(profile_of(PureEvent(1.0)), 1)], 0.5)
+    found = noted(Stepped(share * losses)).delta(0.5)
+    finest = 3 / 2**13
+    steps = math.floor(min(-math.log(share), 3) / finest)  # the last that the formula allows
+    wanted = math.exp(-finest * min(steps, 2**13 - 1))
+    assert found.delta / losses == pytest.approx(wanted, rel=1e-6)
+    assert found.route == "a formula"
+    assert noted(Stepped(share * losses)).delta(0.4).route == LOSSES
+    assert noted(Stepped(1.01 * losses)).delta(0.5).route == LOSSES
+    assert noted(Stepped(2.0)).delta(0.7).route == LOSSES
+    assert noted(Stepped(share * losses), PureEvent(0.0)).delta(0.5).route == LOSSES
 
 
-def test_nothing_costs_nothing_and_a_failure_costs_its_delta() -> None:
+def test_pure_epsilons_add_up_as_decimals_however_many_they_are():
+    assert noted(PureEvent(0.02), count=50).epsilon(0.0) == (1.0, 0.0, "basic composition")
+    assert noted(PureEvent(1e-6), count=10**6).epsilon(0.0).epsilon == 1.0
+    assert noted(PureEvent(0.1), PureEvent(0.2)).epsilon(0.0).epsilon == 0.3
+    assert noted(PureEvent(0.5)).delta(0.5) == (0.5, 0.0, "basic composition")
+    assert noted(PureEvent(0.5)).delta(math.nextafter(0.5, 0)).delta > 0
+    assert noted(PureEvent(1.0)).delta(1e6).delta == 0.0
+    assert noted(PureEvent(0.5), PureEvent(0.1)).epsilon(1e-3).epsilon < 0.6
+
+
+def test_nothing_costs_nothing_and_a_failure_costs_its_delta():
     assert PrivacyAccountant().epsilon(0.0) == (0.0, 0.0, "nothing happened")
-    assert PrivacyAccountant().delta(0.5).delta == 0.0
-    accountant = told(ApproximateEvent(0.5, 1e-3))
+    assert PrivacyAccountant().delta(0.3) == (0.3, 0.0, "nothing happened")
+    accountant = noted(ApproximateEvent(0.5, 1e-3))
     assert accountant.epsilon(1e-4).epsilon == math.inf
     assert accountant.epsilon(1e-3) == (0.5, 1e-3, "basic composition")
-    assert told(ApproximateEvent(0.0, 1e-3)).epsilon(1e-3).epsilon == 0.0
-    assert told(PureEvent(0.02), count=50).epsilon(0.0) == (1.0, 0.0, "basic composition")
+    assert noted(ApproximateEvent(0.0, 1e-3)).epsilon(1e-3).epsilon == 0.0
+    sure = noted(ApproximateEvent(0.0, 0.6), count=100)
+    assert sure.delta(0.0) == (0.0, 1.0, "none")
+    assert sure.epsilon(0.99).epsilon == math.inf
 
 
-@for_each(
-    "make",
-    [
-        lambda: PureEvent(-1.0),
-        lambda: PureEvent(math.nan),
-        lambda: ApproximateEvent(0.1, 1.0),
-        lambda: ApproximateEvent(math.inf, 0.1),
-        lambda: ConcentratedEvent(0.0),
-        lambda: BoundedRangeEvent(math.inf),
-        lambda: GaussianEvent(0.0),
-        lambda: GaussianSparseVectorEvent(1.0, 0.0, 1, 1),
-        lambda: GaussianSparseVectorEvent(1.0, 1.0, 0, 1),
-        lambda: GaussianSparseVectorEvent(1.0, 1.0, 1, 0),
-        lambda: TargetChargingEvent(0.1, 0, 0.4),
-        lambda: TargetChargingEvent(0.1, 1, 0.0),
-        lambda: SubsampledEvent(PureEvent(0.1), 0.0),
-        lambda: SubsampledEvent(ConcentratedEvent(0.1), 0.5),
-        lambda: RepeatedEvent(PureEvent(0.1), 0),
-        lambda: told(PureEvent(0.1), count=0),
-        lambda: told(PureEvent(0.1)).epsilon(1.0),
-        lambda: told(PureEvent(0.1)).delta(-1.0),
-        lambda: told(PureEvent(0.1)).delta(math.inf),
-        lambda: told(PureEvent(0.1)).delta(math.nan),
-    ],
-)
-def test_what_cannot_have_happened_is_refused(make: Any) -> None:
-    with pytest.raises(InputError):
-        make()
+@for_each("kind", [PureEvent, lambda epsilon: ApproximateEvent(epsilon, 1e-9), BoundedRangeEvent])
+@for_each("delta", [0.0, 1e-6, 0.5])
+def test_epsilons_beyond_all_floats_are_infinite(kind, delta):
+    assert noted(kind(1e308), count=10).epsilon(delta).epsilon == math.inf
+    assert noted(kind(1e308), PureEvent(0.1), count=10).epsilon(delta).epsilon == math.inf
+    assert noted(kind(1e307), count=10).epsilon(max(delta, 2e-8)).epsilon == pytest.approx(1e308, rel=1e-9)
+    assert noted(kind(1e308), count=10).delta(1.0).delta == 1.0
 
 
-def test_an_independent_accountant_agrees() -> None:
-    """Google's, whose privacy-loss distributions are rounded up, too."""
+@for_each("epsilon", [15.0, 20.0, 40.0, 300.0, 1e308])
+def test_releases_that_surely_tell_have_delta_one(epsilon):
+    """The two of 15 tell with all but a chance of 3e-7."""
+    found = noted(PureEvent(epsilon), count=2).delta(1.0).delta
+    assert found == pytest.approx(optimal_delta(total=1.0, epsilon=epsilon, count=2), abs=2e-7)
+    assert found <= composed_delta([(profile_of(PureEvent(epsilon)), 2)], 1.0) <= 1.0
+
+
+@for_each("delta", [0.0, 1.0])
+def test_a_formula_is_not_asked_for_a_delta_that_none_has(monkeypatch, delta):
+    monkeypatch.setattr("reusable_holdout.mechanisms.accounting.accountant.composed_delta", lambda *_: delta)
+    assert noted(PureEvent(0.5)).delta(0.25).delta <= delta
+
+
+def test_an_event_is_counted_up_to_what_floats_tell_apart():
+    accountant = noted(PureEvent(0.1))
+    accountant.add(PureEvent(0.2), count=np.int64(3))  # as good as an int
+    for count in (10**15, 10**400):
+        with pytest.raises(InputError, match=r"at most 1,000,000,000,000,000 times; got .*nothing was noted"):
+            accountant.add(PureEvent(0.1), count=count)
+    assert accountant.events == ((PureEvent(0.1), 1), (PureEvent(0.2), 3))
+    assert "PureEvent(" in repr(accountant)
+
+
+def test_googles_accountant_agrees():
+    """Google rounds privacy-loss distributions up, too."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    theirs = pld.from_gaussian_mechanism(5.0, value_discretization_interval=1e-4)
-    theirs = theirs.self_compose(10).compose(
-        pld.from_randomized_response(
-            2 / (1 + math.e**0.1), 2, value_discretization_interval=1e-4
-        ).self_compose(50)
-    )
-    ours = PrivacyAccountant()
-    ours.add(GaussianEvent(5.0), count=10)
+    fine = {"value_discretization_interval": 1e-4}
+    theirs = pld.from_gaussian_mechanism(5.0, **fine).self_compose(10)
+    theirs = theirs.compose(pld.from_randomized_response(2 / (1 + math.e**0.1), 2, **fine).self_compose(50))
+    ours = noted(GaussianEvent(5.0), count=10)
     ours.add(PureEvent(0.1), count=50)
     assert ours.epsilon(1e-6).epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)

@@ -1,6 +1,4 @@
-"""Which sensitivities a grid is made for, and how fine it is."""
-
-from __future__ import annotations
+"""Sensitivities that a grid is made for, and how it rounds."""
 
 import math
 from fractions import Fraction
@@ -14,21 +12,15 @@ from reusable_holdout.mechanisms.samplers.grid import Grid
 
 
 @for_each("sensitivity", [math.nextafter(1e-290, 1), 2.0**-20, 0.3, 1.0, 3.0, math.nextafter(1e290, 0)])
-def test_a_step_is_a_power_of_two_between_two_bounds_of_the_sensitivity(sensitivity: float) -> None:
+def test_a_step_is_a_power_of_two_between_two_bounds_of_the_sensitivity(sensitivity):
     grid = Grid.of(sensitivity)
     assert math.frexp(grid.step)[0] == 0.5
     assert 2**16 <= Fraction(sensitivity) / Fraction(grid.step) < 2**17
     assert grid.sensitivity == math.ceil(Fraction(sensitivity) / Fraction(grid.step))
 
 
-@for_each("sensitivity", [1e-290, 1e290, 1.2e290, 0.0, -1.0, math.inf, math.nan])
-def test_a_sensitivity_at_or_beyond_the_limits_is_refused(sensitivity: float) -> None:
-    with pytest.raises(InputError, match="a sensitivity is a positive finite number"):
-        Grid.of(sensitivity)
-
-
-@for_each("step", [1.0, 0.25, 2.0**-40])
-def test_a_number_is_rounded_with_halves_upwards_alone_and_in_a_row(step: float) -> None:
+@for_each("step", [1.0, 0.25, 2.0**-40, 2.0**40])
+def test_a_number_is_rounded_with_halves_upwards_and_one_beyond_the_grid_is_refused(step):
     grid = Grid(step, 1)
     rounded = {-2.5: -2, -2.501: -3, -0.5: 0, 0.0: 0, 0.499: 0, 0.5: 1, 1.5: 2, 7.0: 7}
     assert [grid.steps(value * step) for value in rounded] == list(rounded.values())
@@ -37,23 +29,17 @@ def test_a_number_is_rounded_with_halves_upwards_alone_and_in_a_row(step: float)
     assert [grid.steps(end) for end in ends] == grid.steps_many(ends).tolist() == [2**60, -(2**60)]
     assert grid.steps_many([]).shape == (0,)
     assert grid.real(-3) == -3 * step
-
-
-@for_each("step", [1.0, 0.25, 2.0**-40, 2.0**40])
-def test_a_number_beyond_the_grid_is_refused_with_its_bound_alone_and_in_a_row(step: float) -> None:
-    grid = Grid(step, 1)
-    ends = math.nextafter(grid.farthest, math.inf), 2 * grid.farthest, 1e300, math.inf, 10**400, 2**120
     refusal = f"at most {grid.farthest:.17g} from 0, which is 2\\*\\*60 grid steps".replace("+", "\\+")
-    for far in ends:
-        for value in (far, -far):
-            with pytest.raises(InputError, match=refusal):
-                grid.steps(value)
-            with pytest.raises(InputError, match=refusal):
-                grid.steps_many([0.0, value])
+    beyond = math.nextafter(grid.farthest, math.inf), 2 * grid.farthest, 1e300, math.inf, 10**400, 2**120
+    for value in (*beyond, *(-far for far in beyond)):
+        with pytest.raises(InputError, match=refusal):
+            grid.steps(value)
+        with pytest.raises(InputError, match=refusal):
+            grid.steps_many([0.0, value])
 
 
-def test_large_whole_numbers_are_rounded_exactly() -> None:
-    """As floats two of them can lie further apart than they do, and their steps further than the sensitivity."""
+def test_large_whole_numbers_are_rounded_exactly():
+    """As floats the pair would lie further apart, and its steps further than the sensitivity."""
     grid = Grid.of(2.0**17)
     pair = [2**60 + 2**7 + 1, 2**60 + 2**7 + 1 - 2**17]
     assert float(pair[0]) - float(pair[1]) > 2**17

@@ -1,9 +1,6 @@
-"""Exact normal noise: its coins digit by digit, further digits where they decide, and at last a sample."""
-
-from __future__ import annotations
+"""Exact normal noise: its coins digit by digit, further digits where they decide, and a sample."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -15,43 +12,32 @@ from scipy import stats
 from reusable_holdout.mechanisms import RandomWords
 from reusable_holdout.mechanisms.samplers.normal import Normal, nearest_with_noise
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 class Script:
     """Coins and words that a test lists."""
 
-    def __init__(self, words: list[int], coins: list[bool]) -> None:
+    def __init__(self, words, coins):
         self.words, self.coins = iter(words), iter(coins)
-        self.asked: list[Fraction] = []
+        self.asked = []
 
-    def take(self, count: int) -> npt.NDArray[np.uint64]:
+    def take(self, count):
         return np.array([next(self.words) for _ in range(count)], dtype=np.uint64)
 
-    def decay(self, exponent: Fraction) -> bool:
+    def decay(self, exponent):
         self.asked.append(exponent)
         return next(self.coins)
 
-    def share(self, numerator: int, denominator: int) -> bool:
+    def share(self, numerator, denominator):
         assert (numerator, denominator) == (1, 2)
         return next(self.coins)
 
 
-def normal(words: list[int], coins: list[bool]) -> tuple[Normal, Script]:
+def normal(words, coins):
     script = Script(words, coins)
-    return Normal(script), script  # type: ignore[arg-type]
+    return Normal(script), script
 
 
-def test_the_coins_compose_to_the_normal_law() -> None:
-    """Geometric, times what keeps k, times what keeps x: the density exp(-(k + x)**2 / 2) up to a constant."""
-    for k in range(6):
-        for x in (Fraction(1, 7), Fraction(1, 2), Fraction(6, 7)):
-            exponent = k * Fraction(1, 2) + Fraction(k * (k - 1), 2) + x * (2 * k + x) / 2
-            assert exponent == (k + x) ** 2 / 2
-
-
-def test_a_draw_asks_for_these_coins_in_this_order() -> None:
+def test_a_draw_asks_for_these_coins_in_this_order():
     half = 1 << 63
     drawn, script = normal([half, 0], [True, True, False, True, False])
     assert script.asked == [Fraction(1, 2)] * 3 + [Fraction(1)]  # k = 2, kept with exp(-2 * 1 / 2)
@@ -59,7 +45,7 @@ def test_a_draw_asks_for_these_coins_in_this_order() -> None:
     assert (low, high) == (-Fraction(5, 2) - Fraction(1, 2**64), -Fraction(5, 2))
 
 
-def test_what_is_not_kept_is_drawn_again() -> None:
+def test_a_number_that_is_not_kept_is_drawn_again():
     one, half = 2**64 - 1, 1 << 63
     drawn, script = normal([half, one, half, 0], [True, False, True, False, True, True])
     assert script.asked == [Fraction(1, 2), Fraction(1, 2), Fraction(0), Fraction(1, 2), Fraction(0)]
@@ -69,9 +55,7 @@ def test_what_is_not_kept_is_drawn_again() -> None:
 @for_each("whole", [0, 1, 3])
 @for_each("digits", [1 << 60, 5 << 61, 2**64 - 2**40])
 @for_each("kept", [False, True])
-def test_the_last_coin_is_decided_by_further_digits_where_it_nearly_ties(
-    whole: int, digits: int, kept: bool
-) -> None:
+def test_the_last_coin_is_decided_by_further_digits_where_it_nearly_ties(whole, digits, kept):
     """The coin's first 64 digits are those of the probability; the next, and the number's own, decide."""
     further = 0x123456789ABCDEF0
     with mpmath.workdps(80):
@@ -91,7 +75,7 @@ def test_the_last_coin_is_decided_by_further_digits_where_it_nearly_ties(
 
 @for_each("whole", [0, 1, 3])
 @for_each("digits", [1 << 60, 1 << 63, 2**64 - 2**40])
-def test_the_last_coin_asks_for_further_digits_only_where_it_needs_them(whole: int, digits: int) -> None:
+def test_the_last_coin_asks_for_further_digits_only_where_it_needs_them(whole, digits):
     with mpmath.workdps(60):
         ends = [mpmath.mpf(digits + end) / 2**64 for end in (0, 1)]
         most, least = (int(mpmath.floor(mpmath.exp(-x * (2 * whole + x) / 2) * 2**64)) for x in ends)
@@ -106,38 +90,27 @@ def test_the_last_coin_asks_for_further_digits_only_where_it_needs_them(whole: i
             normal([digits, coin], keeps)
 
 
-def test_a_number_of_which_only_zeros_are_known_may_be_kept_for_certain() -> None:
-    """The largest probability is 1 then, which no digits of a coin reach: further digits decide."""
+def test_a_number_whose_known_digits_are_zeros_may_be_kept_for_certain():
+    """Then the largest probability is 1, which no digits of a coin reach: further digits decide."""
     drawn, script = normal([0, 2**64 - 1, 1 << 63, 0], [False, True, True])
     assert drawn.bounds() == (Fraction(1, 2**65), Fraction(1, 2**65) + Fraction(1, 2**128))
     assert next(script.words, None) is None
 
 
 @for_each(("further", "expected"), [([0, 0], 0), ([1], 1)])
-def test_a_sum_next_to_a_rounding_point_asks_for_further_digits(further: list[int], expected: int) -> None:
-    """The noise is 1/2 and a little, the value a little below 0: digits 65 to 128 say on which side of 1/2 it is."""
-    script = Script([1 << 63, 0, *further], [False, True, True])
-    found = nearest_with_noise(
-        -Fraction(1, 2**128),
-        deviation=Fraction(1),
-        step=Fraction(1),
-        words=script,  # type: ignore[arg-type]
-    )
+def test_a_sum_next_to_a_rounding_point_asks_for_further_digits(further, expected):
+    """The noise is 1/2 and a little, the value a little below 0: digits 65 to 128 tell the side of 1/2 it is on."""
+    script, one = Script([1 << 63, 0, *further], [False, True, True]), Fraction(1)
+    found = nearest_with_noise(-Fraction(1, 2**128), deviation=one, step=one, words=script)
     assert found == expected
     assert next(script.words, None) is None
 
 
 @pytest.mark.long(*MECHANISMS)
-def test_a_sample_has_the_normal_law_and_not_one_of_another_width() -> None:
+def test_a_sample_has_the_normal_law_and_not_one_of_another_width():
     """False alarms have a probability of 1e-9; a width off by a twentieth is found for certain."""
-    words = RandomWords(seed=11)
-    step = Fraction(1, 2**20)
-    sample = np.array(
-        [
-            float(nearest_with_noise(Fraction(3), deviation=Fraction(2), step=step, words=words) * step)
-            for _ in range(20_000)
-        ]
-    )
+    how = {"deviation": Fraction(2), "step": Fraction(1, 2**20), "words": RandomWords(seed=11)}
+    sample = np.array([nearest_with_noise(Fraction(3), **how) / 2**20 for _ in range(20_000)])
     assert stats.kstest(sample, stats.norm(3, 2).cdf).pvalue > 1e-9
     assert stats.kstest(sample, stats.norm(3, 2.1).cdf).pvalue < 1e-3
     assert stats.kstest(sample, stats.norm(3.1, 2).cdf).pvalue < 1e-3

@@ -1,32 +1,24 @@
-"""Noise of numbered questions: the stream that its notes say, the same alone, in a batch and in any order."""
+"""Noise of numbered questions: the stream that its notes name, the same alone, in a batch and in any order."""
 
-from __future__ import annotations
-
-import copy
 import hashlib
-import pickle
 
 import numpy as np
-import pytest
 from cases import for_each
 
-from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms import DiscreteExponential, RoundedNormal
+from reusable_holdout.mechanisms import DiscreteExponential
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
 
 KEY = key_from_seed(0)
-LAWS = [DiscreteLaplace(0.3), DiscreteLaplace(1e6), DiscreteExponential(1e6), RoundedNormal(1e6)]
 
 
-def questions(numbers: list[int]) -> list[bytes]:
+def questions(numbers):
     return [number.to_bytes(8, "big") for number in numbers]
 
 
-@for_each("law", LAWS)
-def test_one_question_gets_the_same_noise_alone_in_a_batch_and_in_any_order(law: DiscreteLaplace) -> None:
-    numbers = [*range(300), 2**40, 2**64 - 1, 7, 63, 64]
-    asked = questions(numbers)
+@for_each("law", [DiscreteLaplace(0.3), DiscreteLaplace(1e6), DiscreteExponential(1e6)])
+def test_one_question_gets_the_same_noise_alone_in_a_batch_and_in_any_order(law):
+    asked = questions([*range(300), 2**40, 2**64 - 1, 7, 63, 64])
     batch = NumberedNoise(KEY).draw_many(law, label="query", questions=asked)
     alone = NumberedNoise(KEY)
     assert [alone.draw(law, label="query", question=question) for question in asked] == batch.tolist()
@@ -38,7 +30,7 @@ def test_one_question_gets_the_same_noise_alone_in_a_batch_and_in_any_order(law:
 
 @for_each("number", [0, 5, 63, 64, 1_000])
 @for_each("label", ["query", "answer"])
-def test_the_words_are_those_of_the_notes(number: int, label: str) -> None:
+def test_the_words_are_those_of_the_notes(number, label):
     law = DiscreteLaplace(1000)
     name = f"{label}/block".encode()
     head = b"reusable-holdout/noise/1" + KEY + (3).to_bytes(8, "big") + len(name).to_bytes(2, "big") + name
@@ -50,8 +42,8 @@ def test_the_words_are_those_of_the_notes(number: int, label: str) -> None:
     assert noise.draw(law, label=label, question=number.to_bytes(8, "big")) == expected
 
 
-def test_key_epoch_label_and_number_each_renew_the_noise() -> None:
-    law, asked = DiscreteLaplace(1e6), questions(list(range(1_000)))
+def test_key_epoch_label_and_number_each_renew_the_noise():
+    law, asked = DiscreteLaplace(1e6), questions(range(1_000))
     draws = [
         noise.draw_many(law, label=label, questions=moved)
         for noise, label, moved in [
@@ -59,7 +51,7 @@ def test_key_epoch_label_and_number_each_renew_the_noise() -> None:
             (NumberedNoise(key_from_seed(1)), "query", asked),
             (NumberedNoise(KEY, epoch=1), "query", asked),
             (NumberedNoise(KEY), "answer", asked),
-            (NumberedNoise(KEY), "query", questions(list(range(64, 1_064)))),
+            (NumberedNoise(KEY), "query", questions(range(64, 1_064))),
             (KeyedNoise(KEY), "query", asked),
         ]
     ]
@@ -69,45 +61,14 @@ def test_key_epoch_label_and_number_each_renew_the_noise() -> None:
             assert (one == other).mean() < 0.01
 
 
-def test_a_question_that_is_no_number_is_drawn_as_a_guard_draws() -> None:
+def test_a_question_that_is_no_number_is_drawn_as_a_guard_draws():
     law, asked = DiscreteLaplace(1e6), [b"", b"a", bytes(9), bytes(32)]
     noise, keyed = NumberedNoise(KEY), KeyedNoise(KEY)
     for question in asked:
         drawn = noise.draw(law, label="query", question=question)
         assert drawn == keyed.draw(law, label="query", question=question)
-    assert (
-        noise.draw_many(law, label="query", questions=asked).tolist()
-        == keyed.draw_many(law, label="query", questions=asked).tolist()
-    )
+    rows = [one.draw_many(law, label="query", questions=asked).tolist() for one in (noise, keyed)]
+    assert rows[0] == rows[1]
     assert noise.draw_many(law, label="query", questions=[]).shape == (0,)
     assert noise.draw_many(DiscreteLaplace(0), label="query", questions=questions([1, 2])).tolist() == [0, 0]
     assert noise.draw(DiscreteLaplace(0), label="query", question=bytes(8)) == 0
-
-
-def test_its_variance_is_the_laws() -> None:
-    """Of 100,000 draws; ten standard errors each way, and a scale off by a twentieth lies outside."""
-    drawn = NumberedNoise(KEY).draw_many(
-        DiscreteLaplace(1000), label="query", questions=questions(list(range(100_000)))
-    )
-    size = np.abs(drawn).mean()  # the mean absolute value of a Laplace variable is its scale
-    error = 1000 / np.sqrt(100_000)
-    assert abs(size - 1000) < 10 * error < 50
-    assert abs(drawn.mean()) < 10 * np.sqrt(2) * error
-
-
-def test_a_label_cannot_name_a_block() -> None:
-    for label in ("query/block", "query/tie/0"):
-        with pytest.raises(InputError, match="label"):
-            NumberedNoise(KEY).draw(DiscreteLaplace(1), label=label, question=bytes(8))
-        with pytest.raises(InputError, match="label"):
-            NumberedNoise(KEY).draw_many(DiscreteLaplace(1), label=label, questions=[bytes(8)])
-
-
-@for_each("leave", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_key_neither_shows_nor_leaves_its_process(leave: object) -> None:
-    noise = NumberedNoise(KEY, epoch=7)
-    noise.draw(DiscreteLaplace(1), label="query", question=bytes(8))
-    assert repr(noise) == "NumberedNoise(key=<hidden>, epoch=7)"
-    assert NumberedNoise(KEY).epoch == 0
-    with pytest.raises(HandleError):
-        leave(noise)  # type: ignore[operator]

@@ -1,38 +1,27 @@
-"""Laws of the selection mechanisms in closed form, their worst privacy loss, and a script in place of random words.
+"""Laws of the selection mechanisms in closed form, their worst privacy loss, and listed words in place of random ones.
 
 Scores are integers, in grid steps; a rate is per step.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
 
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Outcome = tuple[tuple[int, int], tuple[int, int]]
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)  # exact to degree 15
 NODES, WEIGHTS = (NODES + 1) / 2, WEIGHTS / 2
 
 
-def exponential_law(scores: Sequence[int], rate: float) -> Array:
+def exponential_law(scores, rate):
     weights = np.exp(rate * (np.array(scores) - max(scores)))
     return weights / weights.sum()
 
 
-def rounds_law(scores: Sequence[int], rate: float, count: int) -> dict[tuple[int, ...], float]:
+def rounds_law(scores, rate, count):
     law = {}
     for order in itertools.permutations(range(len(scores)), count):
         weights = np.exp(rate * (np.array(scores) - max(scores)))
@@ -44,16 +33,16 @@ def rounds_law(scores: Sequence[int], rate: float, count: int) -> dict[tuple[int
     return law
 
 
-def permute_and_flip_law(scores: Sequence[int], rate: float) -> Array:
-    """Candidates arrive at independent uniform times; at time u another has been taken with probability u p_j."""
+def permute_and_flip_law(scores, rate):
+    """Integrate over the time u of a candidate: by then another has been taken with probability u p_j."""
     coins = np.exp(rate * (np.array(scores) - max(scores)))
     not_taken = 1 - NODES[:, None] * coins[None, :]
     others = [np.delete(not_taken, i, axis=1).prod(axis=1) for i in range(len(scores))]
     return np.array([coin * (WEIGHTS @ rest) for coin, rest in zip(coins, others, strict=True)])
 
 
-def densities(law: DiscreteLaplace | DiscreteExponential, scores: Sequence[int]) -> tuple[Array, Array]:
-    """P(noisy score = v) and P(noisy score < v), shape (n, V), far enough for relative errors below exp(-35)."""
+def densities(law, scores):
+    """Return P(noisy score = v) and P(noisy score < v), shape (n, V), to relative errors below exp(-35)."""
     reach = math.ceil(40 * law.scale)
     values = np.arange(min(scores) - reach, max(scores) + reach + 1)
     pmf = np.exp([[law.log_pmf(int(v) - score) for v in values] for score in scores])
@@ -61,14 +50,14 @@ def densities(law: DiscreteLaplace | DiscreteExponential, scores: Sequence[int])
     return pmf, below
 
 
-def _log_below(law: DiscreteLaplace | DiscreteExponential, m: int) -> float:
+def _log_below(law, m):
     if isinstance(law, DiscreteLaplace):
         return law.log_tail(1 - m)
     return math.log1p(-math.exp(law.log_tail(m))) if m > 0 else -math.inf
 
 
-def noisy_max_law(scores: Sequence[int], law: DiscreteLaplace | DiscreteExponential, ties: str) -> Array:
-    """Probability of each index; among ties the first index, or a uniform one (the first of a uniform priority)."""
+def noisy_max_law(scores, law, ties):
+    """Return the chance of each index; among ties the first index, or a uniform one."""
     pmf, below = densities(law, scores)
     result = []
     for i in range(len(scores)):
@@ -82,34 +71,14 @@ def noisy_max_law(scores: Sequence[int], law: DiscreteLaplace | DiscreteExponent
     return np.array(result)
 
 
-def gap_law(scores: Sequence[int], law: DiscreteLaplace, gaps: int) -> Array:
-    """Probability of (index, gap), gaps below a bound, averaged over the orders of ties."""
-    size = len(scores)
-    reach = math.ceil(40 * law.scale)
-    values = np.arange(min(scores) - reach, max(scores) + reach + 1)
-    pmf, below = densities(law, scores)
-    orders = list(itertools.permutations(range(size)))
-    result = np.zeros((size, gaps))
-    for order, i in itertools.product(orders, range(size)):
-        # others' noisy score, plus one for those ranked before i, is at most v
-        at_most = np.prod(
-            [below[j] + (0 if order[j] < order[i] else pmf[j]) for j in range(size) if j != i], axis=0
-        )
-        best_other = np.diff(at_most, prepend=0.0)
-        for gap in range(gaps):
-            own = np.exp([law.log_pmf(int(v) + gap - scores[i]) for v in values])
-            result[i, gap] += best_other @ own / len(orders)
-    return result
-
-
-def top_two_gaps_law(scores: Sequence[int], law: DiscreteLaplace, gaps: int) -> dict[Outcome, float]:
-    """Probability of two published candidates with their gaps, averaged over the orders of ties."""
+def top_two_gaps_law(scores, law, gaps):
+    """Return the chance of two published candidates with their gaps, averaged over the orders of ties."""
     size = len(scores)
     pmf, below = densities(law, scores)
     lowest = min(scores) - math.ceil(40 * law.scale)
     values = np.arange(pmf.shape[1]) + lowest
     orders = list(itertools.permutations(range(size)))
-    result: dict[Outcome, float] = {}
+    result = {}
     for place, (one, two) in itertools.product(orders, itertools.permutations(range(size), 2)):
         rest = [j for j in range(size) if j not in (one, two)]
         at_most = np.prod([below[j] + (0 if place[j] < place[two] else pmf[j]) for j in rest], axis=0)
@@ -123,13 +92,13 @@ def top_two_gaps_law(scores: Sequence[int], law: DiscreteLaplace, gaps: int) -> 
     return result
 
 
-def plain_zero_gap(scores: Sequence[int], index: int, ratio: Fraction) -> Fraction:
-    """Probability that `index` wins with a plain difference of 0, ties broken by index; rational noise."""
+def plain_zero_gap(scores, index, ratio):
+    """Return the chance that `index` wins with a plain difference of 0, ties broken by index; rational noise."""
 
-    def pmf(x: int) -> Fraction:
+    def pmf(x):
         return (1 - ratio) / (1 + ratio) * ratio ** abs(x)
 
-    def at_most(x: int) -> Fraction:
+    def at_most(x):
         return ratio ** (-x) / (1 + ratio) if x < 0 else 1 - ratio ** (x + 1) / (1 + ratio)
 
     others = [j for j in range(len(scores)) if j != index]
@@ -141,8 +110,8 @@ def plain_zero_gap(scores: Sequence[int], index: int, ratio: Fraction) -> Fracti
     return total
 
 
-def top_one_tables(shifts: Sequence[tuple[int, int]], law: DiscreteLaplace) -> list[tuple[int, Array]]:
-    """For groups (members, score): P(one given member is published with score v), for every v."""
+def top_one_tables(shifts, law):
+    """Return, for groups (members, score), P(one given member is published with score v), for every v."""
     reach = math.ceil(40 * law.scale)
     values = range(-reach, reach + 1)
     scores = [score for _, score in shifts]
@@ -159,7 +128,7 @@ def top_one_tables(shifts: Sequence[tuple[int, int]], law: DiscreteLaplace) -> l
     return tables
 
 
-MOVES: dict[str, Callable[[int], list[tuple[int, ...]]]] = {
+MOVES = {
     "all rise": lambda size: [(1,) * size],
     "all fall": lambda size: [(-1,) * size],
     "opposite": lambda size: list(itertools.product((-1, 1), repeat=size)),
@@ -171,72 +140,51 @@ MOVES: dict[str, Callable[[int], list[tuple[int, ...]]]] = {
 }
 
 
-def worst_loss(
-    law: Callable[[Sequence[int]], Any], bases: Sequence[Sequence[int]], moves: str, sensitivity: int
-) -> float:
-    """Largest absolute log-ratio of an outcome's probabilities over all bases and moves."""
+def worst_loss(law, bases, moves, sensitivity):
+    """Return the largest absolute log-ratio of an outcome's chances over all bases and moves."""
     worst = 0.0
     for base in bases:
         one = np.asarray(law(base), dtype=float).ravel()
         for move in MOVES[moves](len(base)):
-            other = np.asarray(
-                law([s + sensitivity * m for s, m in zip(base, move, strict=True)]), dtype=float
-            )
-            worst = max(worst, float(np.abs(np.log(one) - np.log(other.ravel())).max()))
+            moved = [s + sensitivity * m for s, m in zip(base, move, strict=True)]
+            other = np.asarray(law(moved), dtype=float).ravel()
+            worst = max(worst, float(np.abs(np.log(one) - np.log(other)).max()))
     return worst
 
 
-def spread(size: int, *, far: int, sensitivity: int) -> list[tuple[int, ...]]:
+def spread(size, *, far, sensitivity):
     return [
         (0, *rest) for rest in itertools.product((-far, -sensitivity, 0, sensitivity, far), repeat=size - 1)
     ]
 
 
 class Scripted:
-    """Stands in for RandomWords."""
+    """Listed words, orders and picks in place of RandomWords."""
 
-    def __init__(self, *, words: Sequence[int] = (), order: Sequence[int] = (), pick: int = 0) -> None:
+    def __init__(self, *, words=(), order=(), pick=0):
         self.words, self.order, self.pick = list(words), np.array(order, dtype=np.int64), pick
         self.picked_of = 0
 
-    def take(self, count: int) -> npt.NDArray[np.uint64]:
+    def take(self, count):
         taken, self.words = self.words[:count], self.words[count:]
         assert len(taken) == count
         return np.array(taken, dtype=np.uint64)
 
-    def permutation(self, count: int) -> npt.NDArray[np.int64]:
+    def permutation(self, count):
         assert count == len(self.order)
         return self.order
 
-    def below(self, count: int) -> int:
+    def below(self, count):
         self.picked_of = count
         return self.pick
 
 
-def joint_shortfalls(scores: Sequence[int], count: int) -> dict[tuple[int, ...], int]:
-    """For each sequence how far its worst place is behind the best that could stand there."""
-    best = sorted(scores, reverse=True)
-    return {
-        chosen: max(best[place] - scores[index] for place, index in enumerate(chosen))
-        for chosen in itertools.permutations(range(len(scores)), count)
-    }
-
-
-def joint_law(scores: Sequence[int], rate: float, count: int) -> dict[tuple[int, ...], float]:
-    """Law of the joint exponential mechanism, by enumeration."""
-    weights = {chosen: math.exp(-rate * short) for chosen, short in joint_shortfalls(scores, count).items()}
-    total = math.fsum(weights.values())
-    return {chosen: weight / total for chosen, weight in weights.items()}
-
-
-def unknown_domain_law(
-    scores: dict[str, int], rate: float, count: int, *, known: int, margin: int | None
-) -> dict[tuple[str, ...], float]:
-    """Law of the limited-domain selection, averaged over the orders of equal scores; a margin of None has no bottom.
+def unknown_domain_law(scores, rate, count, *, known, margin):
+    """Return the law of the limited-domain selection over all orders of equal scores; a margin of None has no bottom.
 
     An outcome with fewer items than `count` ends at the bottom.
     """
-    law: dict[tuple[str, ...], float] = {}
+    law = {}
     orders = list(itertools.permutations(sorted(scores)))
     for order in orders:
         ranked = sorted((item for item in order if scores[item] > 0), key=lambda item: -scores[item])
@@ -248,9 +196,7 @@ def unknown_domain_law(
     return law
 
 
-def _until_bottom(
-    weights: dict[str, float], bottom: float, count: int
-) -> Iterator[tuple[tuple[str, ...], float]]:
+def _until_bottom(weights, bottom, count):
     total = math.fsum([*weights.values(), bottom])
     if count == 0 or total == 0:
         yield (), 1.0
@@ -263,16 +209,23 @@ def _until_bottom(
             yield (item, *rest), probability * weight / total
 
 
-def delta_at(epsilon: float, one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
-    """Smallest delta for two laws, in both directions; an outcome that is not there has probability 0."""
+def delta_at(epsilon, one, other):
+    """Return the smallest delta for two laws, in both directions; an outcome that is not there has chance 0."""
     return max(
         math.fsum(max(0.0, p[outcome] - math.exp(epsilon) * q.get(outcome, 0.0)) for outcome in p)
         for p, q in ((one, other), (other, one))
     )
 
 
-def item_moves(items: Sequence[str], *, items_per_row: int, monotonic: bool) -> Iterator[dict[str, int]]:
-    """All changes of the scores of at most so many items by one step."""
+def item_moves(items, *, items_per_row, monotonic):
+    """Give all changes of the scores of at most so many items by one step."""
     for move in itertools.product((0, 1) if monotonic else (-1, 0, 1), repeat=len(items)):
         if 0 < sum(map(abs, move)) <= items_per_row:
             yield dict(zip(items, move, strict=True))
+
+
+def is_rejected(counts, law):
+    """Return True if a chi-squared test at 1e-9 rejects a law, given the counts of its outcomes."""
+    samples = sum(counts.values())
+    distance = sum((counts[o] - samples * p) ** 2 / (samples * p) for o, p in law.items())
+    return bool(distance > stats.chi2.isf(1e-9, df=len(law) - 1))

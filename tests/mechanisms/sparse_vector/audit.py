@@ -14,24 +14,18 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.mechanisms import DiscreteExponential
-from reusable_holdout.noise import DiscreteLaplace, NoiseScales
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+from reusable_holdout.noise import DiscreteLaplace
 
 Array = npt.NDArray[np.float64]
 Distribution = DiscreteLaplace | DiscreteExponential
-Pattern = tuple["Sequence[int]", "Sequence[int]"]
 
 # How the neighbour may shift queries answered "below", and queries answered "above", in units of D.
-PATTERNS: dict[str, Pattern] = {
+PATTERNS = {
     "all rise": ([1], [1]),
     "all fall": ([-1], [-1]),
     "below rise, above fall": ([1], [-1]),
@@ -48,7 +42,7 @@ _REACH = 40  # noise scales; what lies beyond weighs less than exp(-40)
 
 @dataclass(frozen=True)
 class Law:
-    """What a mechanism says about one query, given the threshold noise; logs of probabilities.
+    """Answers of a mechanism to one query, given the threshold noise; logs of probabilities.
 
     Attributes
     ----------
@@ -66,21 +60,21 @@ class Law:
 class Queries:
     """Query values less the threshold: every base with every shift, `values[3 * base + shift + 1]`."""
 
-    bases: Sequence[int]
+    bases: tuple[int, ...]
     sensitivity: int
 
     @property
-    def values(self) -> list[int]:
+    def values(self):
         return [base + shift * self.sensitivity for base in self.bases for shift in _SHIFTS]
 
     @property
-    def outputs(self) -> list[int]:
+    def outputs(self):
         """Log-ratios of Laplace densities peak at their centres or outside them all."""
         return sorted({*self.values, min(self.values) - 1, max(self.values) + 1})
 
 
-def threshold_noise(law: Distribution, queries: Queries, query_scale: Fraction) -> tuple[Array, Array]:
-    """Values and log weights. A query repeated 100,000 times below pushes the noise up by 12 query scales."""
+def threshold_noise(law, queries, query_scale):
+    """Return values and log weights; a query found below 100,000 times pushes the noise up by 12 query scales."""
     if not law.scale:
         return np.zeros(1), np.zeros(1)
     reach = max(map(abs, queries.values)) + math.ceil(_REACH * law.scale + 15 * query_scale)
@@ -88,8 +82,8 @@ def threshold_noise(law: Distribution, queries: Queries, query_scale: Fraction) 
     return values.astype(float), np.array([law.log_pmf(int(value)) for value in values])
 
 
-def log_tail(law: Distribution, least: npt.NDArray[np.int64]) -> tuple[Array, Array]:
-    """Logs of ``P(noise >= least)`` and of ``P(noise < least)``."""
+def log_tail(law, least):
+    """Return the logs of ``P(noise >= least)`` and of ``P(noise < least)``."""
     lowest, highest = int(least.min()), int(least.max())
     upper = np.array([law.log_tail(m) for m in range(lowest, highest + 1)])
     if isinstance(law, DiscreteLaplace):  # symmetric, so exact where the complement would cancel
@@ -100,10 +94,8 @@ def log_tail(law: Distribution, least: npt.NDArray[np.int64]) -> tuple[Array, Ar
     return upper[least - lowest], lower[least - lowest]
 
 
-def sparse_vector_law(
-    scales: NoiseScales, queries: Queries, *, comparison: str = "laplace", gap: bool = False
-) -> Law:
-    """AboveThreshold, Sparse, NumericSparse (answer noise) and StandardSVT, as `SparseVector` runs them."""
+def sparse_vector_law(scales, queries, *, comparison="laplace", gap=False):
+    """Return the law of Sparse, NumericSparse (with noise on answers) or StandardSVT, as `SparseVector` runs it."""
     noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
     threshold, query = noise_type(scales.threshold), noise_type(scales.query)
     correction = 0
@@ -122,21 +114,21 @@ def sparse_vector_law(
     return Law(weights, lower, above)
 
 
-def densities(law: Distribution, queries: Queries) -> Array:
-    """Log probability of each output around each value, shape (A, V)."""
+def densities(law, queries):
+    """Return the log probability of each output around each value, shape (A, V)."""
     return np.array([[law.log_pmf(out - value) for value in queries.values] for out in queries.outputs])
 
 
-def log_sum(logs: Array) -> Array:
-    """Log of the sum of exponentials along the last axis; minus infinity where nothing is possible."""
+def log_sum(logs):
+    """Return the log of the sum of exponentials along the last axis; minus infinity where nothing is possible."""
     peak = logs.max(axis=-1, keepdims=True)
     peak = np.where(np.isfinite(peak), peak, 0.0)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.exp(logs - peak).sum(axis=-1)) + peak[..., 0])
 
 
-def _answers(law: Law, pattern: Pattern, *, above: bool) -> tuple[Array, Array]:
-    """Every answer to one query, honest and on the neighbour: two arrays of shape (answers, R)."""
+def _answers(law, pattern, *, above):
+    """Return every answer to one query, honest and on the neighbour: two arrays of shape (answers, R)."""
     table = law.above if above else law.below[None]
     outputs, values, size = table.shape
     table = table.reshape(outputs, values // 3, 3, size)
@@ -146,8 +138,8 @@ def _answers(law: Law, pattern: Pattern, *, above: bool) -> tuple[Array, Array]:
     return honest.reshape(-1, size), neighbour.reshape(-1, size)
 
 
-def _losses(honest: Array, neighbour: Array) -> Array:
-    """Largest log-ratio in each direction; what neither data set makes possible does not count."""
+def _losses(honest, neighbour):
+    """Return the largest log-ratio in each direction; an answer that neither data set allows does not count."""
     possible = np.isfinite(honest) | np.isfinite(neighbour)
     if not possible.any():
         return np.zeros(2)
@@ -156,13 +148,13 @@ def _losses(honest: Array, neighbour: Array) -> Array:
     return np.array([loss.max(), (-loss).max()])
 
 
-def transcript_losses(law: Law, *, below: int, above: int, pattern: Pattern) -> Array:
-    """Largest log-ratio, in both directions, of any transcript under one threshold noise.
+def transcript_losses(law, *, below, above, pattern):
+    """Return the largest log-ratio, in both directions, of any transcript under one threshold noise.
 
     Parameters
     ----------
     below, above : int
-        How many queries are answered so; given the noise their order does not matter.
+        Numbers of queries that are answered so; given the noise their order does not matter.
     """
     honest, neighbour = law.weights[None, :], law.weights[None, :]
     for kind, count in ((False, below), (True, above)):
@@ -174,13 +166,13 @@ def transcript_losses(law: Law, *, below: int, above: int, pattern: Pattern) -> 
     return _losses(log_sum(honest), log_sum(neighbour))
 
 
-def segment_losses(law: Law, length: int, pattern: Pattern, *, charged: bool) -> Array:
-    """Largest log-ratio, in both directions, of `length` queries of which only the last may be above."""
+def segment_losses(law, length, pattern, *, charged):
+    """Return the largest log-ratio, in both directions, of `length` queries; only the last may be above."""
     return transcript_losses(law, below=length - charged, above=int(charged), pattern=pattern)
 
 
-def worst_loss(law: Law, *, length: int, charges: int, pattern: Pattern) -> float:
-    """Largest privacy loss of any transcript of at most `length` answers, each charge renewing the noise."""
+def worst_loss(law, *, length, charges, pattern):
+    """Return the largest privacy loss of any transcript of at most `length` answers, each charge renewing the noise."""
     closed = {k: segment_losses(law, k, pattern, charged=True) for k in range(1, length + 1)}
     opened = {k: segment_losses(law, k, pattern, charged=False) for k in range(1, length + 1)}
     worst = 0.0
@@ -195,8 +187,8 @@ def worst_loss(law: Law, *, length: int, charges: int, pattern: Pattern) -> floa
     return worst
 
 
-def worst_held_loss(law: Law, *, length: int, charges: int, pattern: Pattern) -> float:
-    """Largest privacy loss of any transcript of at most `length` answers under one threshold noise."""
+def worst_held_loss(law, *, length, charges, pattern):
+    """Return the largest privacy loss of any transcript of at most `length` answers under one threshold noise."""
     losses = [
         transcript_losses(law, below=below, above=above, pattern=pattern).max()
         for above in range(charges + 1)
@@ -205,8 +197,8 @@ def worst_held_loss(law: Law, *, length: int, charges: int, pattern: Pattern) ->
     return float(max(losses))
 
 
-def long_losses(law: Law, *, charges: int, pattern: Pattern) -> Array:
-    """Largest log-ratio, in both directions, of transcripts of up to 100,000 answers under one noise.
+def long_losses(law, *, charges, pattern):
+    """Return the largest log-ratio, in both directions, of transcripts of up to 100,000 answers under one noise.
 
     One query is found below again and again; another is found above `charges` times.
     """
@@ -219,13 +211,13 @@ def long_losses(law: Law, *, charges: int, pattern: Pattern) -> Array:
     return worst
 
 
-def _power(logs: Array, times: int) -> Array:
-    """Log probability of the same answer `times` times; certain if it is never asked for."""
+def _power(logs, times):
+    """Return the log probability of the same answer `times` times; certain if it is never asked for."""
     return times * logs if times else np.zeros_like(logs)
 
 
-def long_loss(law: Law, *, charges: int, pattern: Pattern, renewed: bool) -> float:
-    """Largest privacy loss of long transcripts with `charges` charges."""
+def long_loss(law, *, charges, pattern, renewed):
+    """Return the largest privacy loss of long transcripts with `charges` charges."""
     if renewed:
         return float((charges * long_losses(law, charges=1, pattern=pattern)).max())
     return float(long_losses(law, charges=charges, pattern=pattern).max())

@@ -6,17 +6,15 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
+from mechanisms.scripted_noise import ScriptedNoise
 from mechanisms.sparse_vector.audit import (
     MONOTONIC,
     PATTERNS,
-    Law,
-    Pattern,
     Queries,
     long_loss,
     segment_losses,
@@ -33,9 +31,6 @@ from reusable_holdout.mechanisms import (
 )
 from reusable_holdout.noise import DiscreteLaplace, NoiseScales, SparseVector
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 @dataclass(frozen=True)
 class Case:
@@ -51,23 +46,23 @@ class Case:
     monotonic: bool = False
 
     @property
-    def law(self) -> Law:
+    def law(self):
         far = math.ceil(6 * self.scales.query)
         queries = Queries((-far, 0, far), self.sensitivity)
         return sparse_vector_law(self.scales, queries, comparison=self.comparison, gap=self.gap)
 
     @property
-    def patterns(self) -> list[Pattern]:
+    def patterns(self):
         return [PATTERNS[name] for name in (MONOTONIC if self.monotonic else PATTERNS)]
 
-    def worst(self, length: int) -> float:
+    def worst(self, length):
         search = worst_held_loss if self.held else worst_loss
         law = self.law
         return max(
             search(law, length=length, charges=self.charges, pattern=pattern) for pattern in self.patterns
         )
 
-    def worst_long(self) -> float:
+    def worst_long(self):
         law = self.law
         return max(
             long_loss(law, charges=charges, pattern=pattern, renewed=not self.held)
@@ -76,61 +71,32 @@ class Case:
         )
 
 
-def renewed(name: str, charges: int, epsilon: float, sensitivity: int) -> Case:
-    maker = sparse_scales if name == "Sparse" else numeric_sparse_scales
-    scales = maker(charges=charges, epsilon=epsilon, sensitivity=sensitivity)
-    return Case(scales, charges, epsilon, sensitivity)
-
-
-def divided(
-    charges: int,
-    epsilon: float,
-    sensitivity: int,
-    *,
-    ratio: float | None = None,
-    monotonic: bool = False,
-    comparison: str = "laplace",
-) -> Case:
-    scales = sparse_scales(
-        charges=charges, epsilon=epsilon, ratio=ratio, monotonic=monotonic, sensitivity=sensitivity
-    )
+def renewed(maker, charges, epsilon, sensitivity, *, comparison="laplace", **how):
+    """Return a case whose threshold noise is renewed after each charge."""
+    scales = maker(charges=charges, epsilon=epsilon, sensitivity=sensitivity, **how)
+    monotonic = how.get("monotonic", False)
     return Case(scales, charges, epsilon, sensitivity, comparison=comparison, monotonic=monotonic)
 
 
-def held(
-    charges: int,
-    epsilon: float,
-    sensitivity: int,
-    *,
-    ratio: float | None = None,
-    answers: float = 0.0,
-    monotonic: bool = False,
-    comparison: str = "laplace",
-    gap: bool = False,
-) -> Case:
-    scales = standard_svt_scales(
-        charges=charges,
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        ratio=ratio,
-        answers=answers,
-        monotonic=monotonic,
-    )
+def held(charges, epsilon, sensitivity, *, comparison="laplace", gap=False, **how):
+    """Return a case of StandardSVT, whose threshold noise is held."""
+    scales = standard_svt_scales(charges=charges, epsilon=epsilon, sensitivity=sensitivity, **how)
+    monotonic = how.get("monotonic", False)
     return Case(scales, charges, epsilon, sensitivity, True, comparison, gap, monotonic)
 
 
 CASES = {
-    "AboveThreshold": renewed("Sparse", 1, 0.5, 1),
-    "AboveThreshold, D=4": renewed("Sparse", 1, 1.0, 4),
-    "AboveThreshold, e=2, D=3": renewed("Sparse", 1, 2.0, 3),
-    "Sparse, c=2": renewed("Sparse", 2, 1.0, 1),
-    "Sparse, c=3, D=4": renewed("Sparse", 3, 3.0, 4),
-    "Sparse, best ratio": divided(2, 1.0, 2),
-    "Sparse, 1:3, exponential": divided(2, 2.0, 1, ratio=3.0, comparison="exponential"),
-    "Sparse, best ratio, monotonic": divided(2, 1.0, 1, monotonic=True),
-    "NumericSparse, c=1": renewed("NumericSparse", 1, 1.0, 2),
-    "NumericSparse, c=2": renewed("NumericSparse", 2, 1.0, 1),
-    "NumericSparse, c=3, D=4": renewed("NumericSparse", 3, 3.0, 4),
+    "AboveThreshold": renewed(sparse_scales, 1, 0.5, 1),
+    "AboveThreshold, D=4": renewed(sparse_scales, 1, 1.0, 4),
+    "AboveThreshold, e=2, D=3": renewed(sparse_scales, 1, 2.0, 3),
+    "Sparse, c=2": renewed(sparse_scales, 2, 1.0, 1),
+    "Sparse, c=3, D=4": renewed(sparse_scales, 3, 3.0, 4),
+    "Sparse, best ratio": renewed(sparse_scales, 2, 1.0, 2, ratio=None),
+    "Sparse, 1:3, exponential": renewed(sparse_scales, 2, 2.0, 1, ratio=3.0, comparison="exponential"),
+    "Sparse, best ratio, monotonic": renewed(sparse_scales, 2, 1.0, 1, ratio=None, monotonic=True),
+    "NumericSparse, c=1": renewed(numeric_sparse_scales, 1, 1.0, 2),
+    "NumericSparse, c=2": renewed(numeric_sparse_scales, 2, 1.0, 1),
+    "NumericSparse, c=3, D=4": renewed(numeric_sparse_scales, 3, 3.0, 4),
     "StandardSVT, c=1": held(1, 1.0, 1),
     "StandardSVT, c=2, e=0.5": held(2, 0.5, 1),
     "StandardSVT, c=3, D=4": held(3, 2.0, 4),
@@ -149,7 +115,7 @@ CASES = {
 
 @pytest.mark.long(*MECHANISMS)
 @for_each("name", CASES)
-def test_no_short_transcript_loses_more_than_epsilon(name: str) -> None:
+def test_no_short_transcript_loses_more_than_epsilon(name):
     case = CASES[name]
     outputs = len(case.law.above)
     assert case.worst(length=4 if outputs == 1 or not case.held else 3) <= case.epsilon + 1e-9
@@ -157,21 +123,20 @@ def test_no_short_transcript_loses_more_than_epsilon(name: str) -> None:
 
 @pytest.mark.long(*MECHANISMS)
 @for_each("name", CASES)
-def test_the_worst_long_transcript_loses_all_of_epsilon_and_no_more(name: str) -> None:
+def test_the_worst_long_transcript_loses_all_of_epsilon_and_no_more(name):
     case = CASES[name]
     assert 0.99 * case.epsilon <= case.worst_long() <= case.epsilon + 1e-9
 
 
-@pytest.mark.parametrize("name", ["Sparse", "NumericSparse"])
-def test_a_round_under_optimal_composition_loses_its_share(name: str) -> None:
-    maker = sparse_scales if name == "Sparse" else numeric_sparse_scales
+@for_each(("maker", "share"), [(sparse_scales, 2), (numeric_sparse_scales, 9 / 4)])
+def test_a_round_under_optimal_composition_loses_its_share(maker, share):
     scales = maker(charges=10, epsilon=8.0, delta=1e-6, composition="optimal", sensitivity=2)
-    each = 2 * 2 / float(scales.threshold) if name == "Sparse" else 9 * 2 / (4 * float(scales.threshold))
+    each = share * 2 / float(scales.threshold)
     assert 0.99 * each <= Case(scales, 1, each, 2).worst_long() <= each + 1e-9
 
 
 @pytest.mark.long(*MECHANISMS)
-def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves() -> None:
+def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves():
     case = CASES["NumericSparse, c=1"]
     silent = Case(NoiseScales(case.scales.threshold, case.scales.query, Fraction(0)), 1, 1.0, 2)
     with_number, without = (
@@ -181,25 +146,10 @@ def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves() -> Non
     assert with_number == pytest.approx(without + 1 / 9, abs=1e-9)
 
 
-class EnumeratedNoise:
-    """Stands in for keyed noise: each draw is what the enumeration says."""
-
-    def __init__(self, threshold: int, queries: dict[bytes, int]) -> None:
-        self.threshold, self.queries = threshold, queries
-
-    def draw(self, law: DiscreteLaplace, *, label: str, question: bytes) -> int:
-        if label == "query":
-            return self.queries[question]
-        return self.threshold if label == "threshold" else 0
-
-    def draw_many(self, law: DiscreteLaplace, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
-        return np.array([self.draw(law, label=label, question=question) for question in questions])
-
-
-@pytest.mark.parametrize("thresholds", [(0, 0), (40, -7)])
-@pytest.mark.parametrize("comparison", ["laplace", "exponential"])
-def test_the_audited_law_is_the_law_of_the_code(comparison: str, thresholds: tuple[int, int]) -> None:
-    """All noises within 12 are run through SparseVector; what is left out weighs less than exp(-12).
+@for_each("thresholds", [(0, 0), (40, -7)])
+@for_each("comparison", ["laplace", "exponential"])
+def test_the_audited_law_is_the_law_of_the_code(comparison, thresholds):
+    """All noises within 12 are run through SparseVector; the rest weighs less than exp(-12).
 
     The audit knows queries by their distance from a threshold, and so does the code: each may have its own.
     """
@@ -207,14 +157,13 @@ def test_the_audited_law_is_the_law_of_the_code(comparison: str, thresholds: tup
     noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
     threshold_law, query_law = noise_type(scales.threshold), noise_type(scales.query)
     reach, questions, limits = 12, [b"0", b"1"], np.array(thresholds)
-    observed: dict[int | None, float] = dict.fromkeys((0, 1, None), 0.0)
+    observed = dict.fromkeys((0, 1, None), 0.0)
     for rho, nu0, nu1 in itertools.product(range(-reach, reach + 1), repeat=3):
-        noise = EnumeratedNoise(rho, dict(zip(questions, (nu0, nu1), strict=True)))
-        core = SparseVector(scales=scales, noise=noise, charges=1, law=noise_type)  # type: ignore[arg-type]
+        noise = ScriptedNoise({("threshold", bytes(8)): rho, ("query", b"0"): nu0, ("query", b"1"): nu1})
+        core = SparseVector(scales=scales, noise=noise, charges=1, law=noise_type)
         first = core.first_above(limits + np.array([1, -1]), limits, questions)
-        observed[first] += math.exp(
-            threshold_law.log_pmf(rho) + query_law.log_pmf(nu0) + query_law.log_pmf(nu1)
-        )
+        logs = threshold_law.log_pmf(rho), query_law.log_pmf(nu0), query_law.log_pmf(nu1)
+        observed[first] += math.exp(sum(logs))
     law = sparse_vector_law(scales, Queries((0,), 1), comparison=comparison)  # values -1, 0, 1
     weights, below, above = np.exp(law.weights), np.exp(law.below), np.exp(law.above[0])
     low, high = 0, 2

@@ -1,4 +1,4 @@
-"""Tasks, a scripted model and talkative scorers; run as a script it evaluates one of them in a process of its own."""
+"""Tasks, a scripted model and talkative scorers; the script evaluates one of them in a process of its own."""
 
 import logging
 import os
@@ -16,6 +16,7 @@ from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 from inspect_ai.util import sandbox, store
 
+SETTINGS = {"queries": 10, "tolerance": 0.4, "seed": 0, "vacuous": True}
 ROWS = 40
 IDS = [f"q{number}" for number in range(ROWS)]
 SCORES = {name: 0.3 + (number + 1) / 97 for number, name in enumerate(IDS)}
@@ -24,30 +25,21 @@ _BETWEEN = 15  # scores, two copies of the buffer
 
 
 def secrets_of(name):
-    """Everything about a sample that only the scorer knows: no two samples have any of it in common."""
-    return [
-        f"target-of-{name}!",
-        repr(SCORES[name])[:_DIGITS],
-        f"hint-of-{name}!",
-        f"because-of-{name}!",
-        f"graded-{name}!",
-    ]
+    """Return all that only the scorer knows of a sample: no two samples have any of it in common."""
+    texts = [f"{what}-{name}!" for what in ("target-of", "hint-of", "because-of", "graded")]
+    return [texts[0], repr(SCORES[name])[:_DIGITS], *texts[1:]]
 
 
 def samples():
     """Questions with a target, a private hint and the repository they are of."""
-    return MemoryDataset(
-        [
-            Sample(
-                id=name,
-                input=f"say {name}",
-                target=secrets_of(name)[0],
-                metadata={"hint": secrets_of(name)[2], "repository": f"r{number // 2}"},
-            )
-            for number, name in enumerate(IDS)
-        ],
-        name="questions",
-    )
+    secrets = {name: secrets_of(name) for name in IDS}
+    metadata = {
+        name: {"hint": secrets[name][2], "repository": f"r{place // 2}"} for place, name in enumerate(IDS)
+    }
+    made = [
+        Sample(id=name, input=f"say {name}", target=secrets[name][0], metadata=metadata[name]) for name in IDS
+    ]
+    return MemoryDataset(made, name="questions")
 
 
 def model(answer=lambda text: text):
@@ -119,8 +111,7 @@ def main():
         samples(), solver=generate(), scorer=talkative(fails=kind == "failing", runs=True), sandbox="local"
     )
     if kind != "plain":
-        with new_guard(task, ledger="guard.db", queries=10, tolerance=0.4, vacuous=True, seed=0):
-            pass
+        new_guard(task, ledger="guard.db", **SETTINGS).close()
         task = guarded_task(task, ledger="guard.db", prior=0.5, private=["hint"])
     if kind == "misfit":  # out of the guard's bounds
         SCORES.update((name, value + 3) for name, value in SCORES.items())

@@ -1,4 +1,4 @@
-"""Of what an evaluation writes anywhere, nothing has a sample's score, target or what a scorer said of them."""
+"""A search of all that an evaluation writes: no score, no target, and no explanation of a scorer is in it."""
 
 import os
 import subprocess
@@ -18,21 +18,15 @@ _OUTPUT = "output"
 
 
 def evaluated(kind, folder):
-    """All that a process left which evaluated a task: logs, the samples' buffer, traces, what it printed."""
+    """Return all that an evaluating process left: logs, the samples' buffer, traces, and its output."""
     home = folder / "home"
     home.mkdir(parents=True)
     places = {name: str(home / name) for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    places |= {"HOME": str(home), "INSPECT_DISPLAY": "plain", "PYTHONPATH": os.pathsep.join(sys.path)}
+    program = [sys.executable, str(Path(__file__).with_name("judged_tasks.py")), kind]
     with (folder / _OUTPUT).open("wb") as output:
-        subprocess.run(
-            [sys.executable, str(Path(__file__).with_name("judged_tasks.py")), kind],
-            cwd=folder,
-            env=os.environ
-            | places
-            | {"HOME": str(home), "INSPECT_DISPLAY": "plain", "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=True,
-        )
+        said = {"stdout": output, "stderr": subprocess.STDOUT}
+        subprocess.run(program, cwd=folder, env=os.environ | places, check=True, **said)
     texts = texts_in(folder)
     for what in ("logs/", "buffer/", "home/XDG_DATA_HOME/inspect_ai/traces/"):
         assert any(name.startswith(what) for name in texts), what

@@ -1,4 +1,4 @@
-"""A full log, on the trusted side, becomes a developer's."""
+"""The redaction of a full log, where the holdout is kept, to a developer's."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 from integrations.evals.inspect.everything import found_in, texts_in
-from integrations.evals.inspect.judged_tasks import IDS, ROWS, SCORES, samples, secrets_of, talkative
+from integrations.evals.inspect.judged_tasks import IDS, SCORES, SETTINGS, samples, secrets_of, talkative
 from integrations.evals.inspect.test_guarded_task import OF_INSPECT
 from reusable_holdout_evals.inspect import guarded_task, new_guard, redact
 from reusable_holdout_evals.inspect.scorer import WITHHELD
@@ -19,7 +19,6 @@ from reusable_holdout.cli import main
 from reusable_holdout.errors import Halted, InputError
 
 pytestmark = [*OF_INSPECT, pytest.mark.usefixtures("inspects_home")]
-SETTINGS = {"queries": 10, "tolerance": 0.4, "seed": 0, "vacuous": True}
 MEAN = float(np.mean(list(SCORES.values())))
 _SECRETS = [secret for name in IDS for secret in secrets_of(name)]
 
@@ -45,14 +44,11 @@ def test_the_developers_log_has_the_answer_and_nothing_else_of_the_scores(ending
     answer = redact(full, out, ledger=ledger, prior=0.5, show=["repository"])
     assert answer.low < MEAN < answer.high
     log = read_eval_log(str(out))
-    assert {name: one.value for name, one in log.results.scores[0].metrics.items()}["answer"] == answer.value
+    assert log.results.scores[0].metrics["answer"].value == answer.value
     assert log.results.scores[0].name == "guarded_talkative"
-    assert len(log.samples) == 2 * ROWS
-    assert (
-        {one.scores["guarded_talkative"].value for one in log.samples}
-        == {one.target for one in log.samples}
-        == {WITHHELD}
-    )
+    assert len(log.samples) == 2 * len(IDS)
+    scores = {one.scores["guarded_talkative"].value for one in log.samples}
+    assert scores == {one.target for one in log.samples} == {WITHHELD}
     assert log.samples[3].output.completion == f"say {log.samples[3].id}"
     assert all(set(one.metadata) == {"repository"} for one in log.samples)
     assert found_in(texts_in(out.parent), _SECRETS) == {}
@@ -83,9 +79,8 @@ def test_what_a_scorer_attaches_to_an_output_stays_behind(evaluate, ledger, tmp_
 
 def test_the_log_of_a_guarded_evaluation_asks_the_same_question(full, ledger, evaluate, tmp_path):
     plain = Task(samples(), solver=generate(), scorer=talkative())
-    guarded = evaluate(
-        guarded_task(plain, ledger=ledger, prior=0.5, private=["hint"]), epochs=2, log_level="error"
-    )
+    task = guarded_task(plain, ledger=ledger, prior=0.5, private=["hint"])
+    guarded = evaluate(task, epochs=2, log_level="error")
     assert guarded.results.scores[0].metrics["replayed"].value == 0
     assert redact(full, tmp_path / "public.eval", ledger=ledger, prior=0.5).replayed
 
@@ -104,7 +99,7 @@ def test_the_command_writes_the_same(full, ledger, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("0.5000 in [")
     assert read_eval_log(str(out)).results.scores[0].metrics["prior"].value == 0.5
     assert main([*asked, "--out", str(out)]) == 1
-    assert "must be a new file" in capsys.readouterr().err
+    assert "must be a new one" in capsys.readouterr().err
 
 
 def test_what_is_refused_writes_nothing(full, ledger, tmp_path):
@@ -117,5 +112,5 @@ def test_what_is_refused_writes_nothing(full, ledger, tmp_path):
             redact(full, out, guard=guard, prior=0.6)
     assert not out.exists()
     out.touch()
-    with pytest.raises(InputError, match="must be a new file"):
+    with pytest.raises(InputError, match="must be a new one"):
         redact(full, out, ledger=ledger, prior=0.5)

@@ -22,9 +22,9 @@ from reusable_holdout.metrics import resolve_metric
 ALSO = ("f1", "balanced_accuracy")
 
 
-def standings(fresh, sent, *, metric="accuracy", also=(), classes=(0, 1), confidence=0.95):
+def standings(fresh, sent, *, classes=(0, 1), **changes):
     """Return the final standings of one submission of each team."""
-    rules = Rules(slug="a", title="A", metric=metric, also=also, classes=classes, confidence=confidence)
+    rules = Rules(slug="a", title="A", classes=classes, **changes)
     expected = Expected(
         ids=None,
         rows=len(fresh),
@@ -118,6 +118,17 @@ def test_f1_is_certified_by_its_rows_not_by_class_counts():
     level = math.log(0.05 / 4)
     by_counts = math.sqrt(-0.5 * level * bound.sum_of_squares)
     assert one.also["f1"]["high"] - one.also["f1"]["low"] < 2 * by_counts
+
+
+def test_fresh_targets_beyond_the_bounds_are_clipped_at_the_final_too():
+    """It would fail on the last day else; and what the rules say of them would tell the largest target."""
+    rng = np.random.default_rng(6)
+    fresh, bounds = rng.normal(0.5, 0.4, 1_000), {"lower": 0.0, "upper": 1.0}
+    assert fresh.min() < 0.0 and fresh.max() > 1.0  # noqa: PT018
+    sent = [fresh + 0.1, np.full(1_000, 0.5)]
+    for metric, also in (("mae", ("rmse", "mse")), ("rmse", ("mae",)), ("quantile_loss", ())):
+        given = {"metric": metric, "metric_parameters": bounds, "also": also, "classes": None}
+        assert standings(fresh, sent, **given) == standings(np.clip(fresh, 0.0, 1.0), sent, **given)
 
 
 def test_a_final_of_many_graded_losses_is_bounded_without_their_spread(monkeypatch):

@@ -1,0 +1,39 @@
+"""The calls of a guard that this package makes: all of them are here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard import Answer, check_is_guard
+
+__all__ = ["ask_about", "check_guard"]
+
+
+def check_guard(guard: ReusableHoldout) -> None:
+    """Check that a guard can tell how good the model of each round is.
+
+    Raises
+    ------
+    InputError
+        If it cannot; the message says what to use.
+    LedgerError
+        If the guard is not in this process.
+    """
+    check_is_guard(guard)
+    if not guard.has_features:
+        raise InputError(
+            "a training's models are asked about with the holdout's features; this guard holds labels only; nothing "
+            "was made; make it with ReusableHoldout(X, y, ...)"
+        )
+    if guard.policy == "gate" or not guard.takes_priors:
+        raise InputError(
+            f"this guard's policy, {guard.policy!r}, does not tell the score of each round; nothing was made; train "
+            "first, then ask guard.compare(model, incumbent, prior=...)"
+        )
+
+
+def ask_about(guard: ReusableHoldout, model: Any, prior: float, name: str) -> Answer:
+    """Ask about the model of one round."""
+    return guard.evaluate(model, prior=prior, name=name)

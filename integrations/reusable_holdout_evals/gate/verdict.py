@@ -1,0 +1,217 @@
+"""The question to a gate: predictions or scores of two models, and the improvement that is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from numpy.typing import NDArray
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.metrics import Metric, ScoreTable, score
+from reusable_holdout.scales import decimals_of
+from reusable_holdout_evals.gate.gate import Gate
+from reusable_holdout_evals.gate.tables import columns_of, in_order_of, read_table
+from reusable_holdout_evals.guards import ask, open_beside
+
+__all__ = ["NoWorse", "Verdict", "ask_gate"]
+
+_NOTHING = "; nothing was asked and nothing was charged"
+
+
+class Verdict(NamedTuple):
+    """The answer of a gate about one release.
+
+    Attributes
+    ----------
+    verdict : {"accepted", "rejected", "halted"}
+        Halted: the budget is spent, and nothing was told of the release.
+    charged : bool
+        True if this question took a charge; a question that was asked before takes none.
+    charges_left, queries_left : int
+        Number of further releases that can be accepted, and asked about.
+    low, high : float or None
+        Certified interval of the improvement, in the metric's unit, positive if the new model is better; None if
+        halted.
+    no_worse : tuple of (str, float, float)
+        Name and certified interval of each metric that was to be no worse. "Rejected" does not say which metric
+        failed: then they are all differences there are.
+    improvement, tolerance : float
+        Improvement that was named, and how far below it an accepted release may be.
+    """
+
+    verdict: Literal["accepted", "rejected", "halted"]
+    charged: bool
+    charges_left: int
+    queries_left: int
+    low: float | None
+    high: float | None
+    no_worse: tuple[tuple[str, float, float], ...] = ()
+    improvement: float = 0.0
+    tolerance: float = 0.0
+
+    def __str__(self) -> str:
+        """Return the verdict; of an accepted release with the certified interval, rounded outwards."""
+        if self.verdict != "accepted" or self.low is None or self.high is None:
+            return self.verdict
+        steps = 10 ** decimals_of(max(abs(self.low), abs(self.high), self.tolerance))
+        low, high = math.floor(self.low * steps) / steps, math.ceil(self.high * steps) / steps
+        return f"{self.verdict} (certified improvement: {low:g} to {high:g})"
+
+    @property
+    def note(self) -> str:
+        """Warning that the named improvement is too small to tell an improvement from noise; else empty."""
+        if self.verdict == "halted" or self.improvement >= self.tolerance:
+            return ""
+        return (
+            f"note: the named improvement, {self.improvement:g}, is below the tolerance, {self.tolerance:.3g}: an "
+            f"accepted release may be worse than the incumbent by {self.tolerance - self.improvement:.3g}, and noise "
+            f"alone can be accepted; name {self.tolerance:.3g} or more, as gate init shows, to accept only better ones"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the verdict for programs."""
+        record = self._asdict()
+        if not record.pop("no_worse"):
+            return record
+        return record | {"no_worse": {name: {"low": low, "high": high} for name, low, high in self.no_worse}}
+
+
+class NoWorse(NamedTuple):
+    """Another score of the same rows, and how much worse it may be.
+
+    Attributes
+    ----------
+    score : str
+        Its name in the files, such as a scorer's.
+    amount : float
+        At least 0.
+    lower, upper : float
+        Its range.
+    """
+
+    score: str
+    amount: float
+    lower: float = 0.0
+    upper: float = 1.0
+
+    @property
+    def metric(self) -> Metric:
+        """Metric of the gate's rows."""
+        return score(lower=self.lower, upper=self.upper, of=self.score)
+
+
+def ask_gate(
+    gate: Gate,
+    new: Path | ScoreTable,
+    incumbent: Path | ScoreTable,
+    *,
+    improvement: float,
+    no_worse: Mapping[NoWorse, tuple[ScoreTable, ScoreTable]] | None = None,
+    id_column: str | None = None,
+    name: str = "",
+) -> Verdict:
+    """Ask if the new model is better than the incumbent by at least so much, and no other score worse than named.
+
+    With the guard's confidence, the intervals of all verdicts together contain the population values. The only thing
+    told of the rows is "accepted" or "rejected": one question, one charge at most, whatever the number of scores.
+    "Rejected" does not say which score failed. Each score takes one of the declared queries.
+
+    Parameters
+    ----------
+    gate : Gate
+    new, incumbent : Path or ScoreTable
+        Files of predictions, for a gate of labels: CSV, Parquet or JSON with one column, or for a metric of
+        probabilities one for each class, named by it. Tables of scores, for a gate of ids.
+    improvement : float
+        In the metric's unit, positive if better, also for losses; negative to accept a model that is not much worse.
+    no_worse : mapping of NoWorse to (ScoreTable, ScoreTable), optional
+        Other scores of a gate of ids, with the tables of the new model and of the incumbent.
+    id_column : str, optional
+        Column of ids, if the gate was made with ids and the files call them otherwise.
+    name : str
+        What history calls the question.
+
+    Raises
+    ------
+    InputError
+        If files, tables or numbers do not fit; nothing was asked and nothing was charged.
+    """
+    guard = gate.guard
+    span = guard.metric.upper - guard.metric.lower
+    if not abs(improvement) <= span:  # also of NaN
+        raise InputError(
+            f"the improvement must be a number in [{-span:g}, {span:g}]; got {improvement}{_NOTHING}"
+        )
+    subject, old = (_subject(gate, one, id_column) for one in (new, incumbent))
+    stated = no_worse or {}
+    if len({one.metric.name for one in stated}) < len(stated):
+        raise InputError(f"each score that is to be no worse must be named once; one came twice{_NOTHING}")
+    rails = {_rail(guard, one): (*tables, -one.amount) for one, tables in stated.items()}
+    return _asked(guard, subject, old, improvement, rails or None, name)
+
+
+def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
+    """Return the guard of another score."""
+    span = stated.upper - stated.lower
+    if not 0.0 <= stated.amount <= span:
+        raise InputError(
+            f"how much worse {stated.score!r} may be must be a number in [0, {span:g}]; got {stated.amount}{_NOTHING}"
+        )
+    return open_beside(guard, stated.metric)
+
+
+def _asked(guard: ReusableHoldout, new: Any, old: Any, improvement: float, rails: Any, name: str) -> Verdict:
+    sign = 1.0 if guard.metric.greater_is_better else -1.0
+    tolerance = guard.plan.comparison_tolerance
+    try:
+        answer = ask(guard, new, old, prior=sign * improvement, name=name, guardrails=rails)
+    except Halted:
+        left = (guard.charges_left, guard.queries_left)
+        return Verdict("halted", False, *left, None, None, (), improvement, tolerance)
+    low, high = sorted((sign * answer.low, sign * answer.high))
+    return Verdict(
+        "accepted" if answer.charged else "rejected",
+        answer.charged and not answer.replayed,
+        answer.charges_left,
+        guard.queries_left,
+        low,
+        high,
+        tuple((one.metric, one.low, one.high) for one in answer.guardrails),
+        improvement,
+        tolerance,
+    )
+
+
+def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any:
+    """Return scores or predictions as the guard takes them; the message of a refusal names the file."""
+    guard, judged = gate.guard, gate.guard.metric.response == "judged"
+    if judged != isinstance(given, ScoreTable):
+        has = "ids and no labels" if judged else f"labels, for {guard.metric.name}"
+        takes = (
+            "scores: name their files with --inspect, --lm-eval or --scores" if judged else "--predictions"
+        )
+        raise InputError(f"this gate has {has}, and takes {takes}; got the other kind{_NOTHING}")
+    if isinstance(given, ScoreTable):
+        return given
+    values = _predictions(gate, given, id_column)
+    try:
+        guard.check_predictions(values)
+    except InputError as error:
+        raise InputError(f"{given}: {error}{_NOTHING}") from None
+    return values
+
+
+def _predictions(gate: Gate, path: Path, id_column: str | None) -> NDArray[Any]:
+    """Read the predictions of one file in the order of the rows."""
+    guard = gate.guard
+    if gate.ids is None and id_column is not None:
+        raise InputError(
+            "rows are aligned by ids if the gate was made with ids; this one was not; make it with --id, or leave "
+            "--id out and keep the labels' order"
+        )
+    table = read_table(path, id_column=id_column or gate.id_column, text=guard.private_labels == "text")
+    return columns_of(in_order_of(gate.ids, table, path, rows=guard.rows), guard, path)

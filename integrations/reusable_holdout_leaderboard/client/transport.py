@@ -1,0 +1,151 @@
+"""The transport to a leaderboard: messages of a remote guard, sent as requests over HTTP."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import Halted, HoldoutError, InputError
+from reusable_holdout_leaderboard.client.connection import Connection
+from reusable_holdout_leaderboard.files.forms import Expected, table_of_csv
+from reusable_holdout_leaderboard.rules import Rules
+
+__all__ = ["BoardTransport"]
+
+_PAGE = 10_000
+_REFUSED = {
+    "compare": "compares two models",
+    "reveal": "reveals a value",
+    "choose": "chooses among candidates",
+    "final": "gives a final",
+}
+
+
+class BoardTransport:
+    """A team's connection to a leaderboard; :class:`reusable_holdout_box.RemoteHoldout` chooses it by the address.
+
+    A leaderboard only evaluates predictions. It knows a question by its predictions: with another prior they get the
+    answer that they got before. After a rotation make a new RemoteHoldout, because the rows are others.
+
+    Parameters
+    ----------
+    url : str
+        Address of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
+    token : str
+        Token of the team.
+    patience_seconds : float
+        Time to try again while the server cannot be reached, is busy or asks to wait.
+    """
+
+    def __init__(self, url: str, token: str = "", patience_seconds: float = 60.0) -> None:
+        self._connection = Connection(url, token, patience_seconds=patience_seconds)
+        self._expected: Expected
+
+    def __repr__(self) -> str:
+        return f"<BoardTransport: {self._connection.url}>"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:
+        """Send a message, and return the reply; as :meth:`reusable_holdout_box.Transport.ask`.
+
+        Raises
+        ------
+        Halted
+            If all queries are asked and this one is new; its `answers` are those before it in the message.
+        LimitError, ClosedError
+            If the team has nothing left, or the competition takes nothing new.
+        HoldoutError
+            If the server refuses, or the competition is blind: then the submission is scored, and its score is hidden.
+        """
+        asked = head["ask"]
+        if asked in _REFUSED:
+            raise InputError(
+                f"a guard beside the labels {_REFUSED[asked]}, a board does not, because each additional answer to one "
+                "team would widen the intervals of all; nothing was asked; ask with evaluate_predictions or "
+                "evaluate_many"
+            )
+        if asked == "about":
+            return self._about()
+        if asked == "status":
+            return self._connection.get("status") | {"charges_left": self._me()["charges_left"]}
+        if asked == "history":
+            return {"rows": self._connection.get("history", after=head["after"], limit=_PAGE), "page": _PAGE}
+        if asked == "ids":
+            text = self._connection.get("sample", after=head["after"])
+            return {"ids": [line[0] for line in [*csv.reader(io.StringIO(text, newline=""))][1:]]}
+        return {"answers": self._answers(head, arrays)}
+
+    # ---- inside
+
+    def _me(self) -> dict[str, Any]:
+        me: dict[str, Any] = self._connection.get("me")
+        return me
+
+    def _about(self) -> dict[str, Any]:
+        team, about = self._me()["name"], self._connection.get("competition")
+        rules, form = Rules.from_dict(about["rules"]), about["submission"]
+        metric = rules.made_metric()
+        self._expected = Expected(
+            ids=None,
+            rows=form["rows"],
+            id_column=form["id_column"],
+            columns=tuple(form["prediction_columns"]),
+            response=metric.response,
+            classes=rules.classes,
+            max_bytes=form["max_bytes"],
+        )
+        return {
+            "metric": metric.describe(),
+            "policy": "claims",
+            "plan": about["plan"],
+            "classes": rules.classes,
+            "private_labels": None,
+            "rows": form["rows"],
+            "ids": None if rules.id_column is None else form["rows"],
+            "digest": None,
+            "allow": ["evaluate"],
+            "verdict_only": False,
+            "most_bytes": math.inf,
+            "team": team,
+            "competition": rules.slug,
+        }
+
+    def _answers(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> list[dict[str, Any]]:
+        """Send files one after another, each in the order of the rows."""
+        if not {"tolerance", "tolerances"}.isdisjoint(head):
+            raise InputError("a board takes no tolerance of a question; leave it out; nothing was asked")
+        several = head["ask"] == "many"
+        priors = head.get("priors", [None] * len(arrays)) if several else [head.get("prior")]
+        names = head.get("names", [""] * len(arrays)) if several else [head.get("name", "")]
+        answers: list[dict[str, Any]] = []
+        for canonical, prior, name in zip(arrays, priors, names, strict=True):
+            stated = {"in_order": "yes", "name": name} | ({"anew": "yes"} if head.get("anew") else {})
+            if prior is not None:
+                stated["claimed"] = repr(prior)
+            files = {"file": ("predictions.csv", self._file(canonical))}
+            try:
+                found = self._connection.post("submissions", repeatable=True, files=files, data=stated)
+            except Halted as halt:
+                halt.answers = answers
+                raise
+            if found["value"] is None:
+                raise HoldoutError("the competition is blind: the submission is scored, and its score is hidden")
+            more = {"kind": "claim", "nats": math.nan, "another_budget": False}  # the cost is only in the history
+            answers.append(found | more)
+        return answers
+
+    def _file(self, canonical: NDArray[Any]) -> bytes:
+        values = self._expected.decoded(canonical)
+        if values.ndim < len(self._expected.columns) == 2:  # of two probabilities only the second is canonical
+            values = np.stack([1.0 - values, values], axis=1)
+        rows = values.reshape(len(values), -1).tolist()  # floats are written so that they are read without loss
+        return table_of_csv([self._expected.columns, *rows])

@@ -1,0 +1,43 @@
+"""The calls of a guard that this package makes: all of them are here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout.deferred import pandas as pd
+
+__all__ = ["ask_about", "needs_prior", "released"]
+
+
+def ask_about(
+    guard: ReusableHoldout,
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    prior: float | None,
+    tolerance: float | None,
+    name: str,
+) -> Answer:
+    """Ask how good a model is."""
+    return guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
+
+
+def needs_prior(guard: ReusableHoldout) -> bool:
+    """Return True if a question's prior may be measured on the analyst's data: a gate's is always stated."""
+    return guard.takes_priors and guard.policy != "gate"
+
+
+def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:
+    """Return the history of some queries about a guard's own metric.
+
+    Parameters
+    ----------
+    first, last : int
+        Numbers of queries, both included; to the end by default.
+    """
+    history = guard.history()
+    history = history[(history["view"] == guard.view) & (history["kind"] != "view")]
+    wanted = history["query"] >= first
+    return history[wanted if last is None else wanted & (history["query"] <= last)]

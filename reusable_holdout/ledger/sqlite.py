@@ -1,0 +1,38 @@
+"""Connections to a ledger in a SQLite file: durable and patient."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+from reusable_holdout.ledger.schema import Statements
+
+__all__ = ["STATEMENTS", "connect", "settle"]
+
+STATEMENTS = Statements()
+
+_BUSY_SECONDS = 60
+
+
+def connect(place: str) -> sqlite3.Connection:
+    """Return a new connection to a file, which all threads may use."""
+    return sqlite3.connect(place, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+
+
+def settle(connection: sqlite3.Connection) -> None:
+    """Let a connection keep what it commits, whatever happens: WAL, synchronous=FULL."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while not _is_wal(connection, last=time.monotonic() > deadline):
+        time.sleep(0.01)
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _is_wal(connection: sqlite3.Connection, *, last: bool) -> bool:
+    """Change the mode; unlike other statements, this one does not wait by itself while the database is busy."""
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if last or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise
+        return False
+    return True

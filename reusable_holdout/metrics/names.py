@@ -1,0 +1,192 @@
+"""Metrics by their names, and advice on the names, scorers and functions of scikit-learn, which is not imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from reusable_holdout import misfits
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.catalogue import CATALOGUE
+from reusable_holdout.metrics.judged import pass_at, pass_hat, score
+from reusable_holdout.metrics.metric import Metric
+
+_ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
+_OF_REPEATS = {"pass@": pass_at, "pass^": pass_hat}
+
+
+def resolve_metric(metric: str | Metric) -> Metric:
+    """Return the metric of the catalogue with this name; a `Metric` is returned as it is.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "jaccard", "log_loss",
+        "matthews_corrcoef" (or "mcc"), "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc",
+        "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with
+        "_macro", "_micro" or "_weighted"; for several labels of each row "accuracy" (all of them right),
+        "hamming_loss", "f1_samples", "jaccard_samples", "precision_samples", "recall_samples"; for judged scores
+        "score", "score[politeness]" with any name, "pass@3" or "pass^3" with any number; or a metric. Names of
+        scikit-learn's scorers mean the same here; "neg_" is a loss with the opposite sign.
+
+    Raises
+    ------
+    InputError
+        If there is no such metric, it needs bounds, or it is a scorer or a function; it says what to pass instead.
+
+    Examples
+    --------
+    >>> from reusable_holdout.metrics import f1
+    >>> resolve_metric("brier").greater_is_better
+    False
+    >>> resolve_metric("f1_macro") == f1(average="macro")
+    True
+    """
+    if isinstance(metric, Metric):
+        return metric
+    names = sorted([*CATALOGUE, *(f"{start}k" for start in _OF_REPEATS)])
+    if not isinstance(metric, str):
+        raise InputError(
+            f"a metric must be a name or a Metric; got {type(metric).__name__}; "
+            f"{_advice_about(metric) or _hint(getattr(metric, '__name__', ''), names)}"
+        )
+    metric = _ALIASES.get(metric, metric)
+    if metric in CATALOGUE and CATALOGUE[metric].stated:
+        stated = CATALOGUE[metric].stated
+        raise InputError(
+            f"{'the bounds of the targets' if 'lower' in stated else ' and '.join(stated)} must be stated for "
+            f"{metric!r}; got the name alone; pass {CATALOGUE[metric].spelled()}, from reusable_holdout.metrics"
+        )
+    found = _named(metric)
+    if found is not None:
+        return found
+    refusal = _refusal(metric)
+    if refusal is not None:
+        raise InputError(
+            "a metric must be a statistic that each row moves by a bounded amount, and one of the catalogue or your "
+            f"own; got scikit-learn's {metric!r}, {refusal}"
+        )
+    # all names, unless one of them must be meant, which would be lost among them
+    which = "in the catalogue" if misfits.closest(metric, names) else f"one of {', '.join(names)}"
+    raise InputError(
+        f"a metric's name must be {which}; got {metric!r}; {_place_of(metric) or _hint(metric, names)}"
+    )
+
+
+def described_metric(description: Mapping[str, Any]) -> Metric:
+    """Return the metric of the catalogue that :meth:`Metric.describe` described, e.g. read back from JSON.
+
+    Parameters
+    ----------
+    description : mapping
+        What :meth:`Metric.describe` returned.
+
+    Raises
+    ------
+    InputError
+        If no metric of the catalogue has this description: it is one of the user's own.
+    """
+    name = str(description.get("name"))
+    metric = None
+    with suppress(InputError, KeyError, TypeError):
+        metric = _named(name, **description["parameters"])
+    if metric is None or metric.describe() != dict(description):
+        raise InputError(
+            f"the metric must be one of the catalogue; got {name!r}, which is not as described; "
+            "pass the metric itself, if it is one of your own"
+        )
+    return metric
+
+
+def _named(name: str, **parameters: Any) -> Metric | None:
+    """Return the metric of this name with these parameters, or None if there is none."""
+    start, k = name[:5], name[5:]
+    if start in _OF_REPEATS:
+        if not (k.isascii() and k.isdecimal() and not k.startswith("0") and len(k) < 7):
+            raise InputError(
+                f"a number of repeats from 1 to 999999 must follow {start}; got {name!r}; write {start}3, for example"
+            )
+        return _OF_REPEATS[start](k=int(k))
+    if name.startswith("score[") and name.endswith("]"):
+        return score(of=name[6:-1], **parameters)
+    return CATALOGUE[name].metric(**parameters) if name in CATALOGUE else None
+
+
+def _hint(name: str, names: list[str]) -> str:
+    near = misfits.closest(name, names)
+    return f"did you mean {near!r}?" if near else "pass a Metric for one of your own"
+
+
+# ---- scikit-learn's scorers and functions
+
+_REFUSED = {  # patterns of names, the reason, and the nearest metric that can be certified
+    "(adjusted_|normalized_)?(mutual_info|rand)|completeness|fowlkes_mallows|homogeneity|v_measure": (
+        "which compares clusterings by all pairs or by a table, and is no mean over rows; use "
+        '"accuracy" of clusters that are named as classes'
+    ),
+    "jaccard_(macro|micro|weighted)": (
+        'a ratio of counts that is not in the catalogue; use "f1", "f1_macro" and so on: of one class F1 = '
+        "2 J/(1 + J), so it ranks models alike"
+    ),
+    "(positive|negative)_likelihood_ratio": (
+        'a ratio of two rates, which has no bound; use "recall" and "specificity"'
+    ),
+    "mean_(absolute_percentage_error|gamma_deviance|poisson_deviance)": (
+        "whose loss of a single row has no bound; use mae or mse with bounds, or a Metric of your own with this loss "
+        "and the bounds you clip it to"
+    ),
+    "(root_)?mean_squared_log_error": (
+        "an error of logarithms; use mse or rmse with bounds, of targets and predictions that are log(1 + y) already"
+    ),
+    "max_error": (
+        "which a single row decides; use mae with bounds, or a Metric of your own: the share of rows whose error "
+        "exceeds a limit"
+    ),
+    "median_absolute_error": "a median, which is no mean over rows; use mae with bounds",
+    "d2_.*|explained_variance": (
+        "which divides by a statistic of the holdout's own targets, and so is no mean over rows; use mae with bounds, "
+        'r2 with bounds and a stated variance, "neg_brier_score" or "neg_log_loss"'
+    ),
+    "roc_auc_ovo(_weighted)?": 'a mean over pairs of classes; use "roc_auc_ovr" or "roc_auc_ovr_weighted"',
+    "top_k_accuracy": (
+        'which is not in the catalogue; use "accuracy", or a Metric of your own with response="probabilities", '
+        'family="binomial" and a loss that is 1 where the label is among the top k'
+    ),
+}
+_OWN = (
+    "pass Metric(name=..., lower=..., upper=..., greater_is_better=..., loss=...), whose loss(y_true, y_pred) gives "
+    "one number within the bounds for each row"
+)
+
+
+def _refusal(name: str) -> str | None:
+    """Return why a scorer of this name cannot be certified, and what can; None for another name."""
+    scorer = name.removeprefix("neg_").removesuffix("_score")
+    return next((words for pattern, words in _REFUSED.items() if re.fullmatch(pattern, scorer)), None)
+
+
+def _advice_about(metric: object) -> str | None:
+    """Return what to pass in place of a scorer or a function, or None if it is neither."""
+    function: Any = getattr(metric, "_score_func", metric)
+    while isinstance(function, partial):
+        function = function.func
+    if not callable(function) or isinstance(function, type):
+        return None
+    home, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
+    if home.startswith("sklearn.metrics"):
+        return _place_of(name) or f"{name} is not in the catalogue; {_OWN}"
+    return None if home.startswith("reusable_holdout") else _OWN
+
+
+def _place_of(name: str) -> str | None:
+    """Return what to pass in place of a function of scikit-learn, or why nothing does; None if it is not known."""
+    ours = [entry.spelled() for entry in CATALOGUE.values() if entry.function == name]
+    if ours:
+        home = "" if ours[0].startswith('"') else ", from reusable_holdout.metrics"
+        one_of = f"one of {', '.join(ours)}, if it has the same arguments" if len(ours) > 1 else ours[0]
+        return f"pass {one_of}{home}"
+    refusal = _refusal(name)
+    return None if refusal is None else f"it is {name!r}, {refusal}"

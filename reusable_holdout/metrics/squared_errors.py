@@ -1,0 +1,286 @@
+"""The root of a mean squared error, and the share of squared errors that a model explains.
+
+In both n is the number of holdout rows, and c_r the most that replacing row r can change the statistic after it is
+normalised to [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.definition import Definition, checked_number
+from reusable_holdout.metrics.mean_losses import checked_targets, clipped, losses_of_values, mean_of_values
+from reusable_holdout.metrics.metric import Metric, metric_of
+from reusable_holdout.metrics.scoring import (
+    GRID,
+    GRID_BITS,
+    Draws,
+    Explained,
+    Likely,
+    Mean,
+    MeanLoss,
+    Statistic,
+)
+from reusable_holdout.metrics.targets import Targets
+
+_FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
+
+
+def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
+    """Make the root mean squared error of targets in [lower, upper]; an error below `floor` counts as `floor`.
+
+    Replacing one row changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+    floor : float
+        A smaller root mean squared error counts as this; in [0, upper - lower). Without it one row can change an error
+        near 0 by (upper - lower)/sqrt(n): intervals do not suffer, privacy does. Known measurement noise is a good one.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Notes
+    -----
+    sqrt(max(mean of (p - y)^2, floor^2)), divided by upper - lower. With g = floor/(upper - lower): c_r = sqrt(g^2 +
+    1/n) - g, which is the sensitivity. Their squares sum to nearly 1 for g = 0, and nothing could be said; in their
+    place stands min(2, 1/(4 g^2))/n, which bounds the distance from the root of the population's mean squared error:
+    the relative entropy of Hoeffding's inequality is at least the squared difference of the roots. So the width is at
+    most sqrt 2 times that of a bounded mean, anywhere. Derivation in
+    :class:`~reusable_holdout.metrics.squared_errors.RootMean`.
+
+    Examples
+    --------
+    >>> rmse(lower=0, upper=10).measure([0, 10, 5, 5], [2, 12, 5, 5])
+    1.0
+    """
+    stated, span = checked_targets(lower, upper)
+    must, advice = "floor must be an error in [0, upper - lower)", "state what no model can fall below"
+    stated["floor"] = checked_number(floor, lambda error: 0 <= error < span, must, advice)
+    return metric_of(
+        "rmse",
+        "values",
+        _root_of_mean,
+        bounds=(0, span),
+        family="bounded-difference",
+        greater_is_better=False,
+        parameters=stated,
+    )
+
+
+def r2(
+    *,
+    lower: float,
+    upper: float,
+    variance: float | None = None,
+    center: float | None = None,
+    least: float | None = None,
+) -> Metric:
+    """Make R2: the explained share of a stated variance, or of the errors of a stated constant.
+
+    With a variance, replacing one row changes it by at most (upper - lower)^2/(variance n). With a centre no such bound
+    is known, and the rows' evidence decides.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
+        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+    variance : float, optional
+        Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
+        variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
+    center : float, optional
+        In place of it: what a constant model predicts, in the bounds, such as the training targets' mean.
+    least : float, optional
+        With a centre: values below this count as this, at most 0.9; by default -1.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The mean of 1 - (p - y)^2/variance, in [1 - (upper - lower)^2/variance, 1]. Normalised by these bounds it is a mean
+    of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The textbook's coefficient divides by the
+    holdout's own variance, which is private, and which one row can bring near 0: its sensitivity has no bound. With
+    `variance` equal to the holdout's the two agree.
+
+    With a centre: 1 - sum (p - y)^2 / sum (y - center)^2, about the population's ratio. It is certified by evidence
+    alone: without noise, and not by a ladder.
+
+    Examples
+    --------
+    >>> r2(lower=0, upper=10, variance=4).measure([0, 10, 5, 5], [2, 12, 5, 5])
+    0.75
+    >>> r2(lower=0, upper=10, center=5).measure([0, 10], [5, 10])
+    0.5
+    """
+    stated, span = checked_targets(lower, upper)
+    if (variance is None) == (center is None):
+        raise InputError(
+            "r2 compares with one model: pass variance=, its mean squared error, or center=, what a constant one "
+            f"predicts; got {'neither' if variance is None else 'both'}; the training targets have both"
+        )
+    if variance is None:
+        return _about_center(stated, center, -1.0 if least is None else least)
+    if least is not None:
+        raise InputError(f"least= goes with center=; got least={least!r} and a variance; leave it out")
+    largest = span**2
+    stated["variance"] = checked_number(
+        variance,
+        lambda error: 1e-6 * largest <= error <= largest,
+        "variance must lie between a millionth of (upper - lower)^2 and all of it",
+        "state the training targets' variance",
+    )
+    bounds = (1 - largest / stated["variance"], 1)
+    return metric_of("r2", "values", _explained_share, bounds=bounds, parameters=stated)
+
+
+def _about_center(stated: dict[str, float], center: Any, least: Any) -> Metric:
+    lower, upper = stated["lower"], stated["upper"]
+    must, advice = f"center must lie in [{lower:g}, {upper:g}]", "state the training targets' mean"
+    stated["center"] = checked_number(center, lambda value: lower <= value <= upper, must, advice)
+    must = "least must be a number in [-1e6, 0.9]"
+    stated["least"] = checked_number(least, lambda value: -1e6 <= value <= 0.9, must, "-1 is usual")
+    bounds = (stated["least"], 1)
+    return metric_of(
+        "r2", "values", ExplainedAbout, bounds=bounds, family="bounded-difference", parameters=stated
+    )
+
+
+# ---- kernels: the statistics, once the targets are known
+
+
+def _root_of_mean(metric: Definition, targets: Targets) -> RootMean:
+    span = metric.upper - metric.lower
+    losses = losses_of_values(np.square, metric, targets)
+    mean = MeanLoss(targets.rows, losses, (0.0, span**2), greater_is_better=False)
+    return RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
+
+
+def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:
+    variance = metric.parameters["variance"]
+    return mean_of_values(lambda excess: 1 - np.square(excess) / variance, metric, targets)
+
+
+class RootMean(Statistic):
+    """Square root of a mean of terms in [0, 1], or a normalised floor in [0, 1) if that is more.
+
+    Each row's term is rounded to 2^-52, and the rest is exact. A normalised root of 1 is `unit` in the metric's units.
+
+    Notes
+    -----
+    Let x be the mean, m its expectation, s the largest share of a row in the mean (1/n without weights), S the sum of
+    the squared shares and g the floor.
+
+    Sensitivity: x changes by at most s, and the root is concave, so the most is at x = g^2: sqrt(g^2 + s) - g. Without
+    a floor that is sqrt(s); with one at most s / (2 g).
+
+    Spread: Hoeffding's inequality says that x is at least (at most) a value v on the far side of m with probability at
+    most exp(-kl(v, m)/s), and kl(v, m) >= -2 ln(sqrt(v m) + sqrt((1-v)(1-m))) >= (sqrt v - sqrt m)^2: relative entropy
+    is at least twice the squared Hellinger distance. So sqrt x lies beyond sqrt m by t with probability at most
+    exp(-t^2/s) = exp(-2 t^2 / (2 s)). Also |sqrt max(x, g^2) - sqrt max(m, g^2)| <= |x - m| / (2 g), and x obeys
+    exp(-2 d^2 / S). The floor never increases a distance, so 2 s and S / (4 g^2) both hold; the smaller one is taken.
+
+    References
+    ----------
+    .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
+    """
+
+    def __init__(self, mean: Mean, *, floor: float, unit: float) -> None:
+        self._floor, self._unit = floor, unit
+        self._rest_on(mean)
+
+    def _rest_on(self, mean: Mean) -> None:
+        self._mean, floor = mean, self._floor
+        self.rows = self.effective_rows = mean.rows
+        root = _root_above(Fraction(floor) ** 2 + mean.sensitivity)
+        self.sensitivity = min(root - Fraction(floor), Fraction(1))
+        spreads = [2 * float(mean.sensitivity)]
+        if floor > 0:
+            spreads.append(mean.sum_of_squares / (4 * floor**2))
+        self.sum_of_squares = min(spreads)
+
+    def averaged(self, draws: Draws) -> Self | None:
+        """Average the terms under the root in another way."""
+        mean = self._mean.averaged(draws)
+        if mean is None:
+            return None
+        self._rest_on(mean)
+        return self
+
+    def _units(self, query: NDArray[Any]) -> int:
+        """Return the root of the exact mean of rounded terms, floored to the grid; negated, the rest of the grid."""
+        terms = np.rint(self._mean.shares(query) * (1 << _FINE_BITS)).astype(np.int64)
+        total, whole = self._mean.draws.total(terms)
+        total = max(total, math.ceil(Fraction(self._floor) ** 2 * (1 << _FINE_BITS)) * whole)
+        units = min(math.isqrt((total << (2 * GRID_BITS - _FINE_BITS)) // whole), GRID)
+        return GRID - units if self.negated else units
+
+    def _value(self, query: NDArray[Any]) -> float:
+        return max(math.sqrt(self._mean.value(query)), self._floor * self._unit)
+
+
+class ExplainedAbout(Statistic):
+    """One minus the sum of squared errors over that of the constant `center`, moved to a least value.
+
+    Of targets in [lower, upper]; `errors` gives the squared errors of predictions. One row can make its denominator, so
+    it is known as a ratio only.
+    """
+
+    is_ratio = only_as_ratio = True
+
+    def __init__(self, metric: Definition, targets: Targets) -> None:
+        lower, upper, center = (metric.parameters[name] for name in ("lower", "upper", "center"))
+        self.rows = self.effective_rows = targets.rows
+        self.sensitivity, self.sum_of_squares = Fraction(1), float(self.rows)
+        self._errors = losses_of_values(np.square, metric, targets)
+        self._square = (upper - lower) ** 2
+        self._totals = np.square(clipped(metric, targets) - center) / self._square
+        self._most = max(upper - center, center - lower) ** 2 / self._square
+        self._unit = 1.0 - metric.parameters["least"]
+
+    def _units(self, query: NDArray[Any]) -> int:
+        """Floor the share to the grid."""
+        return self._sample(query).score
+
+    def _value(self, query: NDArray[Any]) -> float:
+        return 1.0 - self._unit * (1.0 - self._share(self._of(query)))
+
+    def _sample(self, query: NDArray[Any]) -> Explained:
+        """Return the errors of the model and of the constant."""
+        errors = self._of(query)
+        score = min(int(self._share(errors) * GRID), GRID)
+        return Explained(score, errors, self._totals, self._most, self._unit)
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Return rows that are as uncertain if targets and errors are normal."""
+        return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
+
+    def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self._errors(query) / self._square)
+
+    def _share(self, errors: NDArray[np.float64]) -> float:
+        """Return the share from 0 to 1; where the constant has no errors it is 1 for a model without any, else 0."""
+        total, left = float(self._totals.sum()) * self._unit, float(errors.sum())
+        if total <= 0.0:
+            return 0.0 if left > 0.0 else 1.0
+        return min(max(1.0 - left / total, 0.0), 1.0)
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """Return a number above the root, by less than 2^-80."""
+    return Fraction(math.isqrt(math.ceil(square * (1 << 160))) + 1, 1 << 80)
