@@ -70,8 +70,9 @@ def parse_submission(content: bytes, expected: Expected, *, in_order: bool = Fal
     array([1. , 0.5])
     """
     form = expected.ordered if in_order else expected
-    _check_content(content, form)
-    columns = _columns(content.removeprefix(_BOM), form)
+    body = content.removeprefix(_BOM)
+    _check_content(body, form)
+    columns = _columns(body, form)
     table = _Table(None, columns)
     if form.id_column is not None:
         table = _Table(columns[0], columns[1:])

@@ -216,7 +216,7 @@ def test_a_file_that_is_too_large_is_not_read():
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | st.text(alphabet='id,;"\n\r0aé\x00', max_size=60).map(str.encode))
 def test_no_file_raises_another_error(content):
-    for whole in (content, b"id,score\n" + content):
+    for whole in (content, b"\xef\xbb\xbf" + content, b"id,score\n" + content):
         with pytest.raises(SubmissionError):
             parse_submission(whole, SCORES)
 
