@@ -1,6 +1,6 @@
-"""How near the accountants' promises are to what an adversary attains: the tables of docs/accounting.md.
+"""The tables of docs/accounting.md: promises of the accountants beside the best attacks.
 
-Run: python examples/accounting_tightness.py (some ten seconds)
+python examples/accounting_tightness.py                # about ten seconds
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EPSILON, DELTA = 1.0, 1e-6
 
 
 def target_charging_rows() -> list[tuple[int, float, float, float]]:
-    """Charges, epsilon of one call with the mean known and with q alone, and what of the latter's delta is attained."""
+    """Return charges, a call's epsilon with the mean and with q alone, and the attained part of the latter's delta."""
     rows = []
     for charges in (1, 10, 100, 1_000, 10_000, 400_000):
         wish = {"epsilon": EPSILON, "delta": DELTA, "charges": charges}
@@ -36,7 +36,7 @@ def target_charging_rows() -> list[tuple[int, float, float, float]]:
 
 
 def adaptive_rows() -> list[tuple[float, float, float, float]]:
-    """Epsilon of a response; what as many cost as a filter admits: known beforehand, filtered, on an odometer."""
+    """Return the epsilon of a response, and the cost of all that a filter admits: fixed beforehand, filtered, read."""
     rows = []
     for each in (0.1, 0.02, 0.005):
         budget, odometer = PrivacyFilter(epsilon=EPSILON, delta=DELTA), PrivacyOdometer(delta=DELTA)
@@ -51,7 +51,7 @@ def adaptive_rows() -> list[tuple[float, float, float, float]]:
 
 
 def mixture_rows() -> list[tuple[str, float]]:
-    """Epsilon of one mixture by each theory that knows it."""
+    """Yield the epsilon of one mixture by each theory that applies."""
     accountant = PrivacyAccountant()
     accountant.add(PureEvent(0.05), count=100)
     accountant.add(BoundedRangeEvent(0.05), count=100)

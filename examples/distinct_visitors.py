@@ -1,14 +1,14 @@
-"""Which pages had many visitors? Tests on private sketches, of which only those that are released are paid for.
+"""Find the pages with many visitors by tests on private sketches; only a released estimate is charged.
 
-Each page has a sketch, 256 small numbers in place of a list of its visitors (`DistinctSketch`). The randomness of a
-sketch is its privacy: one visitor more or less changes the odds of no estimate by more than exp(epsilon). Page after
+Each page has a sketch, 256 small numbers in place of a list of its visitors (`DistinctSketch`). A sketch is private by
+its randomness: one visitor more or less changes the odds of every estimate by at most a factor of exp(epsilon). Page by
 page, an estimate is released if it is above a threshold, and only then is it charged (Cohen and Lyu 2023, section 2.2,
-use (iv)). Beside it: the same sketches where every page is paid for, by the best composition there is, and exact counts
-with Laplace noise, for which a list of all visitors is kept.
+use (iv)). It is compared with the same sketches where every page is charged, by the best composition, and with exact
+counts with Laplace noise, which need a list of all visitors.
 
     python examples/distinct_visitors.py                   # some seconds
 
-Large are pages with twice the threshold, small those with less than half of it; errors are relative, root mean square.
+A large page has at least twice the threshold, a small one less than half of it. Errors are relative, root mean square.
 Visitors are drawn at random; the pages' numbers of visits follow Zipf's law.
 """
 
@@ -30,14 +30,14 @@ DELTA = 1e-6
 
 
 class Run(NamedTuple):
-    """What was released of each page asked, or None; and the epsilon of one page's count."""
+    """The released estimate of each page asked, or None, and the epsilon of one page's count."""
 
     told: list[float | None]
     epsilon_each: float
 
 
 def visits(*, pages: int, largest: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Visitors of each page, some more than once, in a random order of pages."""
+    """Draw the visitors of each page, some more than once, in a random order of pages."""
     counts = np.maximum(1, largest // np.arange(1, pages + 1))
     return [rng.integers(PEOPLE, size=int(count)) for count in rng.permutation(counts)]
 
@@ -51,7 +51,7 @@ def sketch_of(items: NDArray[np.int64], *, epsilon: float, seed: int | None) -> 
 def tested_sketches(
     pages: list[NDArray[np.int64]], *, threshold: float, epsilon: float, charges: int, seed: int | None
 ) -> Run:
-    """Sketches by conditional release: a page below the threshold is free."""
+    """Release sketches conditionally: a page below the threshold is free."""
     tests = TargetInteraction(charges=charges, epsilon=epsilon, delta=DELTA)
     told: list[float | None] = []
     for place, items in enumerate(pages):
@@ -66,7 +66,7 @@ def tested_sketches(
 def all_sketches(
     pages: list[NDArray[np.int64]], *, threshold: float, epsilon: float, seed: int | None
 ) -> Run:
-    """Every page's estimate is paid for."""
+    """Release the estimate of every page, and pay for each."""
     each = optimal_epsilon_each(epsilon=epsilon, count=len(pages), delta=DELTA)
     counts = [
         sketch_of(items, epsilon=each, seed=None if seed is None else seed + place).estimate()
@@ -78,7 +78,7 @@ def all_sketches(
 def tested_lists(
     pages: list[NDArray[np.int64]], *, threshold: float, epsilon: float, charges: int, seed: int | None
 ) -> Run:
-    """Exact counts with Laplace noise, by conditional release."""
+    """Release exact counts with Laplace noise conditionally."""
     tests = TargetCharging(charges=charges, epsilon=epsilon, delta=DELTA, seed=seed)
     told: list[float | None] = []
     for items in pages:
@@ -89,7 +89,7 @@ def tested_lists(
 
 
 def row(way: str, run: Run, truth: NDArray[np.int64], *, threshold: float) -> dict[str, object]:
-    """What a way found of the pages above the threshold, and how far off its counts are."""
+    """Return the pages that a way found above the threshold, and the error of its counts."""
     asked = len(run.told)
     released = np.array([count is not None for count in run.told])
     large, small = truth >= 2 * threshold, truth[:asked] < threshold / 2
@@ -107,14 +107,14 @@ def row(way: str, run: Run, truth: NDArray[np.int64], *, threshold: float) -> di
 
 
 def main() -> None:
-    """Print what each way finds at one epsilon."""
+    """Print the findings of each way at one epsilon."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epsilon", type=float, default=2.0)
     parser.add_argument("--charges", type=int, default=40)
     parser.add_argument("--pages", type=int, default=1_000)
     parser.add_argument("--largest", type=int, default=100_000, help="visits of the most visited page")
     parser.add_argument("--threshold", type=float, default=5_000.0, help="distinct visitors")
-    parser.add_argument("--seed", type=int, help="for a reproducible run, which protects nobody")
+    parser.add_argument("--seed", type=int, help="for a reproducible run, which is not private")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     pages = visits(pages=options.pages, largest=options.largest, rng=rng)

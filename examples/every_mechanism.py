@@ -1,10 +1,10 @@
-"""Every mechanism of the five documents the library is built on, run once on one small data set.
+"""One run of every mechanism of the five source documents on a small data set.
 
 The data are 30 counts, most of them small. Each mechanism answers at epsilon 1, and at a delta of 1e-6 if it needs one.
 docs/mechanisms.md tells where each algorithm comes from.
 
     python examples/every_mechanism.py                     # a few seconds
-    python examples/every_mechanism.py --seed 1            # the same each time, which protects nobody
+    python examples/every_mechanism.py --seed 1            # the same each time, and not private
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def named(name: str) -> Callable[[Say], Say]:
 
 
 def of_stream(stream: Any, counts: np.ndarray) -> list[Any]:
-    """Answers of a stream other than "below", until it halts."""
+    """Return the answers of a stream other than "below", until it halts."""
     answers = []
     for place, count in enumerate(counts):
         if stream.halted:
@@ -295,9 +295,9 @@ def _(counts: np.ndarray, seed: int | None) -> Any:
 
 
 def main() -> None:
-    """Print what each says."""
+    """Print the result of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, help="for reproducible noise, which protects nobody")
+    parser.add_argument("--seed", type=int, help="for reproducible noise, which is not private")
     options = parser.parse_args()
     print(f"counts {', '.join(f'{count:.0f}' for count in COUNTS)}; threshold {THRESHOLD:.0f}\n")
     table = pd.DataFrame(

@@ -1,8 +1,8 @@
-"""Every theorem of the five documents that gives a number: the document's formula beside what the library computes.
+"""The numbers in the theorems of the five source documents, beside the numbers that the library computes.
 
-Where each comes from, and which tests check it, is in docs/mechanisms-and-seeds.md. Where the two differ the library's
-is exact: the best adversary in place of Chernoff's bound, the best composition in place of the advanced one, the
-discrete noise itself. Two formulas are wrong as printed, and are marked.
+docs/mechanisms.md lists the documents. Where two numbers differ, the library's is exact: the best adversary in place of
+Chernoff's bound, the best composition in place of the advanced one, the discrete noise itself. Two formulas are wrong
+as printed, and are marked.
 
     python examples/every_theorem.py                       # a few seconds
 
@@ -61,7 +61,7 @@ CHARGES, QUERIES, ROWS = 10, 1_000, 10_000
 
 
 class Row(NamedTuple):
-    """A statement, its formula's value and the library's."""
+    """A statement, the value of its formula, and the value of the library."""
 
     document: str
     statement: str
@@ -70,7 +70,7 @@ class Row(NamedTuple):
 
 
 def lectures() -> Iterator[Row]:
-    """Ziani, and Gaboardi's slides."""
+    """Yield the rows of Ziani and of Gaboardi's slides."""
     name = "Ziani"
     log = math.log(QUERIES)
     first = AboveThreshold(0.0, epsilon=EPSILON).accuracy(queries=QUERIES, beta=BETA)
@@ -130,7 +130,7 @@ def lectures() -> Iterator[Row]:
 
 
 def slides() -> Iterator[Row]:
-    """Of "More DP techniques"."""
+    """Yield the rows of "More DP techniques"."""
     name = "More DP techniques"
     book = math.sqrt(2 * math.log(1.25 / DELTA)) / EPSILON
     yield Row(
@@ -200,7 +200,7 @@ def slides() -> Iterator[Row]:
 
 
 def sparse_vector() -> Iterator[Row]:
-    """Lyu, Su and Li."""
+    """Yield the rows of Lyu, Su and Li."""
     name = "Lyu, Su, Li"
     yield Row(name, "equation 12: ratio for 10 charges", 20 ** (2 / 3), optimal_ratio(charges=10))
     yield Row(
@@ -218,7 +218,7 @@ def sparse_vector() -> Iterator[Row]:
 
 
 def target_charging_lemmas() -> Iterator[Row]:
-    """Cohen and Lyu."""
+    """Yield the rows of Cohen and Lyu."""
     name, e = "Cohen, Lyu", 0.05
     yield Row(name, "Lemma 2.3: q of NotPrior", 1 / (math.exp(e) + 1), not_prior_q(e))
     width = 10.0
@@ -260,7 +260,7 @@ def target_charging_lemmas() -> Iterator[Row]:
 
 
 def table() -> pd.DataFrame:
-    """All of them."""
+    """Return the table of all rows."""
     return pd.DataFrame([*lectures(), *slides(), *sparse_vector(), *target_charging_lemmas()])
 
 

@@ -1,21 +1,21 @@
-"""Label public data by the votes of private teachers, in the three ways that pay for little of it.
+"""Label public data by the votes of private teachers, in three ways that pay for few of the labels.
 
 PATE: private rows are dealt to many teachers, each fits a model on its own rows, and the teachers vote on public rows.
-One private row moves one vote. Labels are drawn by the exponential mechanism over the votes, query after query, until
+One private row changes one vote. Labels are drawn by the exponential mechanism over the votes, query by query, until
 the charges are spent; the declared epsilon is that of all labels together. Cohen and Lyu (2023), section 2.7.1, charge
 
-    (i)    "boundary", which the boundary wrapper says where no label dominates: agreement is free;
-    (ii)   the same with "low" as an outcome where no label has votes enough: no agreement at all is free, too;
-    (iii)  a label that a student did not predict, who learns from the labels so far.
+    (i)    "boundary", the outcome of the boundary wrapper if no label dominates: agreement is free;
+    (ii)   the same with the outcome "low" if no label has enough votes: "low" is free, too;
+    (iii)  a label that was not predicted by a student of the labels so far.
 
-Beside them stand plain labels of all queries, each call so much noisier that the same epsilon pays for all, and what a
-way's calls would cost by the best composition. That is the one of bounded range: a draw of the exponential mechanism
-costs about half of what a pure release of its epsilon does. Where a way's calls cost less by composition than was
-declared, target charging bought nothing. A way leaves the hard queries out, so its labels are compared with the plain
-ones of the same queries. From each way's labels a student is fitted, and tested on other rows.
+They are compared with plain labels of all queries, which have more noise in each call at the same epsilon, and with
+the cost of a way's calls by the best composition. This is the composition of bounded range: a draw of the exponential
+mechanism costs about half as much as a pure release of its epsilon. If the calls of a way cost less by composition than
+declared, target charging gains nothing. A way leaves the hard queries out, so its labels are compared with the plain
+labels of the same queries. A student is fitted from the labels of each way, and tested on other rows.
 
     python examples/pate_labelling.py                      # about two minutes
-    python examples/pate_labelling.py --data digits        # too few rows: agreement is weak, and so is the saving
+    python examples/pate_labelling.py --data digits        # too few rows: weak agreement, little saving
     python examples/pate_labelling.py --data strange       # drawn: every second query belongs to no class
 
 The draws are exact. Votes are integers, and the mechanism's weights are powers of one rational number, exp(-epsilon/2)
@@ -39,14 +39,14 @@ STYLES = {"(i)": "-", "(ii)": "--", "(iii)": ":"}
 
 
 def plain_epsilon(epsilon: float, calls: int) -> float:
-    """Epsilon of so many draws of the exponential mechanism, by the composition of bounded range."""
+    """Compute the epsilon of draws of the exponential mechanism, by the composition of bounded range."""
     return min(calls * epsilon, bounded_range_composition(epsilon=epsilon, count=calls, delta=DELTA))
 
 
 def ways(
     name: str, votes: Votes, *, epsilon: float, charges: int, seeds: list[int | None]
 ) -> dict[str, list[Run]]:
-    """All ways at one budget, each once per seed."""
+    """Run all ways at one budget, each once for each seed."""
     counts = votes.counts
 
     def budget(seed: int | None) -> dict[str, float | int | None]:
@@ -62,7 +62,7 @@ def ways(
 
 
 def measured(run: Run, votes: Votes, plain: Run) -> dict[str, float]:
-    """What one run brought: counts of answers, and the accuracy of its labels and of a student of theirs."""
+    """Count the answers of one run, and measure the accuracy of its labels and of a student of them."""
     asked = len(run.labels)
     labelled = run.labels >= 0
     truth = votes.truth[:asked][labelled]
@@ -83,7 +83,7 @@ def measured(run: Run, votes: Votes, plain: Run) -> dict[str, float]:
 def report(
     name: str, votes: Votes, seeds: list[int | None]
 ) -> tuple[list[dict[str, object]], list[dict[str, list[Run]]]]:
-    """One row of the table per budget and way, means over the runs, and what was released."""
+    """Make one row of the table for each budget and way: means over the runs, and the counts of outcomes."""
     rows, released = [], []
     for epsilon, charges in SETTINGS[name].budgets:
         found = ways(name, votes, epsilon=epsilon, charges=charges, seeds=seeds)
@@ -102,7 +102,7 @@ def report(
 
 
 def picture(released: dict[str, list[dict[str, list[Run]]]], path: Path) -> None:
-    """Draw what each way's calls cost by plain composition against the declared epsilon, at the last budget."""
+    """Draw the cost of each way's calls by plain composition against the declared epsilon, at the last budget."""
     figure, axes = pyplot().subplots(
         1, len(released), figsize=(5.5 * len(released), 4), squeeze=False, layout="constrained"
     )
@@ -128,12 +128,12 @@ def picture(released: dict[str, list[dict[str, list[Run]]]], path: Path) -> None
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Label the public part of real data sets, and say what it costs."""
+    """Label the public part of real data sets, and print the cost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", choices=[*SETTINGS, "all"], default="all")
-    parser.add_argument("--split-seed", type=int, default=0, help="which rows are public (default 0)")
-    parser.add_argument("--seed", type=int, help="for reproducible labels, which protect nobody")
-    parser.add_argument("--runs", type=int, default=1, help="runs whose means are told (default 1)")
+    parser.add_argument("--split-seed", type=int, default=0, help="seed of the public rows (default 0)")
+    parser.add_argument("--seed", type=int, help="for reproducible labels, which are not private")
+    parser.add_argument("--runs", type=int, default=1, help="runs whose means are printed (default 1)")
     parser.add_argument("--out", type=Path, default=Path("pate_labelling.png"))
     options = parser.parse_args(argv)
     seeds = [None if options.seed is None else options.seed + 1000 * run for run in range(options.runs)]

@@ -1,4 +1,4 @@
-"""What published versions of the sparse vector technique lose: Lyu, Su and Li (2017), Algorithms 3 to 6, exactly.
+"""The exact loss of published wrong sparse vectors: Lyu, Su and Li (2017), Algorithms 3 to 6.
 
 Each promises epsilon; the script adds up the probabilities of one transcript on two neighbouring data sets and prints
 the logarithm of their ratio, next to Algorithm 1 on transcripts of the same kind. Sensitivity 1, threshold 0.
@@ -28,12 +28,12 @@ from reusable_holdout.noise import DiscreteLaplace
 
 STEPS = 8  # per sensitivity
 REACH = 60  # threshold scales
-FAR = 40  # how far from the threshold a query lies, in scales of its noise
+FAR = 40  # distance of a query from the threshold, in scales of its noise
 LENGTHS = (1, 10, 100, 1_000)
 
 
 class Stream:
-    """Noises of a stream, in grid steps, and log probabilities of answers given the threshold's noise."""
+    """The noises of a stream, in grid steps, and log probabilities of answers given the threshold's noise."""
 
     def __init__(self, threshold: Fraction, query: Fraction) -> None:
         self.query = DiscreteLaplace(query * STEPS)
@@ -43,31 +43,31 @@ class Stream:
         self.weights = np.array([law.log_pmf(z) for z in self.places])
 
     def above(self, value: float) -> NDArray[np.float64]:
-        """The query is at least the noisy threshold."""
+        """Return the log probability that the query is at least the noisy threshold."""
         return np.array([self.query.log_tail(z - round(STEPS * value)) for z in self.places])
 
     def below(self, value: float) -> NDArray[np.float64]:
-        """The query is below it."""
+        """Return the log probability that the query is below it."""
         return np.array([self.query.log_tail(1 - z + round(STEPS * value)) for z in self.places])
 
     def released(self, value: float, number: int) -> NDArray[np.float64]:
-        """The query is above, and what was compared is `number`."""
+        """Return the log probability that the query is above and the compared number is `number`."""
         density = self.query.log_pmf(STEPS * number - round(STEPS * value))
         return np.array([density if STEPS * number >= z else -math.inf for z in self.places])
 
     def loss(self, here: NDArray[np.float64], there: NDArray[np.float64]) -> float:
-        """Log ratio of two transcripts' probabilities."""
+        """Return the log of the ratio of two transcripts' probabilities."""
         return log_sum(self.weights + here) - log_sum(self.weights + there)
 
 
 def log_sum(logs: NDArray[np.float64]) -> float:
-    """Log of the sum of exponentials; minus infinity of none."""
+    """Return the log of the sum of exponentials; minus infinity if there are none."""
     highest = float(logs.max())
     return highest + math.log(float(np.exp(logs - highest).sum())) if math.isfinite(highest) else -math.inf
 
 
 def mixed(stream: Stream, belows: int, aboves: int) -> float:
-    """Loss of so many queries below, which fall, and so many above, which rise by one sensitivity and are far below."""
+    """Compute the loss of queries below, which fall, and of queries above, which rise and are far below."""
     far = -FAR * float(stream.query.scale) / STEPS
     here = belows * stream.below(0.0) + aboves * stream.above(far + 1)
     there = belows * stream.below(1.0) + aboves * stream.above(far)
@@ -75,7 +75,7 @@ def mixed(stream: Stream, belows: int, aboves: int) -> float:
 
 
 def losses(epsilon: float, charges: int) -> pd.DataFrame:
-    """One row for each number of queries below."""
+    """Return the table, with a row for each number of queries below."""
     exact = Fraction(epsilon)
     right = standard_svt_scales(charges=charges, epsilon=epsilon, ratio=1.0, sensitivity=1)
     first = Stream(right.threshold, right.query)

@@ -1,17 +1,17 @@
-"""Which items are most frequent? The experiments of Lyu, Su and Li (2017), with this library's mechanisms.
+"""The experiments of Lyu, Su and Li (2017) on frequent items, with this library's mechanisms.
 
-c items with the largest counts are to be found at epsilon = 0.1, by the sparse vector technique in its versions, and by
-the exponential mechanism. Counts are monotonic of sensitivity 1; the threshold is the average of the c-th and the
+The c items with the largest counts are selected at epsilon = 0.1, by versions of the sparse vector technique and by the
+exponential mechanism. Counts are monotonic of sensitivity 1; the threshold is the average of the c-th and the
 (c+1)-th largest count; the items come in a new random order in each run. Error rates: SER, one less the average count
-of the selected items in units of the average of the top c, and FNR, the fraction of the top c that is missed. Beside
-the paper's methods, which are pure, stands the exponential mechanism with a delta of 1e-6.
+of the selected items in units of the average of the top c, and FNR, the fraction of the top c that is missed. The
+paper's methods have delta 0; they are compared with the exponential mechanism with a delta of 1e-6.
 
     python examples/selecting_frequent_items.py                    # 100 runs; a few minutes on two cores
     python examples/selecting_frequent_items.py --quick
     python examples/selecting_frequent_items.py --counts my_counts.txt.gz    # one count a line
 
 Data: Zipf's law, and pairs of values in UCI Adult, which ships with the library. The paper's other data (BMS-POS,
-Kosarak, AOL) have no licence that lets them ship; --counts takes them.
+Kosarak, AOL) have no licence to ship; --counts reads them.
 
 Retraversal with a high threshold takes thousands of passes. Its selections are drawn from their law without making the
 passes; --every-pass makes them, with `reusable_holdout.mechanisms.sparse_vector.retraverse`, and takes hours.
@@ -35,7 +35,7 @@ RATES = {"ser": "score error rate", "fnr": "false negative rate"}
 
 
 def main() -> None:
-    """Run, print the tables and what they say, and write table and figures."""
+    """Run the experiments, print the tables and findings, and write table and figures."""
     options = _options()
     options.output.mkdir(parents=True, exist_ok=True)
     started, tables = time.perf_counter(), []

@@ -1,23 +1,23 @@
 """GPTT and the wrong proof about it: Lyu, Su and Li (2017), sections 3.3 and 9.3, computed exactly.
 
 GPTT, the "generalized private threshold testing" of Chen and Machanavajjhala (2015), compares every query with one
-noisy threshold and never stops. Their proof that it has no finite epsilon goes: the ratio of two integrands, kappa, is
-above 1; keep an interval of the threshold noise with half of the transcript's probability alpha; on it kappa has a
-minimum above 1; so the ratio of the probabilities is at least kappa**t / 2, and grows without end with the number t of
-queries. The error: alpha falls with t, so the interval grows with t, so the minimum on it falls with t.
+noisy threshold and never stops. This is their proof that it has no finite epsilon. The ratio of two integrands, kappa,
+is above 1. Keep an interval of the threshold noise with half of the transcript's probability alpha; on it kappa has a
+minimum above 1. So the ratio of the probabilities is at least kappa**t / 2, which grows without bound with the number t
+of queries. The error: alpha falls with t, so the interval grows with t, so the minimum on it falls with t.
 
-The script does to the standard sparse vector technique, which is private, exactly what the proof does to GPTT. Taken at
-its word, with kappa of a fixed interval, it "proves" a loss beyond any bound. With the interval that t needs,
-kappa(t)**t / 2 stays where Lemma 1 says it must, below exp(epsilon_1).
+The script applies the proof to the standard sparse vector technique, which is private. With kappa of a fixed interval,
+as printed, it "proves" a loss beyond any bound. With the interval that t needs, kappa(t)**t / 2 stays below
+exp(epsilon_1), as Lemma 1 says.
 
-Then GPTT itself. Its conclusion is true all the same: on this counter-example the integrands' ratio is nowhere below
-exp(epsilon_2), far out included, so that t pairs of queries lose at least t epsilon_2, with no interval at all; and the
-other counter-example of the literature, section 9.2, needs no more either.
+Then the script computes the loss of GPTT itself. The conclusion of the proof is true: on this counter-example the
+integrands' ratio is nowhere below exp(epsilon_2), so t pairs of queries lose at least t epsilon_2, and no interval is
+needed. The same holds for the other counter-example of the literature, section 9.2.
 
     python examples/wrong_svt_proof.py                     # about a second
 
 Noise is discrete, on a grid of 8 steps per sensitivity; every probability is a finite sum over the threshold's noise,
-and what is left out weighs less than exp(-80). Nothing is sampled.
+and the omitted terms weigh less than exp(-80). Nothing is sampled.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Streams(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """What the wrong proof works with at one number of queries."""
+    """The numbers of the wrong proof at one number of queries."""
 
     log_alpha: float
     interval: float  # half of its length, in sensitivities
-    log_kappa: float  # its least value there
+    log_kappa: float  # its smallest value there
 
 
 def streams(epsilon_1: float, epsilon_2: float) -> Streams:
-    """Threshold noise Lap(1/epsilon_1), query noise Lap(1/epsilon_2), sensitivity 1, threshold 0."""
+    """Return streams of sensitivity 1 and threshold 0, with noises Lap(1/epsilon_1) and Lap(1/epsilon_2)."""
     threshold, query = (DiscreteLaplace(STEPS / Fraction(epsilon)) for epsilon in (epsilon_1, epsilon_2))
     reach = math.ceil(REACH * threshold.scale)
     places = range(-reach, reach + 1)
@@ -71,14 +71,17 @@ def streams(epsilon_1: float, epsilon_2: float) -> Streams:
 
 
 def log_sum(logs: NDArray[np.float64]) -> float:
-    """Log of the sum of exponentials."""
+    """Return the log of the sum of exponentials."""
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 
 def wrong_proof(
     weights: NDArray[np.float64], other: NDArray[np.float64], kappa: NDArray[np.float64]
 ) -> Wrong:
-    """Alpha, the interval about 0 with half of it, and the least kappa there; `other` is one transcript's integrand."""
+    """Compute alpha, the interval about 0 with half of it, and the smallest kappa there.
+
+    `other` is the integrand of one transcript.
+    """
     integrand = weights + other
     log_alpha = log_sum(integrand)
     mass = np.exp(integrand - log_alpha)
@@ -90,7 +93,7 @@ def wrong_proof(
 
 
 def against_the_standard_technique(epsilon: float) -> pd.DataFrame:
-    """The proof's logic on Algorithm 1 with c = 1: t queries, 0 on D and 1 on D', all found below."""
+    """Apply the proof to Algorithm 1 with c = 1: t queries, 0 on D and 1 on D', all answered below."""
     laws = streams(epsilon / 2, epsilon / 4)
     kappa = laws.below[0] - laws.below[1]
     centre = len(kappa) // 2
@@ -114,7 +117,7 @@ def against_the_standard_technique(epsilon: float) -> pd.DataFrame:
 
 
 def against_gptt(epsilon_1: float, epsilon_2: float) -> pd.DataFrame:
-    """The counter-example of [2], 0^t 1^t on D and 1^t 0^t on D', and that of section 9.2, 0^2t and 1^t (-1)^t."""
+    """Compute two counter-examples: 0^t 1^t on D and 1^t 0^t on D' of [2], and 0^2t and 1^t (-1)^t of section 9.2."""
     laws = streams(epsilon_1, epsilon_2)
     here, there = laws.below[0] + laws.above[1], laws.below[1] + laws.above[0]
     flat, apart = laws.below[0] + laws.above[0], laws.below[1] + laws.above[-1]
@@ -134,7 +137,7 @@ def against_gptt(epsilon_1: float, epsilon_2: float) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print both tables and what they say."""
+    """Print both tables and what follows from them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--epsilon", type=float, default=1.0, help="of the standard technique, and of GPTT's halves"

@@ -30,8 +30,9 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Without
 _EACH = """
 for library, (_, program) in json.loads(sys.argv[2]).items():
     missing = {library}
-    for name in [name for name in sys.modules if name.split(".")[0] == library or name.startswith("reusable_holdout")]:
-        del sys.modules[name]
+    for name in list(sys.modules):  # as in a new process
+        if name.split(".")[0] == library or name.startswith("reusable_holdout"):
+            del sys.modules[name]
     try:
         exec(program)
     except ImportError as error:
@@ -45,10 +46,22 @@ _MODULES = {
     "confusable-homoglyphs": "confusable_homoglyphs",
 }
 
+<<<<<<< HEAD
 _NEEDED = {  # what others here import comes first
+=======
+_NEEDED = {
+    "uvicorn": (
+        "leaderboard",
+        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
+    ),
+    "python_multipart": (
+        "leaderboard",
+        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
+    ),
+>>>>>>> main
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
-    "mcp": ("mcp", "import reusable_holdout_box.mcp"),
+    "mcp": ("mcp", "from reusable_holdout_box.mcp import make_server; make_server(None, None)"),
     "optuna": ("optuna", "import reusable_holdout_optuna"),
     "inspect_ai": ("inspect", "import reusable_holdout_evals.inspect"),
     "lightgbm": (

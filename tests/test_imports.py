@@ -62,18 +62,6 @@ def test_importing_the_package_imports_no_library_but_numpy():
     assert _loaded("", among=[*_HEAVY, "numpy"]) == ["numpy"]
 
 
-def test_callbacks_import_no_library_before_one_is_used():
-    boosters = ["keras", "lightgbm", "lightning", "xgboost"]
-    assert _loaded("import reusable_holdout_callbacks", among=[*_HEAVY, *boosters]) == []
-    assert _loaded("from reusable_holdout_callbacks import LightGBMCallback", among=boosters) == []
-    program = "from reusable_holdout_callbacks import XGBoostCallback; import sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert "xgboost" in loaded  # which may set variables of the environment: it imports scikit-learn
-    assert "keras" not in loaded
-
-
 def test_the_guards_class_needs_numpy_alone():
     assert _loaded("from reusable_holdout import *", among=[*_HEAVY, "numpy"]) == ["numpy"]
 

@@ -23,8 +23,13 @@ _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
 _NEEDED = {
     "inspect-and-lm-eval.md": ["inspect_ai"],
+<<<<<<< HEAD
     "leaderboard.md": ["fastapi", "httpx"],
     "optuna.md": ["optuna"],
+=======
+    "start-board.md": ["fastapi", "httpx"],
+    "training-loops.md": ["optuna", "xgboost"],
+>>>>>>> main
 }
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
@@ -32,7 +37,7 @@ _BOARD = "http://127.0.0.1:8000"
 _LONG = {  # pages of which most of the time is a library's, and what of ours they are about
     "docs/inspect-and-lm-eval.md": "integrations/reusable_holdout_evals/inspect",
     "docs/mlflow.md": "integrations/reusable_holdout_mlflow",
-    "docs/optuna.md": "integrations/reusable_holdout_optuna",
+    "docs/training-loops.md": "integrations/reusable_holdout_optuna",
 }
 
 
@@ -53,11 +58,8 @@ def registry():
 
 
 @pytest.fixture(autouse=True)
-def mlflow_as_it_was(monkeypatch):
+def mlflow_as_it_was():
     """A page may say where MLflow logs to, for its reader's whole process."""
-    monkeypatch.setenv(
-        "MLFLOW_GENAI_EVAL_MAX_WORKERS", "1"
-    )  # SQLite lets one write, and more wait by the second
     yield
     if "mlflow" in sys.modules:
         import mlflow

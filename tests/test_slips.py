@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from cases import for_each
 from reusable_holdout_box import RemoteHoldout
-from reusable_holdout_callbacks import KerasCallback, LightGBMCallback, LightningCallback, XGBoostCallback
-from reusable_holdout_mlflow import best_run, register_certified, register_holdout, sync, track
+from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
+from reusable_holdout_mlflow import best_run, register_certified, sync, track
 from reusable_holdout_optuna import GuardCallback, GuardedStudy
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer, prior_scorer
 from sklearn.linear_model import LogisticRegression
@@ -75,12 +75,11 @@ METHODS = [
 ]
 CLASSES = [
     *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout),
-    *(GuardedStudy, GuardCallback),
-    *(XGBoostCallback, LightGBMCallback, LightningCallback, KerasCallback),
+    *(GuardedStudy, GuardCallback, XGBoostCallback, LightGBMCallback),
 ]
 FUNCTIONS = [
     *(guarded_scorer, prior_scorer, guarded_cross_validate, verify, released),
-    *(track, sync, best_run, register_certified, register_holdout),
+    *(track, sync, best_run, register_certified),
 ]
 REMOTE = ["evaluate_predictions", "evaluate_many"]
 PLANNED = ["threshold_at", "half_width", "final_half_width", "honest_charges"]

@@ -1,4 +1,4 @@
-"""Widths that other methods give with the same rows, which a plan is printed beside."""
+"""Half-widths of other methods with the same rows, for comparison with a plan."""
 
 from alternatives.gaussian_width import (
     GaussianWidth,

@@ -1,11 +1,11 @@
-"""The best half-widths for adaptively chosen means that are answered with Gaussian noise, for comparison with a plan's.
+"""The best half-widths for adaptively chosen means with Gaussian noise, for comparison with a plan.
 
 Every query is a mean over the holdout's rows of values in [0, 1], chosen with all earlier answers in view. Widths are
-fractions of the range, for all queries at once with probability ``1 - beta``; 1 says nothing.
+fractions of the range, and hold for all queries at once with probability ``1 - beta``. A width of 1 says nothing.
 
-*Gaussian noise* of standard deviation s on every answer has four analyses here. Two go through differential privacy
-(:mod:`~alternatives.transfer`), one through mutual information, one through the conditional
-distribution of the rows given the answers. Each is minimised over s and over its own free numbers.
+There are four analyses of *Gaussian noise* of standard deviation s on every answer. Two use differential privacy
+(:mod:`~alternatives.transfer`), one uses mutual information, and one uses the conditional distribution of the rows
+given the answers. Each is minimised over s and over its own free numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class GaussianWidth(NamedTuple):
-    """Half-width, the noise's standard deviation that gives it (fractions of the range), and the analysis."""
+    """A half-width, the standard deviation of the noise that gives it (fractions of the range), and the analysis."""
 
     half_width: float
     noise: float
@@ -52,7 +52,7 @@ class GaussianWidth(NamedTuple):
 def gaussian_width(
     *, rows: int, queries: int, beta: float, analysis: GaussianAnalysis = "best"
 ) -> GaussianWidth:
-    """Half-width of means answered with Gaussian noise, at the best noise.
+    """Compute the half-width of means answered with Gaussian noise, at the best noise.
 
     With probability at least ``1 - beta`` all answers are within it of the population values, however the queries
     were chosen.
@@ -66,7 +66,7 @@ def gaussian_width(
     beta : float
         Failure probability of everything together, in (0, 1).
     analysis : {"best", "bassily", "transfer", "information", "conditional"}
-        The proof to use. "best" takes the narrowest.
+        The proof to use; "best" uses the one with the smallest width.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def gaussian_width(
 
 
 def _quantile(log_p: float) -> float:
-    """Upper normal quantile at ``exp(log_p)``."""
+    """Return the upper normal quantile at ``exp(log_p)``."""
     return -float(special.ndtri_exp(log_p))
 
 
@@ -166,7 +166,7 @@ def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
 
 
 def _exponent(information: float, share: float) -> float:
-    """Largest L with ``kl(share, exp(-L)) <= information``, from above."""
+    """Find the largest L with ``kl(share, exp(-L)) <= information``, from above."""
     if share <= 0.0:
         return math.inf
     entropy = -share * math.log(share) - (1.0 - share) * math.log1p(-share)
@@ -190,13 +190,13 @@ def _conditional(rows: int, queries: int, beta: float) -> tuple[float, float]:
 
 
 def _gain(privacy: float, level: float) -> float:
-    """Most by which a test's power exceeds its level, under Gaussian privacy, at levels up to this one."""
+    """Compute the largest excess of a test's power over its level, under Gaussian privacy, at levels up to this one."""
     quantile = min(float(special.ndtri(level)), -privacy / 2.0)  # beyond, a larger level gains no power
     return float(special.ndtr(quantile + privacy) - special.ndtr(quantile))
 
 
 def _lowest(error: Callable[..., float], start: tuple[float, ...]) -> tuple[float, float]:
-    """Smallest value found and its first coordinate; every value is a bound, so no more than width is at stake."""
+    """Return the smallest value found and its first coordinate; every value is a bound, the smallest or not."""
 
     def finite(at: np.ndarray) -> float:
         try:

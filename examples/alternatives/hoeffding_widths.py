@@ -1,7 +1,8 @@
 """Half-widths by Hoeffding's inequality and a union bound: over shares of the rows, over queries, over transcripts.
 
 Every query is a mean over the holdout's rows of values in [0, 1]. Widths are fractions of the range, for all queries at
-once with probability ``1 - beta``; 1 says nothing. Exact bounds are narrower, but these are what the literature prints.
+once with probability ``1 - beta``; 1 says nothing. Exact bounds are narrower; these are the bounds that the literature
+prints.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ __all__ = ["hoeffding_splitting_half_width", "naive_union_half_width", "rounded_
 
 
 def hoeffding_splitting_half_width(*, rows: int, queries: int, beta: float) -> float:
-    """Half-width if every query got a fresh share of the rows, by Hoeffding's inequality.
+    """Compute the half-width if every query had a fresh share of the rows, by Hoeffding's inequality.
 
-    Valid for adaptively chosen queries; infinite if there are fewer rows than queries. It is the figure that the
-    literature compares with; ``sample_splitting_half_width`` is the narrower one by exact bounds.
+    It is valid for adaptively chosen queries, and infinite if there are fewer rows than queries. The literature
+    compares with this number; ``sample_splitting_half_width`` is narrower, by exact bounds.
 
     Parameters
     ----------
@@ -54,10 +55,10 @@ def hoeffding_splitting_half_width(*, rows: int, queries: int, beta: float) -> f
 
 
 def naive_union_half_width(*, rows: int, queries: int, beta: float) -> float:
-    """Half-width of a union bound over the queries that were asked, by Hoeffding's inequality.
+    """Compute the half-width of a union bound over the queries that were asked, by Hoeffding's inequality.
 
-    **Not** valid for adaptively chosen queries: it is what is often written, and what boosting attacks refute. Valid
-    if all queries were written down before the first answer.
+    It is **not** valid for adaptively chosen queries, although it is often used for them; boosting attacks refute it.
+    It is valid if all queries were fixed before the first answer.
 
     Parameters
     ----------
@@ -83,16 +84,16 @@ def naive_union_half_width(*, rows: int, queries: int, beta: float) -> float:
 
 
 def rounded_answers_half_width(*, rows: int, queries: int, beta: float, levels: int | None = None) -> float:
-    """Half-width of a union bound over every query that could have been asked, all answers being rounded.
+    """Compute the half-width of a union bound over every query that could have been asked, if all answers are rounded.
 
-    Valid for adaptively chosen queries: with M possible answers there are ``M^(i-1)`` possible i-th queries.
+    It is valid for adaptively chosen queries: with M possible answers there are ``M^(i-1)`` possible i-th queries.
 
     Parameters
     ----------
     rows, queries, beta
         As in :func:`hoeffding_splitting_half_width`.
     levels : int, optional
-        Possible answers M, the midpoints of as many cells, >= 2; the best number by default.
+        Number of possible answers M, the midpoints of as many cells, >= 2; the best number by default.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def rounded_answers_half_width(*, rows: int, queries: int, beta: float, levels: 
 
     Notes
     -----
-    ``sqrt((ln(2K / beta) + (K - 1) ln M) / (2n)) + 1 / (2M)``; no sharper for one bit than for a few digits.
+    ``sqrt((ln(2K / beta) + (K - 1) ln M) / (2n)) + 1 / (2M)``; one bit gives no sharper bound than a few digits.
 
     References
     ----------

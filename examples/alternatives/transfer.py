@@ -1,8 +1,8 @@
-"""From accuracy on the holdout to accuracy on the population, by way of differential privacy.
+"""Theorems from accuracy on the holdout to accuracy on the population, by differential privacy.
 
 A mechanism is (alpha, beta)-sample-accurate if with probability at least ``1 - beta`` all its answers are within alpha
-of the query's mean over the holdout's rows. The theorems here say how far such answers are from the population, for
-means of values in [0, 1] and however the queries were chosen.
+of the query's mean over the holdout's rows. The theorems bound the distance of such answers from the population, for
+means of values in [0, 1] and queries chosen in any way.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = [
 
 
 class TransferSlack(NamedTuple):
-    """The two free numbers of the transfer theorem: what sample accuracy and what delta may cost, in [0, 1]."""
+    """The two free numbers of the transfer theorem, in [0, 1]: the costs of sample accuracy and of delta."""
 
     c: float
     d: float
 
 
 def transfer_slack(*, sample_beta: float, delta: float, beta: float) -> TransferSlack:
-    """Best ``c`` and ``d`` of the transfer theorem.
+    """Compute the best ``c`` and ``d`` of the transfer theorem.
 
     No other choice with ``sample_beta/c + delta/d <= beta`` gives a smaller ``c + 2d``.
 
@@ -39,7 +39,7 @@ def transfer_slack(*, sample_beta: float, delta: float, beta: float) -> Transfer
     sample_beta : float
         Failure probability of sample accuracy, in [0, 1).
     delta : float
-        Of (epsilon, delta)-differential privacy, in [0, 1).
+        Delta of (epsilon, delta)-differential privacy, in [0, 1).
     beta : float
         Failure probability on the population, in (0, 1).
 
@@ -68,7 +68,7 @@ def transfer_slack(*, sample_beta: float, delta: float, beta: float) -> Transfer
 def transfer_error(
     *, sample_error: float, sample_beta: float, epsilon: float, delta: float, beta: float
 ) -> float:
-    """Error on the population by the transfer theorem, at its best free parameters.
+    """Bound the error on the population by the transfer theorem, at its best free parameters.
 
     With probability at least ``1 - beta`` every answer of an (epsilon, delta)-differentially private and (sample_error,
     sample_beta)-sample-accurate mechanism is within the result of the population value.
@@ -78,7 +78,7 @@ def transfer_error(
     sample_error : float
         Largest distance of an answer from the mean over the holdout; fraction of the range, >= 0.
     sample_beta : float
-        Failure probability of that, in [0, 1).
+        Probability of a larger distance, in [0, 1).
     epsilon, delta : float
         Differential privacy of all answers together, for the replacement of one row; epsilon finite, >= 0.
     beta : float
@@ -116,7 +116,7 @@ def transfer_error(
 def transfer_failure(
     *, sample_error: float, sample_beta: float, epsilon: float, delta: float, error: float
 ) -> float:
-    """Failure probability at a stated error, the inverse of :func:`transfer_error`.
+    """Bound the failure probability at a stated error; the inverse of :func:`transfer_error`.
 
     An answer is farther than `error` from the population value with at most the resulting probability; 1 if the theorem
     says nothing.
@@ -148,10 +148,10 @@ def transfer_failure(
 
 
 def expected_error(*, epsilon: float, delta: float) -> float:
-    """Largest bias of a query that was chosen by a differentially private mechanism.
+    """Bound the bias of a query that was chosen by a differentially private mechanism.
 
-    The query's mean over the holdout and its population value differ by at most this in expectation; of any one
-    choice it says nothing.
+    The query's mean over the holdout and its population value differ by at most this in expectation; it says
+    nothing about a single choice.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def expected_error(*, epsilon: float, delta: float) -> float:
 def bassily_error(
     *, sample_error: float, sample_beta: float, epsilon: float, delta: float, beta: float
 ) -> float:
-    """Error on the population by the monitor argument, the theorem before :func:`transfer_error`.
+    """Bound the error on the population by the monitor argument, which is older than :func:`transfer_error`.
 
     With probability at least ``1 - beta`` every answer is within the result of the population value.
 
@@ -202,8 +202,8 @@ def bassily_error(
     -----
     ``(sample_error + exp(epsilon) - 1 + T (sample_beta + delta)) / (1 - (1 - beta)^T)`` with ``T = floor(1/beta)``: a
     monitor runs T copies of the interaction on fresh holdouts and picks the worst answer of all; its expected error
-    would exceed what its own privacy allows. The article's main theorem has rounder constants; these are the ones that
-    its proof gives, with answers clipped to [0, 1].
+    would exceed the bound of its own privacy. The article's main theorem has rounder constants; these are those of its
+    proof, with answers clipped to [0, 1].
 
     References
     ----------
@@ -240,7 +240,7 @@ def _checked_error(sample_error: float) -> float:
 
 
 def _expm1(epsilon: float) -> float:
-    """``exp(epsilon) - 1``, infinite where it has no float."""
+    """Return ``exp(epsilon) - 1``; infinity where it has no float."""
     if not (math.isfinite(epsilon) and epsilon >= 0.0):
         raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
     try:

@@ -1,8 +1,7 @@
 """Microseconds of the processor per query of each mechanism, beside a plain NumPy Laplace draw.
 
-Noise here is exact, discrete and keyed by the question, so it costs more than a floating-point draw; the table says how
-much more. In each round all have their turn, and each figure is the least over rounds: what other programs do can only
-add to it.
+Exact, discrete noise that is keyed by the question costs more than a floating-point draw; the table shows by how much.
+All mechanisms run in each round, and each figure is the smallest over rounds: other programs can only add to it.
 Run with ``python examples/benchmarks/mechanisms.py``; ``--json`` for programs, ``--quick`` for a rough look.
 """
 
@@ -44,7 +43,7 @@ _SINGLE = 300
 
 
 class Way(NamedTuple):
-    """A mechanism asked `_SINGLE` times one by one, and `_MANY` times in a batch; None where there is no such way."""
+    """A mechanism asked `_SINGLE` times one by one and `_MANY` times in a batch; None if it has no such call."""
 
     mechanism: str
     single: Callable[[], object] | None
@@ -68,7 +67,7 @@ def main() -> None:
 
 
 def measured(ways: list[Way], *, rounds: int) -> list[dict[str, Any]]:
-    """Microseconds of the processor per query of each way, the least over rounds in which all have their turn."""
+    """Measure microseconds of processor time per query of each way, the smallest over rounds."""
     least: list[dict[str, Any]] = [way._asdict() | {"single": None, "batch": None} for way in ways]
     for _ in range(rounds):
         for way, cost in zip(ways, least, strict=True):
@@ -82,7 +81,7 @@ def measured(ways: list[Way], *, rounds: int) -> list[dict[str, Any]]:
 
 
 def plain() -> Way:
-    """NumPy's floating-point Laplace draw: the least anything could cost."""
+    """Return NumPy's floating-point Laplace draw, the smallest possible cost."""
     rng = np.random.default_rng(0)
     return Way(
         "NumPy Laplace draw",
@@ -92,7 +91,7 @@ def plain() -> Way:
 
 
 def hashing() -> Way:
-    """One call of the hash function for a question: the least that noise keyed by the question could cost."""
+    """Return one hash for a question, the smallest possible cost of noise that is keyed by the question."""
     head, size = bytes(71), DiscreteLaplace(1_000_000).stream_bytes
     questions = [number.to_bytes(32, "big") for number in range(_MANY)]
 
@@ -107,7 +106,7 @@ def hashing() -> Way:
 
 
 def noise() -> Iterator[Way]:
-    """Exact keyed noise alone: as a guard draws, a hash for each question, and as a stream does, one for 64 of them."""
+    """Yield exact keyed noise: a hash for each question, as in a guard, or one for 64 questions, as in a stream."""
     for name, kind, size in (("", KeyedNoise, 32), (", numbered questions", NumberedNoise, 8)):
         questions = [number.to_bytes(size, "big") for number in range(_MANY)]
         for law in (DiscreteLaplace(1_000_000), DiscreteExponential(1_000_000)):
@@ -118,7 +117,7 @@ def noise() -> Iterator[Way]:
 
 
 def streams() -> Iterator[Way]:
-    """Sparse vector mechanisms and target charging on queries far below the threshold."""
+    """Yield sparse vector mechanisms and target charging on queries far below the threshold."""
     alike: dict[str, Any] = {"charges": 10, "epsilon": 1.0, "seed": 0}
     with_delta = alike | {"delta": 1e-6}
     made: dict[str, YesNoStream | NumericSparse] = {
@@ -137,7 +136,7 @@ def streams() -> Iterator[Way]:
 
 
 def selections() -> Iterator[Way]:
-    """Noise on 10,000 scores, and selections from them, per score."""
+    """Yield noise on 10,000 scores and selections from them, per score."""
     scores = 1e6 / np.arange(1, _MANY + 1)
     makers: dict[str, Callable[[], object]] = {
         "laplace_mechanism": lambda: laplace_mechanism(scores, epsilon=0.1, seed=0),
@@ -159,7 +158,7 @@ def _draw(keyed: KeyedNoise, law: NoiseLaw, question: bytes) -> int:
 
 
 def _each(ask: Callable[[Any], object], values: list[Any]) -> Callable[[], object]:
-    """Work of asking about each value."""
+    """Return the work of one question for each value."""
     return lambda: [ask(value) for value in values]
 
 

@@ -47,7 +47,7 @@ _SURE = 3  # standard errors of a difference
 
 
 class Rate(NamedTuple):
-    """False negative rate of one way on one data set: mean over runs, its standard error, and the noise's deviation."""
+    """The false negative rate of one way on one data set: mean over runs, standard error, and the noise."""
 
     data: str
     c: int
@@ -58,7 +58,7 @@ class Rate(NamedTuple):
 
 
 def main() -> None:
-    """Run and print, a table for each data set as soon as it is measured."""
+    """Run, and print a table for each data set as soon as it is measured."""
     options = _options()
     peer = None if options.without_peers else opendp()
     if not options.json:
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def of_items(items: ItemCounts, peer: Any, options: argparse.Namespace) -> list[Rate]:
-    """Rates of every way on one data set."""
+    """Measure the rates of every way on one data set."""
     rates = []
     for c in (size for size in options.sizes if size < len(items.counts)):
         ways = {
@@ -110,7 +110,7 @@ def _options() -> argparse.Namespace:
 
 
 def deviations(c: int, candidates: int, options: argparse.Namespace) -> dict[str, float]:
-    """Standard deviation of the noise of each way of this library that is compared."""
+    """Return the standard deviation of the noise of each way of this library that is compared."""
     rows = compare_selections(
         epsilon=options.epsilon, delta=options.delta, count=c, candidates=candidates, monotonic=True
     )
@@ -119,7 +119,7 @@ def deviations(c: int, candidates: int, options: argparse.Namespace) -> dict[str
 
 
 def measured(items: ItemCounts, c: int, way: str, select: Select, sd: float, *, runs: int) -> Rate:
-    """Rates of one way over runs."""
+    """Measure the rates of one way over runs."""
     top = items.counts[:c]
     found = [false_negative_rate(items.counts[select(items.counts, seed)], top) for seed in range(runs)]
     return Rate(items.title, c, way, float(np.mean(found)), float(np.std(found, ddof=1) / runs**0.5), sd)
@@ -135,7 +135,7 @@ def ours(
 
 
 def opendp() -> Any:
-    """OpenDP's Python face, or a plain word about what is missing."""
+    """Return OpenDP's Python module, or exit with a message on the missing package."""
     try:
         import opendp.prelude as dp  # noqa: PLC0415 - it is asked for here alone
     except ImportError:
@@ -146,7 +146,7 @@ def opendp() -> Any:
 
 
 def opendp_top(dp: Any, c: int, *, epsilon: float, delta: float) -> tuple[Select, float]:
-    """OpenDP's noisy top-k at the smallest scale that keeps the guarantee, by its own privacy map."""
+    """Select by OpenDP's noisy top-k at the smallest scale that keeps the guarantee, by its own privacy map."""
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float, monotonic=True)
     measure = dp.zero_concentrated_divergence() if delta else dp.max_divergence()
 
@@ -174,7 +174,7 @@ def _print_rates(title: str, rates: list[Rate]) -> None:
 
 
 def _print_verdict(table: pd.DataFrame) -> None:
-    """Say where either has the lower rate, from three standard errors on, and whose noise is smaller."""
+    """Print the cases where one has a lower rate by three standard errors, and the smaller noise."""
     mean, error, sd = (
         table.pivot_table(index=["data", "c"], columns="way", values=value, sort=False)[["tightest", PEER]]
         for value in ("mean", "error", "sd")

@@ -1,4 +1,4 @@
-"""What the paper says about the order of the methods, and whether the runs say so too."""
+"""The paper's claims about the order of the methods, and a test of each on the runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SURE = 3.0  # standard errors of a paired difference
 
 
 class Claim(NamedTuple):
-    """Every method of the first group has a larger error rate, or a larger spread of it, than every other's."""
+    """A claim that each method of one group has a larger error rate, or a larger spread, than each of another group."""
 
     text: str
     worse: tuple[str, ...]
@@ -62,13 +62,13 @@ CLAIMS = (
 def findings(runs: pd.DataFrame) -> list[Finding]:
     """Judge all claims by all rates, on the runs of one data set.
 
-    A difference of two methods is taken run by run, for they had the same order of items, and averaged over c. A claim
-    holds if every pair's difference is above three standard errors, and fails if one is below minus three.
+    A difference of two methods is computed in each run, where they have the same order of items, and averaged over c. A
+    claim holds if the difference of every pair is above three standard errors, and fails if one is below minus three.
 
     Parameters
     ----------
     runs : pandas.DataFrame
-        Of `experiment`.
+        Result of `experiment`.
     """
     return list(_findings(runs))
 

@@ -1,4 +1,4 @@
-"""How far a selection falls short of the c items with the largest scores."""
+"""Error rates of a selection, against the c items with the largest scores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 def score_error_rate(selected: NDArray[np.float64], top: NDArray[np.float64]) -> float:
-    """SER: one less the average score of the selected items, in units of the average of the top c.
+    """Compute SER: one less the average score of the selected items, in units of the average of the top c.
 
-    0 for the top c themselves. It does not see how many items were selected: those who select fewer than c, all of them
-    good, can be below 0. An empty selection has no average; it counts as 1, as items without any score would.
+    It is 0 for the top c themselves. It does not depend on the number of selected items: for fewer than c good items it
+    can be below 0. An empty selection has no average and counts as 1, like items with a score of 0.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def score_error_rate(selected: NDArray[np.float64], top: NDArray[np.float64]) ->
 
 
 def false_negative_rate(selected: NDArray[np.float64], top: NDArray[np.float64]) -> float:
-    """FNR: fraction of the top c that is missed.
+    """Compute FNR: the fraction of the top c that is missed.
 
-    Which items with exactly the c-th largest score belong to the top c is left open: any of them do.
+    Any item with exactly the c-th largest score counts as one of the top c.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def false_negative_rate(selected: NDArray[np.float64], top: NDArray[np.float64])
 
 
 def missed_score(selected: NDArray[np.float64], top: NDArray[np.float64]) -> float:
-    """SER with a score of 0 for each of the c places that is left empty; equal to it when c items are selected.
+    """Compute SER with a score of 0 for each of the c places that is left empty; with c items it is equal to SER.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs: every method at every c on a freshly shuffled list of items."""
+"""Runs of every method at every c on freshly shuffled items."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ COLUMNS = ["data", "run", "c", "setting", "method", "ser", "fnr", "missed", "sel
 def experiment(
     items: ItemCounts, *, sizes: Sequence[int], runs: int, seed: int, jobs: int, passes: bool
 ) -> pd.DataFrame:
-    """All runs on one data set, a row for each run, c and method.
+    """Make all runs on one data set; the result has a row for each run, c and method.
 
     Parameters
     ----------
     items : ItemCounts
         The data set.
     sizes : Sequence[int]
-        The values of c; those with fewer than c + 1 items are left out.
+        The values of c; a data set with fewer than c + 1 items is left out.
     runs, seed, jobs : int
         Repetitions, the seed of all randomness, and processes.
     passes : bool
-        Whether retraversal makes its passes, or is drawn from its law.
+        True if retraversal makes its passes; otherwise its selection is drawn from its law.
     """
     possible = [c for c in sizes if c < len(items.counts)]
     work = partial(one_run, items, sizes=possible, seed=seed, passes=passes)
@@ -44,7 +44,7 @@ def experiment(
 def one_run(
     items: ItemCounts, *, sizes: Sequence[int], seed: int, run: int, passes: bool
 ) -> list[tuple[object, ...]]:
-    """One order of the items; every method is asked in this order, so methods can be compared run by run."""
+    """Make one run: every method is asked in the same order of the items, so methods can be compared run by run."""
     return list(_rows(items, sizes=sizes, seed=seed, run=run, passes=passes))
 
 
@@ -64,7 +64,7 @@ def _rows(
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over runs, in the order of the methods."""
+    """Compute the mean and standard deviation over runs, in the order of the methods."""
     grouped = runs.groupby(["data", "c", "setting", "method"], sort=False)[
         ["ser", "fnr", "missed", "selected"]
     ]

@@ -1,4 +1,4 @@
-"""Item counts: the scores among which the largest are to be found."""
+"""Counts of items: the scores of which the largest are selected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ZIPF_ITEMS, ZIPF_RECORDS = 10_000, 1_000_000
 
 
 class ItemCounts(NamedTuple):
-    """A data set: how many records contain each item, largest first."""
+    """A data set: the number of records that contain each item, largest first."""
 
     name: str
     title: str
@@ -24,10 +24,10 @@ class ItemCounts(NamedTuple):
 
 
 def zipf() -> ItemCounts:
-    """Counts proportional to 1/i that add up to the number of records, as words of a text do.
+    """Make counts proportional to 1/i, as of words in a text, that add up to the number of records.
 
-    The paper gives the numbers of records and items, not the scale; with this one all methods are "very inaccurate"
-    from c = 100 on, as it says, and with a largest count of 1,000,000 they would not be.
+    The paper states the numbers of records and items, but not the scale. With this scale all methods are "very
+    inaccurate" from c = 100 on, as the paper says; with a largest count of 1,000,000 they would not be.
     """
     shares = 1.0 / np.arange(1, ZIPF_ITEMS + 1)
     counts = np.rint(ZIPF_RECORDS * shares / shares.sum())
@@ -35,10 +35,10 @@ def zipf() -> ItemCounts:
 
 
 def adult_pairs() -> ItemCounts:
-    """Records of UCI Adult that have both of two values, for all pairs of values of two different attributes.
+    """Count the records of UCI Adult that have both of two values, for all pairs of values of two attributes.
 
-    A record counts in 28 pairs, and adding one raises each of them by one: sensitivity 1, monotonic. Pairs that occur
-    nowhere are candidates too, for which pairs occur is private.
+    A record counts in 28 pairs, and adding one raises each of them by one: sensitivity 1, monotonic. Pairs that
+    never occur are candidates too, for the set of pairs that occur is private.
     """
     features, _ = load_adult()
     text = features.select_dtypes(exclude="number")
@@ -51,7 +51,7 @@ def adult_pairs() -> ItemCounts:
 
 
 def from_file(path: Path) -> ItemCounts:
-    """Counts from a text file, one a line, plain or compressed."""
+    """Read counts from a text file, one in each line, plain or compressed."""
     counts = np.sort(np.loadtxt(path, dtype=np.float64, ndmin=1))[::-1]
     if len(counts) < 2 or not np.isfinite(counts).all() or counts[-1] < 0 or counts[0] == 0:
         raise SystemExit(f"{path} must have at least two counts, none negative and not all zero, one a line")

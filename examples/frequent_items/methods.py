@@ -1,4 +1,4 @@
-"""The paper's methods, each the library's mechanism at the paper's parameters for counting queries."""
+"""The paper's methods: mechanisms of the library at the paper's parameters for counting queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Setting = Literal["interactive", "non-interactive"]
 
 
 class Method(NamedTuple):
-    """A way to select: takes scores in the order in which they are asked, the threshold, c and a seed."""
+    """A way to select, from scores in the order in which they are asked, the threshold, c and a seed."""
 
     name: str
     setting: Setting
@@ -29,7 +29,7 @@ class Method(NamedTuple):
 
 
 def book(scores: Scores, threshold: float, c: int, seed: int) -> Indices:
-    """SVT-DPBook: Algorithm 2 of Dwork and Roth, which renews the threshold's noise of scale 2c/e."""
+    """Select by SVT-DPBook: Algorithm 2 of Dwork and Roth, which renews the threshold's noise of scale 2c/e."""
     stream = Sparse(threshold, charges=c, epsilon=EPSILON, seed=seed)
     return _above(stream, scores)
 
@@ -37,13 +37,13 @@ def book(scores: Scores, threshold: float, c: int, seed: int) -> Indices:
 def standard(
     scores: Scores, threshold: float, c: int, seed: int, *, exponent: float, factor: float
 ) -> Indices:
-    """SVT-S: one threshold noise; queries get ``factor * c**exponent`` times the threshold's part of epsilon."""
+    """Select by SVT-S: one threshold noise; the ratio of the parts of epsilon is ``factor * c**exponent``."""
     stream = _standard_stream(threshold, c, seed, ratio=factor * c**exponent)
     return _above(stream, scores)
 
 
 def every_pass(scores: Scores, threshold: float, c: int, seed: int, *, raised_by: float) -> Indices:
-    """SVT-ReTr by the library, one pass after the other: thousands of passes where c and the noise are small."""
+    """Select by SVT-ReTr of the library, pass by pass: thousands of passes if c and the noise are small."""
     return retraversal(
         scores,
         threshold,
@@ -57,10 +57,10 @@ def every_pass(scores: Scores, threshold: float, c: int, seed: int, *, raised_by
 
 
 def race(scores: Scores, threshold: float, c: int, seed: int, *, raised_by: float) -> Indices:
-    """SVT-ReTr, the same law without the passes.
+    """Select by SVT-ReTr from its law, without the passes.
 
-    Given the threshold's noise, every pass selects an item with the same probability, whatever happened to the others.
-    So the pass that selects it is a geometric variable, and the first c by pass, then by place, are the selection.
+    Given the threshold's noise, every pass selects an item with the same probability, independently of the others. So
+    the pass that selects it is a geometric variable, and the first c items by pass, then by place, are selected.
     """
     stream = _standard_stream(threshold, c, seed, ratio=None)
     deviation = 2**0.5 * float(stream.scales.query)
@@ -74,31 +74,31 @@ def race(scores: Scores, threshold: float, c: int, seed: int, *, raised_by: floa
 
 
 def log_missed(needed: Scores, scale: float) -> Scores:
-    """Log of the probability that discrete Laplace noise stays below what an item needs, both in grid steps."""
+    """Compute the log of the probability that discrete Laplace noise is below the needed number of steps."""
     log_norm = np.log1p(np.exp(-1.0 / scale))
     far = np.log1p(-np.exp(-np.maximum(needed, 1.0) / scale - log_norm))
     return np.where(needed >= 1.0, far, (np.minimum(needed, 0.0) - 1.0) / scale - log_norm)
 
 
 def exponential(scores: Scores, threshold: float, c: int, seed: int) -> Indices:
-    """EM: c rounds of the exponential mechanism, weights ``exp(e q / c)``; it needs no threshold."""
+    """Select by EM: c rounds of the exponential mechanism, weights ``exp(e q / c)``; it needs no threshold."""
     del threshold
     return exponential_top(scores, c, epsilon=EPSILON, monotonic=True, seed=seed)
 
 
 def exponential_delta(scores: Scores, threshold: float, c: int, seed: int) -> Indices:
-    """EM at delta 1e-6: c rounds by the optimal composition of bounded range; the paper has none."""
+    """Select by EM at delta 1e-6: c rounds by the optimal composition of bounded range; the paper has none."""
     del threshold
     return exponential_top(scores, c, epsilon=EPSILON, delta=DELTA, monotonic=True, seed=seed)
 
 
 def methods(*, passes: bool) -> list[Method]:
-    """All methods of the paper's Table 2, and the exponential mechanism with a delta.
+    """Return all methods of the paper's Table 2, and the exponential mechanism with a delta.
 
     Parameters
     ----------
     passes : bool
-        Whether retraversal makes its passes, or is drawn from its law.
+        True if retraversal makes its passes; otherwise its selection is drawn from its law.
     """
     allocations = {"1:1": (0.0, 1.0), "1:3": (0.0, 3.0), "1:c": (1.0, 1.0), "1:c^(2/3)": (2 / 3, 1.0)}
     return [
@@ -125,7 +125,7 @@ def _standard_stream(threshold: float, c: int, seed: int, *, ratio: float | None
 
 
 def _above(stream: Sparse | StandardSVT, scores: Scores) -> Indices:
-    """Ask until the stream halts; in blocks, for what is behind the halt needs no noise."""
+    """Ask until the stream halts, in blocks: queries behind the halt need no noise."""
     answers = [np.zeros(0, dtype=np.bool_)]
     for start in range(0, len(scores), _BLOCK):
         answers.append(stream.ask_many(scores[start : start + _BLOCK]))

@@ -1,4 +1,4 @@
-"""One figure a data set: score error rate and false negative rate against c."""
+"""A figure for each data set: score error rate and false negative rate against c."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RATES = {"ser": "score error rate", "fnr": "false negative rate"}
 
 
 def picture(table: pd.DataFrame, *, title: str, runs: int, path: Path) -> None:
-    """Draw the means over runs; the bars are one standard deviation up and down.
+    """Draw the means over runs, with bars of one standard deviation up and down.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def picture(table: pd.DataFrame, *, title: str, runs: int, path: Path) -> None:
 
 
 def _panel(ax: Any, table: pd.DataFrame, rate: str, setting: str) -> None:
-    """One rate, one setting; the best interactive allocation is shown beside the non-interactive methods too."""
+    """Draw one rate of one setting; non-interactive methods are shown with the best interactive one."""
     shown = table[(table["setting"] == setting) | (table["method"] == BEST)]
     names = list(shown["method"].unique())
     for place, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Teachers: models of disjoint parts of the private rows, and how they vote on public rows."""
+"""Teachers, which are models of disjoint parts of the private rows, and their votes on public rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COMPONENTS = 20
 
 
 class Setting(NamedTuple):
-    """How much of a data set is public, who shares the rest, and (epsilon, charges) to try."""
+    """The numbers of public rows and of teachers, and the pairs (epsilon, charges) to try."""
 
     queries: int
     tests: int
     teachers: int
     threshold: int  # votes below which a label is not worth a charge
     budgets: list[tuple[float, int]]
-    strange: bool = False  # every second query belongs to no class: it lies amid them all
+    strange: bool = False  # every second query belongs to no class: it lies between all of them
 
 
 SETTINGS = {
@@ -43,7 +43,7 @@ SETTINGS = {
 
 
 class Votes(NamedTuple):
-    """What is public: features of the rows that the teachers vote on, and of rows to test a student by.
+    """The teachers' votes, and the features of the public rows for queries and for tests of a student.
 
     ``counts`` are the votes, shape (queries, classes), which are private; ``truth`` and ``test_truth`` are for the
     evaluation alone.
@@ -57,7 +57,7 @@ class Votes(NamedTuple):
 
 
 def load(name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Features and classes 0, 1, ... of a data set; that of strange queries is drawn, from ten normal laws."""
+    """Load features and classes 0, 1, ... of a data set; the data of "strange" are drawn from ten normal laws."""
     if name == "digits":
         X, y = load_digits(return_X_y=True, as_frame=True)
     elif name == "adult":
@@ -96,7 +96,7 @@ def vote(name: str, *, seed: int) -> Votes:
 
 
 def predictions(X: NDArray[np.float64], y: NDArray[np.int64], rows: NDArray[np.float64]) -> NDArray[np.int64]:
-    """What a model of some rows says of others; one of a single class always says it, and one of no rows class 0."""
+    """Predict rows by a model of others; if these have one class, predict it, and class 0 if there are none."""
     seen = np.unique(y)
     if len(seen) < 2:
         return np.full(len(rows), seen[0] if len(seen) else 0, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Four ways to ask teachers for labels at one epsilon: those of Cohen and Lyu (2023), section 2.7.1, and the plain one.
+"""Four ways to ask teachers for labels at one epsilon: three of Cohen and Lyu (2023), section 2.7.1, and the plain one.
 
-Each asks query after query until its charges are spent. What is paid for is another outcome in each: "boundary" in (i)
-and (ii), a label that the student did not predict in (iii), every label in the plain one.
+Each way asks query by query until its charges are spent. Ways (i) and (ii) pay for "boundary", way (iii) pays for a
+label that the student did not predict, and the plain one pays for every label.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REFIT = 25  # labels between two fits of the student
 
 
 class Run(NamedTuple):
-    """What was released of each query asked: a class, `BOUNDARY` or `LOW`; the charges; and one call's epsilon."""
+    """The outcomes of all queries asked (a class, `BOUNDARY` or `LOW`), the charges, and the epsilon of one call."""
 
     labels: NDArray[np.int64]
     charged: int
@@ -41,14 +41,14 @@ class Run(NamedTuple):
 
 
 def by_agreement(counts: NDArray[np.int64], *, epsilon: float, charges: int, seed: int | None) -> Run:
-    """(i) The exponential mechanism in the boundary wrapper: free where the teachers agree."""
+    """Label by (i), the exponential mechanism in the boundary wrapper: free if the teachers agree."""
     return _wrapped(exponential_weights, counts, epsilon=epsilon, charges=charges, seed=seed)
 
 
 def by_agreement_or_low(
     counts: NDArray[np.int64], *, threshold: int, epsilon: float, charges: int, seed: int | None
 ) -> Run:
-    """(ii) The same with "low" where no label has votes enough: free where they agree, and where they do not at all."""
+    """Label by (ii), with "low" if no label has enough votes: free if teachers agree or do not agree at all."""
 
     def weights(votes: list[int], *, epsilon: float) -> list[int]:
         return exponential_weights_or_low(votes, threshold=threshold, epsilon=epsilon)
@@ -65,7 +65,7 @@ def by_student(
     charges: int,
     seed: int | None,
 ) -> Run:
-    """(iii) The exponential mechanism, free where it says what a student of the labels so far predicts."""
+    """Label by (iii), the exponential mechanism: free if a student of the labels so far predicts the label."""
     interaction = TargetInteraction(charges=charges, epsilon=epsilon, delta=DELTA)
     each = interaction.epsilon_each
     labels: list[int] = []
@@ -96,12 +96,12 @@ def plainly(counts: NDArray[np.int64], *, epsilon: float, seed: int | None) -> R
 
 
 def wrapper_q(epsilon: float) -> float:
-    """Least chance of the boundary, given the epsilon of a call of the wrapper."""
+    """Return the least chance of the boundary, given the epsilon of a call of the wrapper."""
     return boundary_q(boundary_wrapped_epsilon(epsilon), epsilon)
 
 
 def own_seed(seed: int | None, place: int) -> int | None:
-    """Independent choices for every query."""
+    """Return a seed of its own for each query."""
     return None if seed is None else seed * 1_000_003 + place
 
 

@@ -60,7 +60,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
     MissingExtraError
         If the package `mcp` is not installed.
     """
-    server = _strict_server("reusable-holdout", instructions=_about(remote), version=__version__)
+    server = _strict_server()("reusable-holdout", instructions=_about(remote), version=__version__)
     folder = workspace.resolve()
 
     def asked(
@@ -106,8 +106,8 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
     return server
 
 
-def _strict_server(name: str, **settings: Any) -> Any:
-    """Make a server whose tools refuse arguments that they do not have.
+def _strict_server() -> Any:
+    """Return a class of servers whose tools refuse arguments that they do not have.
 
     The library drops unknown arguments. So a question with a mistyped ``prior`` would be asked without one, and
     could be charged.
@@ -133,7 +133,7 @@ def _strict_server(name: str, **settings: Any) -> Any:
                     )
             return await super().call_tool(name, dict(arguments), context)
 
-    return StrictServer(name, log_level="WARNING", **settings)
+    return partial(StrictServer, log_level="WARNING")
 
 
 def _check_known(tool: str, arguments: Mapping[str, Any], known: list[str]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def ledger_identity(guard: ReusableHoldout) -> str:
     """Return the name of a ledger: a digest of its place, without user and password; of this object, if in memory."""
     if guard.ledger is None:
         return _IN_MEMORY.setdefault(guard, f"memory-{uuid.uuid4().hex[:16]}")
-    place = sa.make_url(guard.ledger).set(username=None, password=None, query={})
+    place = sa.make_url(guard.ledger)._replace(username=None, password=None).set(query={})
     return hashlib.sha256(place.render_as_string().encode()).hexdigest()[:16]
 
 

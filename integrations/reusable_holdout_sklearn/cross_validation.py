@@ -32,10 +32,13 @@ def guarded_cross_validate(
     *,
     scoring: Any = None,
     cv: Any = None,
+    groups: Any = None,
+    n_jobs: int | None = None,
     params: dict[str, Any] | None = None,
+    return_train_score: bool = False,
     return_estimator: bool = False,
+    error_score: float | str = np.nan,
     name: str | None = None,
-    **settings: Any,
 ) -> dict[str, Any]:
     """Cross-validate a model, then ask a guarded holdout about it.
 
@@ -52,12 +55,10 @@ def guarded_cross_validate(
         With features.
     scoring : str, callable, list, tuple or dict, optional
         Other scores to measure on the folds, as for cross_validate; by default the guard's metric alone.
-    cv, params, return_estimator
+    cv, groups, n_jobs, params, return_train_score, return_estimator, error_score
         As for cross_validate.
     name : str, optional
         Name of the question in the guard's history; by default the model's type.
-    **settings
-        Other arguments of cross_validate, such as `groups`, `n_jobs` and `return_train_score`.
 
     Returns
     -------
@@ -101,8 +102,9 @@ def guarded_cross_validate(
             f"no scorer may be called {_PRIOR!r}: the guard's metric is; nothing was fitted; rename it"
         )
     scorers |= {_PRIOR: prior_scorer(guard)}
-    shared = {"cv": cv, "params": params, "return_estimator": return_estimator}
-    scores: dict[str, Any] = cross_validate(estimator, X, y, scoring=scorers, **shared, **settings)
+    how = {"cv": cv, "groups": groups, "params": params, "n_jobs": n_jobs, "error_score": error_score}
+    wanted = {"return_train_score": return_train_score, "return_estimator": return_estimator}
+    scores: dict[str, Any] = cross_validate(estimator, X, y, scoring=scorers, **how, **wanted)
     prior = _take_prior(scores, guard, alone=scoring is None)
     if not possible_replays(guard, [prior]):
         raise _with_scores(halt_of(guard), scores)

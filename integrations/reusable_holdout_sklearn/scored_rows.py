@@ -110,8 +110,6 @@ def _columns(X: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _each_column(X: Any) -> Iterator[NDArray[Any]]:
     """Yield the columns; of a wide table some are enough."""
     table = X if hasattr(X, "shape") else np.asarray(X)
-    if len(table.shape) != 2:
-        table = np.asarray(table).reshape(len(table), -1)
     table = table.tocsr() if hasattr(table, "tocsr") else table
     places = np.unique(np.linspace(0, table.shape[1] - 1, _COLUMNS).astype(np.int64))
     part = _safe_indexing(table, places, axis=1)

@@ -9,11 +9,10 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import check_is_guard
+from reusable_holdout.guard import check_is_guard, predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.guard_calls import answer_once, check_guard, refusals
-from reusable_holdout_sklearn.priors import prior_scorer
 from reusable_holdout_sklearn.scored_rows import scored_rows_of
 
 __all__ = ["GuardedScorer", "guarded_scorer"]
@@ -138,8 +137,9 @@ class GuardedScorer:
         with refusals():
             check_is_guard(self.guard)
             self._check_call(estimator, X, sample_weight)
-            metric, content = self.guard.metric, fingerprint(estimator)
-            prior = prior_scorer(self.guard).measure(estimator, X, y, sample_weight=sample_weight)
+            metric, classes, content = self.guard.metric, self.guard.class_set, fingerprint(estimator)
+            predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
+            prior = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
             self._check_rows(estimator, content, X, y, prior / (metric.upper - metric.lower))
             value = answer_once(self.guard, estimator, content, prior)
             return value if metric.greater_is_better else -value

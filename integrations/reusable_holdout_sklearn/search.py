@@ -200,7 +200,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             column = self._check()
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
-            routed = process_routing(self, "fit", **params).search.fit if params and _routing() else params
+            routed = process_routing(self, "fit", **params).search.fit if params and _is_routing() else params
             self.search_ = clone(self.search).fit(X, y, **routed)
             self._told: list[tuple[Candidate, Answer | None]] = []
             self._best_rank: tuple[float, int] | None = None
@@ -214,6 +214,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def _check(self) -> PriorColumn:
         """Refuse settings that cannot work, before anything is fitted."""
+        check_guard(self.guard, self.ask)
         most = self.candidates
         if most is not None and (
             isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 1
@@ -233,7 +234,6 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 f"the search must have an estimator that it searches; got {type(self.search).__name__}; nothing was "
                 "fitted"
             )
-        check_guard(self.guard, self.ask)
         scorers = scorers_of(getattr(self.search, "scoring", None))
         if any(isinstance(scorer, GuardedScorer) for scorer in scorers.values()):
             raise InputError(
@@ -281,9 +281,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     ) -> list[MeasuredModel]:
         """Fit candidates in parallel, and measure them there, if the guard can be."""
         guard = self.guard if measured and can_leave_the_process(self.guard) else None
-        return list(
-            workers(delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
-        )
+        fits = (delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
+        return list(workers(fits))
 
     def _tell(self, candidate: Candidate, answer: Answer | None, model: MeasuredModel) -> None:
         """Keep an answer, and the candidate if it is the best so far; of equal answers the better rank decides."""
@@ -389,12 +388,12 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return tags
 
 
-def _routing() -> bool:
+def _is_routing() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
 
 def _fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return those of the search's parameters that its estimator is fitted with."""
-    if not params or not _routing():
+    if not params or not _is_routing():
         return {name: value for name, value in params.items() if name != "groups"}
     return dict(process_routing(search, "fit", **params).estimator.fit)

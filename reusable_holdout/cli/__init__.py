@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Keep a test set alive: plan a budget, watch a guarded search, inspect and verify ledgers.",
-        epilog=f"Start with '{PROGRAM} demo'. A ledger is a SQLite file or a SQLAlchemy URL.",
+        epilog=f"Start with '{PROGRAM} demo'. A ledger is a SQLite file or the URL of a PostgreSQL server.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")

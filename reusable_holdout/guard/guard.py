@@ -74,8 +74,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     comparison_tolerance : float, optional
         Of :meth:`compare`, if it is not `tolerance`.
     ledger : str, Path or None
-        SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
-        process alone, until it exits.
+        SQLite file or URL of a PostgreSQL server that holds the budget, shared by all processes; None keeps it in
+        memory, for this process alone, until it exits.
     key : bytes or Path, optional
         Noise key of 32 bytes, or the file it lies in; by default ``<ledger>.key``, made with mode 0600. Whoever has the
         key can undo the noise.

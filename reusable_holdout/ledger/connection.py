@@ -134,7 +134,8 @@ class Connection:
             self.driver = self._database.connect(str(self.path or self.url or ":memory:"))
             self._cursor = self.driver.cursor()
             self._database.settle(self.driver)
-            self._file = self._file or (self.path and file_identity(self.path))
+            if self.path is not None and self._file is None:
+                self._file = file_identity(self.path)
         return self._cursor
 
     def prepare(self, cursor: Any) -> int:

@@ -172,9 +172,8 @@ class Ledger:
         """
         try:
             held = witness.advance(head, after=seen)
-            while (
-                held != head
-            ):  # another process of this ledger told it of its own, or a copy of the ledger did
+            # another process of this ledger may have told it of its own head, or a copy of the ledger did
+            while held != head:
                 self._connection.run("read", self._checked, witness, held, True)
                 if not head.is_later_than(held):
                     return
@@ -237,14 +236,12 @@ class Transaction:
         self._seen: Head | None = None
 
     def __enter__(self) -> Self:
-        connection = self._connection
-        connection.acquire()
+        self._connection.acquire()
         try:
-            connection.attempt("written", self._begin)
-            connection.active = self
-        finally:
-            if connection.active is None:
-                connection.release()
+            self._connection.attempt("written", self._begin)
+        except BaseException:
+            self._connection.release()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
@@ -325,6 +322,7 @@ class Transaction:
         if self._witness is not None:
             self._seen = self._witness.read()
             self._head = self._ledger._checked(cursor, self._witness, self._seen, False)
+        self._connection.active = self
 
     def _begin_writing(self) -> None:
         if self._is_done:

@@ -229,7 +229,7 @@ def _known(connection: sqlite3.Connection) -> Iterator[tuple[Budget, Sketch]]:
     for number, total, *facts in connection.execute(_EVERY).fetchall():
         budget = Budget(*facts)._replace(forgotten=bool(facts[3]))
         parts = connection.execute(_PARTS, (number,))
-        found = [Part(*part[:-1], np.frombuffer(part[-1], dtype="<u8")) for part in parts]
+        found = [Part._make((*part[:-1], np.frombuffer(part[-1], dtype="<u8"))) for part in parts]
         yield budget, Sketch(budget.rows, total, tuple(found))
 
 

@@ -11,28 +11,11 @@ from reusable_holdout.ledger import Row, chain_problems, genesis
 def make_row(
     query, *, charged=0, nats=0.0, takes=1, kind="check", before=None, batch=None, name="", series="", view=0
 ):
-    return Row(
-        query=query,
-        batch=batch or query,
-        digest=query.to_bytes(32, "big"),
-        prior=0.9,
-        value=0.9 - 0.05 * charged,
-        charged=charged,
-        threshold=0.03,
-        tolerance=0.0,
-        low=0.8,
-        high=0.95,
-        nats=nats,
-        charges=(before.charges if before else 0) + charged,
-        spent_nats=(before.spent_nats if before else 0.0) + nats,
-        asked=(before.asked if before else query - 1) + takes,
-        asked_at=1.7e9,
-        view=view,
-        kind=kind,
-        told="cell 3" if charged else "agreed",
-        name=name,
-        series=series,
-    )
+    sums = (0, 0.0, query - 1) if before is None else (before.charges, before.spent_nats, before.asked)
+    charges, spent, asked = (sum(pair) for pair in zip(sums, (charged, nats, takes), strict=True))
+    value, told = (0.85, "cell 3") if charged else (0.9, "agreed")
+    numbers = (0.9, value, charged, 0.03, 0.0, 0.8, 0.95, nats, charges, spent, asked, 1.7e9, view)
+    return Row(query, batch or query, query.to_bytes(32, "big"), *numbers, kind, told, name, series)
 
 
 def append(ledger, *rows):

@@ -48,9 +48,8 @@ _OF_OTHERS = {
     "mechanisms.md",
     "metrics.md",
     "one-budget.md",
-    "optuna.md",
     "overlaps.md",
-    "sparse-vector.md",
+    "training-loops.md",
 }  # code's, or timed
 
 

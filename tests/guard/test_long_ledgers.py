@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 import pytest
 from contracts.ledger_contract import append
-from ledger.test_plans import CHARGED, chained
+from ledger.test_schema import CHARGED, chained
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted

@@ -1,4 +1,4 @@
-"""A program with a shell, under another user than a box's: it tries to get in, and says what came of each attempt.
+"""An attacker with a shell, under another user than the box's: it tries to get in, and reports on each attempt.
 
 python -m intruder < case.json
 """

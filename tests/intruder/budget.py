@@ -15,7 +15,7 @@ from intruder.case import CASE, NoError, ran, report
 
 
 def recorded(reply, before):
-    """Answers must be in the history, each with what it says, and counted."""
+    """Check that each answer is in the history, with its numbers, and is counted."""
     rows = {row["query"]: row for row in ask("history")["rows"]}
     for answer in reply.get("answers", []):
         row = rows.get(answer["query"])
@@ -88,7 +88,7 @@ def random_question(prior=0.5):
 
 
 def killed(seconds):
-    """A child asks, and is killed; what it has told us by then must be recorded."""
+    """Kill a child that asks; the answers that it got must be recorded."""
     before = state()
     ours, theirs = os.pipe()
     message = random_question()
@@ -132,7 +132,7 @@ def left(ending):
 
 
 def patiently(act):
-    """Try for some seconds, as clients do: the kernel's queue of a socket is short."""
+    """Try for some seconds, as clients do, because the kernel's queue of a socket is short."""
     deadline = time.monotonic() + 5
     while True:
         try:
@@ -144,7 +144,7 @@ def patiently(act):
 
 
 def flooded(count, start):
-    """Others must still be answered; it got in if nobody is."""
+    """Check that others are still answered; the attempt got in if they are not."""
     opened = []
     patiently(state)  # those of the flood before are gone
     try:

@@ -1,7 +1,7 @@
-"""The facts an intruder is told, and its report on each attempt; it needs no library.
+"""The facts that an intruder gets, and its report on each attempt; it needs no library.
 
-It is told where a box is and what its secrets look like, so that it can tell whether it has one. It prints a line of
-JSON for each attempt: group, name, whether it got in, and the evidence.
+It knows the place of a box and texts of its secrets, so that it recognises a secret. It prints a line of JSON for each
+attempt: group, name, true if it got in, and the evidence.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ class NoError(Exception):
 
 
 def report(group, attempts):
-    """Try each of some named attempts, and print what came of it."""
+    """Try each attempt, and print its result."""
     for name, attempt in attempts.items() if isinstance(attempts, dict) else attempts:
         try:
             found = attempt()
@@ -65,7 +65,7 @@ def ran(*command, **environment):
 
 
 def told(done, what):
-    """Raise the kernel's word if a system call failed."""
+    """Raise the kernel's error if a system call failed."""
     if done < 0:
         raise NoError(f"{what}: {os.strerror(ctypes.get_errno())}")
     return f"{what} gave {done}"

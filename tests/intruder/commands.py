@@ -1,4 +1,4 @@
-"""Attempts to do what the box's owner does."""
+"""Attempts to run the commands of the box's owner."""
 
 import os
 from functools import partial

@@ -21,7 +21,7 @@ def try_socket():
 
 
 def away(path, act):
-    """Move it away while something is done."""
+    """Move the socket away during an action."""
     os.rename(path, path + ".old")
     done = act()
     os.rename(path + ".old", path)

@@ -1,4 +1,4 @@
-"""Attempts at a box's files, by every way to a file."""
+"""Attempts to read or change a box's files."""
 
 import contextlib
 import mmap
@@ -11,7 +11,7 @@ from intruder.case import CASE, opened, own, ran, read, report
 
 
 def through(make, path, use=read):
-    """Use a path by a link of our own."""
+    """Use a path through a link of our own."""
     place = own("link")
     make(path, place)
     return use(place)
@@ -46,7 +46,7 @@ def as_database(path):
 
 
 def rewritten(path):
-    """Write the first byte over itself: enough to know that it could be changed."""
+    """Overwrite the first byte with itself, which shows that the file can be changed."""
     with open(path, "r+b") as file:
         first = file.read(1)
         file.seek(0)

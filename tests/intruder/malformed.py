@@ -1,4 +1,4 @@
-"""Messages that are none."""
+"""Malformed messages."""
 
 import json
 import struct
@@ -95,7 +95,7 @@ def array(described, body, **more):
 
 
 def predictions():
-    """Predictions that are none."""
+    """Yield malformed predictions."""
     rows = [0, 1] * (CASE.rows // 2)
     yield from {
         "none": [],
@@ -120,7 +120,7 @@ def predictions():
 
 
 def arrays():
-    """Arrays that are none, or do not fit."""
+    """Yield malformed arrays, and arrays that do not fit."""
     rows, floats = CASE.rows, struct.Struct("<d").pack
     yield from (
         (f"array: {name}", array(described, bytes(size))) for name, (described, size) in ARRAYS.items()

@@ -1,4 +1,4 @@
-"""Attempts by the messages that are sent to a box."""
+"""Attempts by messages to a box."""
 
 import json
 from functools import partial

@@ -1,4 +1,4 @@
-"""Attempts at the process that holds the labels."""
+"""Attempts to read or stop the process that holds the labels."""
 
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ SIGNALS = ["STOP", "CONT", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV", "USR1",
 
 
 def memory():
-    """Search all that the box holds in memory for a secret."""
+    """Search the memory of the box for a secret."""
     found = 0
     with open(f"/proc/{CASE.pid}/maps") as maps, open(f"/proc/{CASE.pid}/mem", "rb", buffering=0) as memory:
         for line in maps:
@@ -74,7 +74,7 @@ def limited():
 
 
 def dumped():
-    """Let it dump its memory, if its limit lets it and it can be told to."""
+    """Make it dump its memory, if its limits allow that."""
     with open(f"/proc/{CASE.pid}/limits") as limits:
         line = next(line for line in limits if "core" in line)
     if line.split()[4:6] == ["0", "0"]:
@@ -83,7 +83,7 @@ def dumped():
 
 
 def signalled(number):
-    """Send a signal; in the weak case to a process of our own, for the box is needed further."""
+    """Send a signal; in the weak case to a process of our own, because the box is still needed."""
     with subprocess.Popen(["sleep", "60"]) if CASE.weak else contextlib.nullcontext() as other:
         os.kill(other.pid if other else CASE.pid, number)
         if other:
@@ -100,7 +100,7 @@ def debugged(*command):
 
 
 def proc():
-    """Attempts by the files of /proc."""
+    """Return attempts by the files of /proc."""
     here = f"/proc/{CASE.pid}"
     for name in READABLE:
         yield f"read /proc/PID/{name}", partial(read, f"{here}/{name}")
@@ -121,7 +121,7 @@ def proc():
 
 
 def calls():
-    """Attempts by system calls, signals and debuggers."""
+    """Return attempts by system calls, signals and debuggers."""
     for call in ("process_vm_readv", "process_vm_writev"):
         yield call, partial(across, call)
     for name, request in (("attach", 16), ("seize", 0x4206)):

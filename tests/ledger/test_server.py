@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from children import Child
 from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
-from ledger.test_plans import CHARGED, chained, statements
+from ledger.test_schema import CHARGED, chained, statements
 from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError

@@ -207,8 +207,13 @@ def test_a_judge_that_knows_nothing_is_left_out():
 
 
 def test_scores_that_never_differ_do_not_help():
-    assert judge_power(np.ones(20), np.arange(20) / 20, labelled=5, judged=5).power == 0
-    assert judge_power(np.arange(20) / 20, np.ones(20), labelled=5, judged=5).power == 0
+    rising, same = np.arange(10) / 10, np.ones(10)
+    spread = np.std(rising, ddof=1)
+    assert judge_power(same, rising, labelled=5, judged=5) == (0, 1, 0, 0)
+    assert judge_power(rising, same, labelled=5, judged=5) == (0, 1, 0, pytest.approx(spread))
+    unlike = rising[[4, 9, 0, 5, 1, 8, 3, 6, 2, 7]]
+    found = judge_power(rising, unlike, labelled=5, judged=5)
+    assert found == (0, 1, pytest.approx(np.corrcoef(rising, unlike)[0, 1]), pytest.approx(spread))
 
 
 @for_each(
@@ -217,6 +222,7 @@ def test_scores_that_never_differ_do_not_help():
         ([1] * 5, [1] * 5, 8, "at least 10"),
         ([1] * 12, [1] * 11, 8, r"got shapes \(12,\) and \(11,\)"),
         ([1] * 11 + [NONE], [1] * 12, 8, "NaN or infinity"),
+        ([1] * 12, [1] * 11 + [NONE], 8, "NaN or infinity"),
         ([1] * 12, [1] * 12, 3, "got judged=3, labelled=4"),
     ],
 )

@@ -242,6 +242,17 @@ def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dt
         bound.prepare(np.array([label, 1], dtype))
 
 
+def test_answers_of_a_private_set_may_come_as_bytes_of_their_hashes():
+    bound = resolve_metric("accuracy").bind(TEXT, classes="private")
+    prepared = bound.prepare(np.char.upper(TEXT))
+    assert bound.prepare(prepared.view("V8")).tolist() == prepared.tolist()
+    assert bound.score(np.stack([prepared, prepared[::-1]])).tolist() == [1 << 32, 0]
+    numbers = resolve_metric("accuracy").bind(np.arange(6) * 7, classes="private")
+    for answers in (TEXT, prepared.view("V8")):
+        with pytest.raises(InputError, match="predicted labels must be"):
+            numbers.prepare(answers)
+
+
 # ---- piece by piece
 
 

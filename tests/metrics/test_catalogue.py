@@ -283,6 +283,9 @@ def test_a_class_without_rows_widens_probabilities_and_is_left_out_of_averages()
     expected = {"f1_macro": (1 / 2 + 2 / 3) / 2, "precision_macro": (1 / 2 + 1) / 2, "recall_macro": 1 / 2}
     for name, value in expected.items():
         assert NAMED[name].measure(y, guesses, classes=classes) == pytest.approx(value)
+    bound = NAMED["balanced_accuracy"].bind(y, classes=classes)  # nothing is known of a third recall
+    (rows,) = bound.sample(bound.prepare(guesses)).ratios
+    assert (rows.factor, len(rows.values)) == (pytest.approx(2 / 3), 6)
     y, (matrix, *_) = problem(METRICS["roc_auc_ovr"], 3)
     y[y == 2] = 0
     areas = [sklearn.metrics.roc_auc_score(y == code, matrix[:, code]) for code in (0, 1)]

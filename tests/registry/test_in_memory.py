@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,8 +9,9 @@ import pandas as pd
 import pytest
 from cases import for_each
 from children import Child
+from registry.guards import FRESH, ROWS, X, Y, made
 
-from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout import Metric
 from reusable_holdout.errors import (
     HandleError,
     InputError,
@@ -24,19 +24,6 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout.registry import VARIABLE, Registry, forget, registry_of_its_own
 
-ROWS = 600
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(ROWS, 4))
-Y = (X[:, 0] + RNG.normal(size=ROWS) > 0).astype(int)
-FRESH = np.random.default_rng(1).normal(size=(ROWS, 4))
-WISH = {"queries": 20, "charges": 2, "estimate": 0.7, "seed": 1}
-ELSEWHERE = """
-import numpy as np
-from reusable_holdout import ReusableHoldout
-X = np.random.default_rng(0).normal(size=(600, 4))
-print(ReusableHoldout(X, X[:, 0] > 0, queries=20, charges=2, seed=1).queries_asked)
-"""
-
 
 @pytest.fixture(autouse=True)
 def _forgets():
@@ -44,39 +31,28 @@ def _forgets():
         yield
 
 
-def make(x=X, y=Y, **changes):
-    return ReusableHoldout(x, y, **(WISH | changes))
+def make(x=X, y=Y, ledger=None, **changes):
+    return made(ledger, x, y, **{"seed": 1, **changes})
 
 
-@for_each("settings", [{}, {"seed": None}, {"seed": None, "key": bytes(range(32))}, {"policy": "ladder"}])
+def answered(guard):
+    return guard.evaluate_predictions(Y, prior=0.2)
+
+
+@for_each("settings", [{}, {"seed": None}, {"seed": None, "key": bytes(range(32))}])
 def test_a_cell_that_is_run_again_goes_on_with_its_budget_and_its_answers_replay(settings):
-    prior = None if "policy" in settings else 0.2
     with registry_of_its_own():
-        first = make(**settings)
-        told = first.evaluate_predictions(Y, prior=prior)
-        again = make(**settings)
-        assert again.evaluate_predictions(Y, prior=prior) == told._replace(replayed=True)
-        assert again.evaluate_predictions(1 - Y, prior=prior).query == 2
-        assert first.queries_asked == again.queries_asked == 2
+        with make(**settings) as first:
+            told = answered(first)
+        again, third = make(**settings), make(**settings)
+        assert answered(again) == told._replace(replayed=True)
+        assert again.evaluate_predictions(1 - Y, prior=0.2).query == 2
+        assert third.queries_asked == again.queries_asked == 2
         assert (again.digest, again.plan) == (first.digest, first.plan)
-
-
-def test_a_guard_that_was_dropped_or_closed_left_its_budget():
-    with make() as guard:
-        guard.evaluate_predictions(Y, prior=0.2)
-    del guard
-    assert make().charges_left == 1
-
-
-def test_ladders_go_on_from_their_best():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        guards = [make(policy="parameter-free-ladder", queries=40, vacuous=True) for _ in range(2)]
-    right = np.where(np.arange(ROWS) < ROWS // 4, 1 - Y, Y)
-    best = guards[0].evaluate_predictions(right)
-    assert best.charged
-    nearly = np.where(np.arange(ROWS) < ROWS // 4 + 1, 1 - Y, Y)
-    assert not guards[1].evaluate_predictions(nearly).charged
+        del again, third
+        assert make(**settings).queries_asked == 2
+        with pytest.raises(LedgerError, match="closed"):  # though another object of the same ledger is open
+            answered(first)
 
 
 @for_each(
@@ -94,30 +70,26 @@ def test_ladders_go_on_from_their_best():
 def test_other_settings_are_refused_as_they_are_of_a_file(other, words):
     with registry_of_its_own():
         guard = make()
-        with pytest.raises(LedgerMismatchError, match=words) as caught:
+        with pytest.raises(LedgerMismatchError, match=f"{words}.*one budget there for a set of rows"):
             make(**other)
-        assert "one budget there for a set of rows, until it exits" in str(caught.value)
         assert guard.queries_asked == 0
 
 
 @for_each("other", [{"seed": 2}, {"seed": None}, {"seed": None, "key": bytes(32)}])
 def test_another_key_is_refused(other):
-    with registry_of_its_own():
-        make()
-        with pytest.raises(LedgerKeyError, match="its own seed or key"):
-            make(**other)
-        make()
-    with registry_of_its_own():
-        make(seed=None)
-        with pytest.raises(LedgerKeyError, match="its own seed or key"):
-            make()
+    for first, second in (({}, other), ({"seed": None}, {})):
+        with registry_of_its_own():
+            make(**first)
+            with pytest.raises(LedgerKeyError, match="its own seed or key"):
+                make(**second)
+            make(**first)
 
 
-@for_each("rows", [(X[100:], Y[100:]), (np.c_[X, FRESH[:, 0]], Y), (pd.DataFrame(X[::2]), Y[::2])])
-def test_some_of_the_rows_have_the_budget_too(rows):
+def test_some_of_the_rows_have_the_budget_too():
     make()
-    with pytest.raises(SecondBudgetError, match="one in the memory of this process"):
-        make(*rows)
+    for rows in ((X[100:], Y[100:]), (np.c_[X, FRESH[:, 0]], Y), (pd.DataFrame(X[::2]), Y[::2])):
+        with pytest.raises(SecondBudgetError, match="one in the memory of this process"):
+            make(*rows)
 
 
 def test_rows_without_features_are_known_by_their_labels_or_their_names():
@@ -131,19 +103,21 @@ def test_rows_without_features_are_known_by_their_labels_or_their_names():
         make(None, names[::2], metric="score")
 
 
-def test_fresh_rows_have_a_budget_of_their_own():
-    make().evaluate_predictions(Y, prior=0.2)
+def test_fresh_rows_and_another_process_have_budgets_of_their_own():
+    answered(make())
     assert make(FRESH, charges=1).charges_left == 1
+    elsewhere = "from registry.guards import made; print(made(None, seed=1).queries_asked)"
+    assert Child(elsewhere).communicate() == "0\n"
 
 
 def test_another_budget_is_made_if_its_owner_insists_and_says_so():
-    make().evaluate_predictions(Y, prior=0.2)
+    answered(make())
     for _ in range(2):  # which is run again, too
         other = make(charges=1, another_budget=True)
         assert other.charges_left == 1
     assert other.evaluate_predictions(Y, prior=0.9).another_budget
     assert make(charges=1, another_budget=True).queries_asked == 1
-    assert not make().evaluate_predictions(Y, prior=0.2).another_budget
+    assert not answered(make()).another_budget
 
 
 def test_a_plan_may_be_changed_before_the_first_question_and_not_afterwards():
@@ -151,7 +125,7 @@ def test_a_plan_may_be_changed_before_the_first_question_and_not_afterwards():
     guard = make(charges=1, replan=True)
     assert guard.plan.charges == 1
     with pytest.raises(RotatedError, match="given another plan"):
-        first.evaluate_predictions(Y, prior=0.2)
+        answered(first)
     guard.evaluate_predictions(Y, prior=0.6)
     with pytest.raises(LedgerMismatchError, match="queries answered: 1"):
         make(replan=True)
@@ -159,9 +133,8 @@ def test_a_plan_may_be_changed_before_the_first_question_and_not_afterwards():
 
 
 def test_rows_that_were_rotated_in_have_that_budget_and_those_that_were_released_none():
-    guard = make()
-    fresh = guard.rotate(FRESH, Y, early=True).guard
-    fresh.evaluate_predictions(Y, prior=0.2)
+    fresh = make().rotate(FRESH, Y, early=True).guard
+    answered(fresh)
     with pytest.raises(RotatedError, match="was released"):
         make()
     with pytest.raises(LedgerMismatchError, match="charges"):
@@ -179,11 +152,11 @@ def test_what_could_not_be_made_keeps_no_budget():
 def test_of_threads_that_make_the_same_guard_at_once_all_have_it():
     with ThreadPoolExecutor(4) as threads:
         guards = list(threads.map(lambda _: make(), range(8)))
-    guards[0].evaluate_predictions(Y, prior=0.2)
+    answered(guards[0])
     assert {guard.queries_asked for guard in guards} == {1}
 
 
-def _refused(ask):
+def refused(ask):
     try:
         ask()
     except LedgerError as error:
@@ -196,23 +169,16 @@ def test_a_fork_can_neither_ask_nor_make_it_again_and_is_told_why():
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        words = [
-            _refused(lambda: guard.evaluate_predictions(Y, prior=0.2)),
-            _refused(make),
-            _refused(lambda: make(X[100:], Y[100:])),
-            _refused(lambda: make(FRESH)),
-        ]
-        os.write(writing, "\n".join(words).encode())
+        uses = (lambda: answered(guard), make, lambda: make(X[100:], Y[100:]), lambda: make(FRESH))
+        os.write(writing, "\n".join(map(refused, uses)).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as said:
         asked, again, part, fresh = said.read().split("\n")
     os.waitpid(child, 0)
     assert "belongs to the process that made it; this is a fork of it" in asked
-    assert again == asked
     assert "one in the memory of this process" in part
-    assert fresh == "made"
-    assert guard.queries_asked == 0
+    assert (again, fresh, guard.queries_asked) == (asked, "made", 0)
 
 
 def test_a_guard_that_is_sent_to_a_worker_says_why_it_cannot_be():
@@ -221,7 +187,7 @@ def test_a_guard_that_is_sent_to_a_worker_says_why_it_cannot_be():
 
 
 def test_a_metric_of_ones_own_with_other_code_is_another_metric():
-    def made(loss):
+    def of(loss):
         own = Metric(name="own", loss=loss, lower=0.0, upper=1.0, greater_is_better=False, response="labels")
         return make(metric=own, estimate=None)
 
@@ -231,48 +197,47 @@ def test_a_metric_of_ones_own_with_other_code_is_another_metric():
     def hits(y, predictions):
         return np.asarray(y == predictions, dtype=float)
 
-    told = made(misses).evaluate_predictions(Y, prior=0.1)
-    assert made(misses).evaluate_predictions(Y, prior=0.1) == told._replace(replayed=True)
+    told = of(misses).evaluate_predictions(Y, prior=0.1)
+    assert of(misses).evaluate_predictions(Y, prior=0.1) == told._replace(replayed=True)
     with pytest.raises(LedgerMismatchError, match="other code"):
-        made(hits)
-
-
-def test_another_process_has_a_budget_of_its_own():
-    make().evaluate_predictions(Y, prior=0.2)
-    assert Child(ELSEWHERE).communicate().strip() == "0"
+        of(hits)
 
 
 def test_a_registry_that_is_off_keeps_none(monkeypatch):
     monkeypatch.setenv(VARIABLE, "off")
-    make().evaluate_predictions(Y, prior=0.2)
+    answered(make())
     assert make().queries_asked == make(charges=1).queries_asked == 0
 
 
+PLACES = [(None, "g.db", "the memory of this process"), ("g.db", None, "g.db")]
+
+
+@for_each(("first", "second", "words"), PLACES)
 @for_each("seed", [1, None])
-def test_a_budget_in_memory_and_one_in_a_file_are_two_for_the_same_rows(seed, tmp_path):
+def test_a_budget_in_memory_and_one_in_a_file_are_two_for_the_same_rows(
+    tmp_path_factory, seed, first, second, words
+):
     """Both had been given, in one process, each with all its charges."""
-    for number, (first, second) in enumerate([(None, "g.db"), ("g.db", None)]):
-        with registry_of_its_own():
-            folder = tmp_path / f"{seed}{number}"
-            folder.mkdir()
-            places = [{"ledger": folder / one, "witness": False} if one else {} for one in (first, second)]
-            make(seed=seed, **places[0]).evaluate_predictions(Y, prior=0.2)
-            for rows in ((X, Y), (X[100:], Y[100:])):
-                with pytest.raises(
-                    SecondBudgetError, match="g.db" if first else "in the memory of this process"
-                ):
-                    make(*rows, seed=seed, **places[1])
-            assert (folder / "g.db").exists() == bool(first)
-            insisted = make(seed=seed, another_budget=True, **places[1])
-            assert insisted.evaluate_predictions(Y, prior=0.2).another_budget
-            assert make(seed=seed, **places[0]).queries_asked == 1
+    folder = tmp_path_factory.mktemp("two")
+
+    def of(name, *rows, **more):
+        place = {"ledger": folder / name, "witness": False} if name else {}
+        return make(*rows, seed=seed, **place, **more)
+
+    with registry_of_its_own():
+        answered(of(first))
+        for rows in ((X, Y), (X[100:], Y[100:])):
+            with pytest.raises(SecondBudgetError, match=words):
+                of(second, *rows)
+        assert (folder / "g.db").exists() == bool(first)
+        assert answered(of(second, another_budget=True)).another_budget
+        assert of(first).queries_asked == 1
 
 
 def test_a_budget_that_was_forgotten_on_disk_is_recalled_when_its_rows_have_one_in_memory(tmp_path):
     make(ledger=tmp_path / "g.db", witness=False)
-    registry = Registry.of_user()
-    forget(registry, str(tmp_path / "g.db"), "a rehearsal")
+    forget(Registry.of_user(), str(tmp_path / "g.db"), "a rehearsal")
     with pytest.warns(SecondBudgetWarning, match="a rehearsal") as told:
-        guard = ReusableHoldout(X, Y, **WISH)
-    assert [one.filename for one in told] == [__file__]
-    assert guard.evaluate_predictions(Y, prior=0.2).another_budget
+        guard = make(seed=None)
+    assert [one.filename.endswith("guards.py") for one in told] == [True]
+    assert answered(guard).another_budget

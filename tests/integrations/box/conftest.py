@@ -1,4 +1,4 @@
-"""Boxes that a thread of the test's process answers for."""
+"""Boxes that run in a thread of the test's process."""
 
 import contextlib
 

@@ -24,8 +24,8 @@ NO_CONTROL = {"set the clock", "date -s"}  # only root can: a weak box does not 
 _HERE = Path(__file__).parent
 
 
-def make(folder, uid):
-    """A box that a user made, and what its secrets look like."""
+def make(folder, uid, *more):
+    """Make a box as a user; return its folder, and texts of its secrets."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, ROWS)
     file = folder / "rows.csv"
@@ -34,7 +34,7 @@ def make(folder, uid):
     home.mkdir()
     for one in (file, home):
         os.chown(one, uid, uid)
-    options = ("--labels", file, "--id", "id", "--queries", QUERIES, "--charges", 60, "--vacuous")
+    options = ("--labels", file, "--id", "id", "--queries", QUERIES, "--charges", 60, "--vacuous", *more)
     made = run_as(uid, "-m", "reusable_holdout", "box", "init", home / "box", *options, folder=folder)
     assert made.returncode == 0, made.stderr
     file.unlink()
@@ -46,7 +46,7 @@ def make(folder, uid):
 
 
 def tried(folder, box, process, needles, *, weak):
-    """What came of all attempts, by group and name."""
+    """Return the result of each attempt, by group and name."""
     work = folder / "work"
     work.mkdir()
     os.chown(work, AGENT, AGENT)
@@ -77,7 +77,7 @@ def strong():
 @pytest.fixture(scope="module")
 def weak():
     with shared_folder() as folder:
-        box, needles = make(folder, AGENT)
+        box, needles = make(folder, AGENT, "--allow", "evaluate", "compare", "reveal", "choose", "final")
         arguments = (_HERE / "weak_box.py", box)
         with running(AGENT, *arguments, socket=box / "socket", log=folder / "log") as process:
             yield tried(folder, box, process, needles, weak=True)

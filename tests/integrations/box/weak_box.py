@@ -1,7 +1,7 @@
 """A box that is weakened in every way: an attempt must get into this one, or it proves nothing.
 
-It runs as the agent's own user, with its memory open. Its refusals quote the labels. It allows all ways to ask, takes
-any name, answers without a record, and has files for a few callers only.
+It runs as the agent's own user, with its memory open. Its refusals quote the labels. It takes any name, answers without
+a record, and has files for a few callers only. It was made with all ways to ask.
 
     python weak_box.py FOLDER
 """
@@ -23,7 +23,7 @@ SEEN = {}
 
 
 def leaky(code, message, **details):
-    """A refusal that quotes what it saw."""
+    """Refuse, and quote the labels."""
     return packed({"error": {"code": code, "message": f"{message} {SEEN['labels']}", "details": details}})
 
 
@@ -71,7 +71,6 @@ def main(folder):
     server.Server._read = ended
     server.Server._accept = accept
     desk._CHECKS |= {"name": (lambda _: True, "")}
-    desk.Desk._check_allowed = lambda *_: None
     desk.ask = unrecorded
     limits = server.Limits
     server.Limits = lambda **_: limits(most_bytes=1 << 20, connections=10**6, message_seconds=1e6)

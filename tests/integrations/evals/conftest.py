@@ -38,7 +38,7 @@ def write(folder):
 
 @pytest.fixture
 def gate(folder, capsys):
-    """Run an action of the command: its status, what it wrote, and what it wrote of errors on one line."""
+    """Run an action of the command; return its status, its output, and its errors on one line."""
 
     def run(action, *arguments):
         try:
@@ -53,7 +53,7 @@ def gate(folder, capsys):
 
 @pytest.fixture
 def make(gate):
-    """Make a gate that can be made: what is printed."""
+    """Make a gate; return the output."""
 
     def run(*arguments):
         done = gate("init", *arguments)

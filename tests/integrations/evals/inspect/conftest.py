@@ -13,13 +13,13 @@ collect_ignore = (
 
 @pytest.fixture(scope="session")
 def inspects_home(tmp_path_factory):
-    """Where Inspect's traces and buffers lie; it opens a trace once in a process."""
+    """Folder of Inspect's traces and buffers; Inspect opens a trace once in a process."""
     return tmp_path_factory.mktemp("inspect")
 
 
 @pytest.fixture
 def evaluate(tmp_path, inspects_home, monkeypatch):
-    """Evaluate a task with a scripted model; gives the log, as a developer reads it from its file."""
+    """Evaluate a task with a scripted model, and read the log from its file, as a developer does."""
     from inspect_ai import eval as evaluate
     from inspect_ai.log import read_eval_log
     from integrations.evals.inspect.judged_tasks import model
@@ -35,6 +35,6 @@ def evaluate(tmp_path, inspects_home, monkeypatch):
         return read_eval_log(log.location)
 
     yield of
-    with warnings.catch_warnings():  # streams that Inspect leaves open, before another test hears of them
+    with warnings.catch_warnings():  # close streams that Inspect leaves open, before another test is blamed
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

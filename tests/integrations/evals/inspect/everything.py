@@ -1,4 +1,4 @@
-"""Every byte that an evaluation left in a folder, decompressed wherever it was compressed."""
+"""All files that an evaluation left in a folder, decompressed."""
 
 import gzip
 import sqlite3
@@ -13,7 +13,7 @@ _HEADER = struct.Struct("<26xHH")  # lengths of a member's name and of its extra
 
 
 def texts_in(folder):
-    """What lies in the files of a folder, by their names in it; of members and cells, too."""
+    """Return the texts in the files of a folder, by file name; also in members of archives and cells of databases."""
     return {
         path.relative_to(folder).as_posix(): "\n".join(
             part.decode("utf-8", "replace") for part in _parts(path.read_bytes(), path)
@@ -24,7 +24,7 @@ def texts_in(folder):
 
 
 def found_in(texts, secrets):
-    """The files that hold one of these texts, with how many of them each holds."""
+    """Return the files that hold one of these texts, each with the number of texts it holds."""
     counts = {name: sum(one in text for one in secrets) for name, text in texts.items()}
     return {name: count for name, count in counts.items() if count}
 
@@ -48,7 +48,7 @@ def _parts(data, path):
 
 
 def _member(data, info):
-    """A member of a zip file, as it lies there or decompressed."""
+    """Return a member of a zip file, decompressed."""
     name, extra = _HEADER.unpack_from(data, info.header_offset)
     start = info.header_offset + _HEADER.size + name + extra
     raw = data[start : start + info.compress_size]

@@ -25,13 +25,13 @@ _BETWEEN = 15  # scores, two copies of the buffer
 
 
 def secrets_of(name):
-    """Return all that only the scorer knows of a sample: no two samples have any of it in common."""
+    """Return the secrets of a sample, which only the scorer knows; no two samples share one."""
     texts = [f"{what}-{name}!" for what in ("target-of", "hint-of", "because-of", "graded")]
     return [texts[0], repr(SCORES[name])[:_DIGITS], *texts[1:]]
 
 
 def samples():
-    """Questions with a target, a private hint and the repository they are of."""
+    """Make questions with a target, a private hint and a repository."""
     secrets = {name: secrets_of(name) for name in IDS}
     metadata = {
         name: {"hint": secrets[name][2], "repository": f"r{place // 2}"} for place, name in enumerate(IDS)
@@ -43,7 +43,7 @@ def samples():
 
 
 def model(answer=lambda text: text):
-    """A model that answers by a rule, and counts its own tokens: Inspect's mock would fetch a table for that."""
+    """Make a model that answers by a rule and counts its tokens; Inspect's mock would download a table for that."""
 
     def respond(messages, *_):
         content = answer(messages[-1].text)
@@ -56,7 +56,7 @@ def model(answer=lambda text: text):
 
 @scorer(metrics=[mean()])
 def talkative(fails=False, runs=False):
-    """Scores by a table, and says what it knows wherever a scorer can."""
+    """Make a scorer that scores by a table, and writes its secrets wherever a scorer can."""
 
     async def score(state, target):
         name = str(state.sample_id)
@@ -79,13 +79,13 @@ def talkative(fails=False, runs=False):
 
 
 class Copies(Hooks):
-    """Copies the databases of samples that are being evaluated, which Inspect removes at the end."""
+    """A hook that copies the databases of running samples, which Inspect removes at the end."""
 
     def __init__(self):
         self.seen = 0
 
     async def on_sample_event(self, data):
-        """Copy them now and then, when a sample has just been scored or could not be."""
+        """Copy them after an error, and after some of the scores."""
         if data.event.event not in {"score", "error"}:
             return
         self.seen += 1
@@ -98,7 +98,7 @@ class Copies(Hooks):
 
 
 def main():
-    """Evaluate as one of the kinds named below, and leave everything that Inspect writes in the working directory."""
+    """Evaluate a task of the named kind; everything that Inspect writes stays in the working directory."""
     from inspect_ai import eval as evaluate
     from reusable_holdout_evals.inspect import guarded_task, new_guard
 
