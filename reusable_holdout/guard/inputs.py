@@ -55,7 +55,6 @@ class PrivateData:
         classes: ArrayLike | str | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        largest_group: int | None = None,
         declared: Callable[[], list[Any] | str | None] = lambda: None,
         opened: bool = False,
     ) -> None:
@@ -68,7 +67,6 @@ class PrivateData:
             )
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
-        self.largest_group = largest_group
         bind = partial(
             _bound,
             metric,
@@ -76,7 +74,6 @@ class PrivateData:
             opened=opened,
             sample_weight=sample_weight,
             groups=groups,
-            largest_group=largest_group,
         )
         self.bound = bind(classes=classes)
         found = self.bound.classes if classes is None else None

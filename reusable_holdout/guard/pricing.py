@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from reusable_holdout.certainty import BY_DISTANCE, THEORY, Policy
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import HoldoutError, InputError, PlanError
 from reusable_holdout.guard import class_counts
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric
-from reusable_holdout.plan import MechanismChoice, Plan
+from reusable_holdout.plan import Plan
 
 __all__ = [
     "CountedClassWarning",
@@ -54,27 +54,18 @@ def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
     )
 
 
-def decided_as_ratio(
-    bound: BoundMetric,
-    *,
-    policy: Policy,
-    mechanism: MechanismChoice,
-    threshold: float | None = None,
-    noise_scale: float | None = None,
-    final_noise: float | None = None,
-) -> bool:
-    """Whether a metric's confidence sets decide, which need no class counts, and have no noise.
+def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
+    """Return True if a metric's confidence sets decide, which need no class counts, and have no noise.
 
     InputError if nothing else is known of the metric, and they cannot.
     """
-    decided = bound.is_ratio and policy not in BY_DISTANCE and mechanism in {"numeric-sparse", "noiseless"}
-    decided = decided and not (threshold or noise_scale or final_noise)
-    if bound.statistic.only_as_ratio and not decided:
+    plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
+    if bound.statistic.only_as_ratio and not plain:
         raise InputError(
-            f"{bound.metric.name} about a centre is decided by its rows, without noise or a threshold, and not by a "
-            "ladder; nothing was made; leave these out, or state variance= in place of center="
+            f"{bound.metric.name} about a centre is decided by its rows, without noise or a threshold, and not on a "
+            "board; nothing was made; leave these out, or state variance= in place of center="
         )
-    return decided
+    return bound.is_ratio and plain
 
 
 def guessed(
@@ -100,7 +91,7 @@ def _rests_on_no_counts(bound: BoundMetric) -> bool:
     metric = bound.metric
     named = metric.family == "binomial" if metric.differences is None else not callable(metric.differences)
     own = metric.loss is not None or named
-    return (bound.classes is None or own) and (bound.groups is None or bound.groups.largest in {None, 1})
+    return bound.classes is None or own
 
 
 def plan_numbers(
@@ -114,6 +105,7 @@ def plan_numbers(
     if counts is not None and counts.place is None:
         return class_counts.numbers_of_ratio(bound, counts, estimate, spread)
     return {
+        "greater_is_better": bound.metric.greater_is_better,
         "rows": bound.effective_rows,
         "bounds": (bound.metric.lower, bound.metric.upper),
         "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
@@ -237,9 +229,10 @@ class Wanted:
         whole = {
             "tolerance": self.guess.span,
             "charges": self._wider["charges"],
-            "delta": record["delta"] if "delta" in record["stated"] else None,
+            "delta": record["delta"] if "delta" in record["stated"] else 1.0 / numbers[-1]["rows"] ** 2,
             "shared": record["shared"] | {"told_before": told_before},
             "stated": [name for name in record["stated"] if name != "tolerance"],
+            "told_nats": self.guess.set_aside,
         }
         return Kept(Plan.kept(record | numbers[-1] | whole), counts, lost[0])
 
