@@ -273,7 +273,9 @@ class Plan(Outlook):
     @cached_property
     def scores(self) -> Certificate:
         """Certificate of questions about one model."""
-        return replace(self._wish.certificate(self._numbers), reserved_nats=self.told_nats)
+        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        certificate = self._wish.certificate(self._numbers)
+        return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 
     @cached_property
     def pairs(self) -> Certificate:

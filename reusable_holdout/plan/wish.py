@@ -164,7 +164,7 @@ class Wish:
             beta=self.beta,
             noise_scale=self.scale(numbers),
             tolerance=numbers.tolerance,
-            least_threshold=min(self.deviation_sd(rows), 1.0),
+            least_threshold=-math.inf,
             charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             decides=self.decides,
