@@ -116,7 +116,7 @@ class Answer(NamedTuple):
         if self.outcome == "agreed":
             said = f"your {self.prior:.4f} stands: the truth is in {interval} (agreed"
         elif self.outcome in {"better", "not shown"}:
-            said = f"{self.outcome}: at least {self.prior:.4f} was named, the truth is in {interval} (gate"
+            said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
         said += ", charged" * self.charged + ", replayed" * self.replayed
         said += ", of rows with another budget" * self.another_budget
         return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"

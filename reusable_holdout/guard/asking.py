@@ -306,7 +306,7 @@ def _single(
     `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
     that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
     """
-    view, way, transcript = one.view, one.way, one.view.transcript
+    way, transcript = one.way, one.view.transcript
     state = transcript.state
     found, has_measured = None, False
     if way.halt_reason(state) is None and transcript.ledger.find(digest) is None:

@@ -240,7 +240,7 @@ def _owned(
 
 
 def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *, may_tell: bool) -> Kept:
-    """Return the part of a wish that is kept in a ledger that is new, where counts are told now, or has a configuration.
+    """Return the part of a wish that a ledger keeps: a new one, where counts are told now, or one with a configuration.
 
     Where they were told by the same guess they are known; by another one they are not told again.
     """

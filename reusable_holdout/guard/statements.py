@@ -64,8 +64,8 @@ def _number(prior: Any, unit: Unit, metric: str) -> float:
     if odd or not unit.lower <= number <= unit.upper:
         hint = percentage(number, most=unit.upper)
         raise InputError(
-            f"a prior must be a number in [{unit.lower:g}, {unit.upper:g}], the range of {metric}; got {prior!r}{hint}; "
-            "nothing was asked and nothing was charged"
+            f"a prior must be a number in [{unit.lower:g}, {unit.upper:g}], the range of {metric}; got {prior!r}{hint}"
+            "; nothing was asked and nothing was charged"
         )
     return number
 

@@ -120,7 +120,7 @@ def row_of(
     name: str = "",
     series: str = "",
 ) -> Row:
-    """Return the row of one answer, in the state before it; its description length is that of a question asked alone."""
+    """Return the row of one answer, in the state before it; by default it is certified as a question asked alone."""
     query = state.query + 1
     low, high = way.interval(outcome.told, terms, way.length(state) if length is None else length)
     return Row(

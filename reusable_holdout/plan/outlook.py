@@ -1,4 +1,4 @@
-"""What a plan says will happen: thresholds, widths, privacy, how far an honest search gets, what else rows would give."""
+"""The outlook of a plan: thresholds, widths, privacy, and how far an honest search gets."""
 
 from __future__ import annotations
 

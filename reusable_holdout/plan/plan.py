@@ -41,6 +41,8 @@ _CANDIDATES = 100  # of the choice that is set aside where nothing is said of ch
 class Plan(Outlook):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
+    For a guard, which counts its rows, leave `rows` out; the numbers of such a plan are known once it has them.
+
     With probability at least `confidence`, every released interval contains the population value, for all
     adaptively chosen queries at once (the transcript code, which needs no privacy). Up to `estimate`, an agreed
     answer is within `tolerance` of the population value.
@@ -170,10 +172,13 @@ class Plan(Outlook):
     ) -> None:
         given = locals()
         self.stated = tuple(name for name in STATED if given[name] is not None)
+        self.asks: Asks = "claims" if board is not None else "gates" if gates else "all"
+        self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
+        if rows is None and len({"queries", "charges", "tolerance"} & {*self.stated}) < 3:
+            return  # a guard fills in its rows
         self.lower, self.upper = checked_bounds(bounds)
         self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
         choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
-        self.asks: Asks = "claims" if board is not None else "gates" if gates else "all"
         check_together(family, self.asks, threshold, noise, spread, board)
         kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
         self.confidence = checked_confidence(confidence, kept=kept)
@@ -389,15 +394,22 @@ class Plan(Outlook):
             given["delta"] = None  # that of one row, which nobody may state: it is derived again
         cls.__init__(plan, **given, gates=record["asks"] == "gates")
         plan.told_nats, plan.stated = record["told_nats"], tuple(record["stated"])
+        plan._open = {name: record[name] for name in plan.stated}
         return plan
 
     def wished(self) -> dict[str, Any]:
         """Return what was stated, by name, as arguments for a plan of other rows or of another metric."""
-        record = self.record() | {"noise": self.noise}
-        stated = {name: record[name] for name in self.stated}
-        if self.asks == "claims":
-            stated["board"] = "claims"
-        return stated | ({"gates": True} if self.asks == "gates" else {})
+        board = "claims" if self.asks == "claims" else None
+        stated = {name: self._open[name] for name in self.stated}
+        return stated | {"board": board, "gates": self.asks == "gates"}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"rows", "queries", "charges", "tolerance", "_wish", "lower", "upper"}:
+            raise InputError(
+                "a plan has numbers once three of rows, queries, charges and tolerance are stated; got "
+                f"{', '.join(self.stated) or 'none'}; state more, or give the plan to a guard"
+            )
+        raise AttributeError(name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.record() | {"stated": 0} == other.record() | {"stated": 0}

@@ -1,8 +1,8 @@
 """The rules: what picks the outcome of a check or a gate from the rows.
 
-A plan fixes its rule once, by metric and noise. A rule has a public half, which says how far a question's outcomes reach
-and is all that verification uses, and a private half, which measures the rows outside the ledger's lock and compares
-inside it.
+A plan fixes its rule once, by metric and noise. A rule has a public half, which says how far a question's outcomes
+reach and is all that verification uses, and a private half, which measures the rows outside the ledger's lock and
+compares inside it.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ class ByEvidence(WithinTolerance):
         return (prior if self._code.cells[place].near <= 1.0 else near), far
 
     def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
+        """Return where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
         near, far = self._cell(place, prior, unit)
         tail = self.certificate.answer_tail
         return min(near, far) - tail, max(near, far) + tail
