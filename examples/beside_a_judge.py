@@ -23,7 +23,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.metrics import JudgePower, judge_power, score, score_with_judge
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -59,14 +59,16 @@ def guard_of(found: JudgePower, seed: int, *, reveals: int = 0) -> ReusableHoldo
         None,
         np.arange(LABELLED + JUDGED),
         metric=score_with_judge(labelled=LABELLED, power=found.power),
-        queries=QUESTIONS,
-        tolerance=None if reveals else TOLERANCE,
-        charges=1 if reveals else None,
-        reveals=reveals,
-        estimate=QUALITY,
-        spread=found.spread,
         seed=seed,
-        vacuous=bool(reveals),  # with room for so many no tolerance is left that says anything
+        plan=Plan(
+            queries=QUESTIONS,
+            tolerance=None if reveals else TOLERANCE,
+            charges=1 if reveals else None,
+            reveals=reveals,
+            estimate=QUALITY,
+            spread=found.spread,
+        ),
+        allow={"vacuous"},
     )
 
 
@@ -88,8 +90,8 @@ def one_width(agreement: float, seed: int) -> tuple[float, float, float, float]:
     found, rng = power_of(agreement, seed), np.random.default_rng([seed, 2])
     scores = scored(rng, LABELLED + JUDGED, agreement)
     with guard_of(found, seed) as guard, guard_without(seed) as plain:
-        beside = guard.final_predictions(of_holdout(scores))
-        alone = plain.final_predictions(scores[:LABELLED, 0])
+        beside = guard.final(of_holdout(scores))
+        alone = plain.final(scores[:LABELLED, 0])
     return found.power, found.worth, (beside.high - beside.low) / 2.0, (alone.high - alone.low) / 2.0
 
 
@@ -102,11 +104,11 @@ def one_attack(agreement: float, seed: int) -> int:
     with guard_of(found, seed, reveals=QUESTIONS) as guard:
         for _ in range(QUESTIONS):
             taken = rng.integers(0, 2, rows)
-            answer = guard.reveal_predictions(of_holdout(systems[taken, np.arange(rows)]), prior=QUALITY)
+            answer = guard.reveal(of_holdout(systems[taken, np.arange(rows)]), prior=QUALITY)
             missed += not answer.low <= QUALITY <= answer.high
             votes += (answer.value - QUALITY) * np.where(taken, 1.0, -1.0)
         best = np.where(votes == 0.0, rng.integers(0, 2, rows), votes > 0.0).astype(np.int64)
-        final = guard.final_predictions(of_holdout(systems[best, np.arange(rows)]))
+        final = guard.final(of_holdout(systems[best, np.arange(rows)]))
     return missed + (not final.low <= QUALITY <= final.high)
 
 
@@ -116,7 +118,7 @@ def one_copy(seed: int) -> bool:
     scores = scored(rng, LABELLED + JUDGED, 1.0)
     scores[LABELLED:, 1] = rng.random(JUDGED) < QUALITY + 0.1
     with guard_of(power_of(0.95, seed), seed) as guard:
-        final = guard.final_predictions(of_holdout(scores))
+        final = guard.final(of_holdout(scores))
     return bool(not final.low <= QUALITY <= final.high)
 
 

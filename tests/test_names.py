@@ -7,10 +7,10 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
+from asking import made_guard
 from cases import for_each
 from reusable_holdout_evals import read_inspect, read_scores
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
@@ -63,7 +63,7 @@ def unseen(said, *, lines=True):
 @pytest.fixture
 def guard(tmp_path):
     y = np.arange(400) % 2
-    with ReusableHoldout(
+    with made_guard(
         None, y, queries=40, charges=3, tolerance=0.25, ledger=tmp_path / "guard.db", seed=0, witness=False
     ) as made:
         yield made
@@ -73,7 +73,7 @@ def test_what_a_question_is_called_is_printed_plainly(guard, tmp_path, capsys):
     for place, name in enumerate(WRITABLE):
         predictions = np.roll(np.arange(400) % 2, place % 2)
         predictions[place] = 1 - predictions[place]
-        answer = guard.evaluate_predictions(predictions, prior=1.0 - place % 2, name=name)
+        answer = guard.evaluate(predictions, prior=1.0 - place % 2, name=name)
         assert answer.name == TRICKS[name]
     answers = guard.history()["name"].tolist()
     assert answers == [TRICKS[name] for name in WRITABLE]
@@ -97,7 +97,7 @@ def test_what_a_question_is_called_is_printed_plainly(guard, tmp_path, capsys):
 
 def test_names_in_a_ledger_that_somebody_else_wrote_are_printed_plainly(guard, tmp_path, capsys):
     """As one of an older version, or one that was changed."""
-    guard.evaluate_predictions(np.arange(400) % 2, prior=1.0, name="name")
+    guard.evaluate(np.arange(400) % 2, prior=1.0, name="name")
     guard.close()
     with sqlite3.connect(tmp_path / "guard.db") as database:
         (table,) = (

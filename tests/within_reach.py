@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
+from reusable_holdout.guard.kinds import AGREED, State
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
-from reusable_holdout.guard.kinds import AGREED, State
 from reusable_holdout.noise import GuardMechanism
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.kinds import Outcome, Terms
     from reusable_holdout.guard.kinds.check import Check
+
     from reusable_holdout.noise.keyed import NoiseLaw
 
 __all__ = ["FAMILIES", "GRID", "certificate_of", "certificates_of", "certified", "noisy", "sides", "units"]
@@ -81,7 +82,7 @@ class _Noise:
 
 def noisy(kind: type[Check], certificate: Certificate, comparison: float, answer: float) -> Check:
     """Kind whose noise is these shares of its reach, in [-1, 1]."""
-    tails, scale = certificate.tails, certificate.noise_scale / certificate.span * GRID
+    tails, scale = certificate.tails, certificate.noise / certificate.span * GRID
     noise = _Noise(
         math.trunc(comparison * tails.comparison * scale), math.trunc(answer * tails.answer * scale)
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
+from asking import made_guard
 from conformance.loops import BACKENDS, LOOPS, REFUSED, Stage
 
 from reusable_holdout import ReusableHoldout
@@ -121,15 +122,15 @@ def _staged(situation: str, folder: Path, jobs: int) -> tuple[ReusableHoldout, S
     X = rng.normal(size=(2 * _ROWS, _COLUMNS))
     y = (X[:, 0] + X[:, 1] + rng.normal(size=2 * _ROWS) > 0).astype(np.int64)
     held = X[_ROWS:] if situation != "wrong input" else X[_ROWS:, : _COLUMNS - 1]
-    guard = ReusableHoldout(
+    guard = made_guard(
         held,
         y[_ROWS:],
         queries=_HALT_AFTER if situation == "halt" else 100,
         charges=2,
         threshold=0.9,
-        noise_scale=1e-6,
+        noise=1e-6,
         vacuous=True,
-        witness=False,
+        unwitnessed=True,
         ledger=folder / "guard.db",
         seed=0,
     )

@@ -231,7 +231,7 @@ def _lightgbm(stage: Stage) -> Any:
 
 def _ask(task: tuple[ReusableHoldout, NDArray[np.int64], int]) -> float:
     guard, predictions, number = task
-    return float(guard.evaluate_predictions(np.roll(predictions, number), prior=0.5).value)
+    return float(guard.evaluate(np.roll(predictions, number), prior=0.5).value)
 
 
 def _tasks(stage: Stage, count: int = 6) -> Iterator[tuple[ReusableHoldout, NDArray[np.int64], int]]:

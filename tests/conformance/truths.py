@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from asking import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -30,6 +31,8 @@ from sklearn.model_selection import (
     validation_curve,
 )
 from sklearn.tree import DecisionTreeClassifier
+
+from reusable_holdout import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,19 +80,18 @@ class Rows(NamedTuple):
 
 def guarded_rows(folder: Path, *, jobs: int = 1, weighted: bool = False, **settings: Any) -> Rows:
     """Rows on which the fold's scores are near the holdout's, and a guard of them."""
-    from reusable_holdout import ReusableHoldout
 
     rng = np.random.default_rng(1)
     X = rng.normal(size=(_TRAIN + _HELD, 4))
     y = (X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.normal(size=len(X)) > 0).astype(np.int64)
     weights = rng.uniform(size=_HELD) if weighted else None
-    exact = {"threshold": 0.05, "noise_scale": 1e-6, "charges": 60, "vacuous": True}
-    guard = ReusableHoldout(
+    exact = {"threshold": 0.05, "noise": 1e-6, "charges": 60, "vacuous": True}
+    guard = made_guard(
         X[_TRAIN:],
         y[_TRAIN:],
         sample_weight=weights,
         ledger=folder / "guard.db",
-        witness=False,
+        unwitnessed=True,
         seed=0,
         **({"queries": 500} | (settings or exact)),
     )

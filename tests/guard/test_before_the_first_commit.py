@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
 from reusable_holdout_box.folder import make_box
@@ -24,7 +25,7 @@ from reusable_holdout_evals.inspect import new_guard
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.ledger import memory as of_memory
@@ -174,12 +175,12 @@ WISHES = [
     {"charges": 1, "queries": 5, "vacuous": True},
     {"charges": 1, "tolerance": 0.24},
     {"tolerance": 0.2, "threshold": 0.05},
-    {"charges": 1, "noise_scale": 0.001, "vacuous": True},
+    {"charges": 1, "noise": 0.001, "vacuous": True},
     {"charges": 2, "policy": "gate"},
     {"charges": 2, "policy": "ladder", "vacuous": True},
     {"charges": 1, "policy": "claims"},
     {"charges": 2, "reveals": 2, "choices": [10]},
-    {"tolerance": 0.24, "charges": 1, "mechanism": "target-charging", "noise_scale": 0.001},
+    {"tolerance": 0.24, "charges": 1, "mechanism": "target-charging", "noise": 0.001},
 ]
 GUESSES = [None, 0.5, 0.3, 0.05, 0.99]
 
@@ -192,7 +193,7 @@ def same(tell, labels=None):
 
 
 def constructed(y, **settings):
-    return said(lambda: ReusableHoldout(settings.pop("X", None), y, **(PLAN | settings)))
+    return said(lambda: made_guard(settings.pop("X", None), y, **(PLAN | settings)))
 
 
 @pytest.mark.long(*GUARD)
@@ -238,7 +239,7 @@ def test_features_ids_and_a_file_change_nothing(world_ends, metric, tmp_path):
     def in_a_file(y):
         ledger = tmp_path / f"{metric}{next(numbers)}.db"
         given = PLAN | {"metric": metric, "ledger": ledger, "charges": 1, "vacuous": True}
-        return said(lambda: ReusableHoldout(FEATURES, y, **given), ledger)
+        return said(lambda: made_guard(FEATURES, y, **given), ledger)
 
     with world_ends():
         same(in_a_file)
@@ -281,14 +282,14 @@ def test_rotating_replanning_and_another_metric_say_the_same(world_ends, metric,
         ledger = None if place == "memory" else tmp_path / f"{metric}{number}.db"
         given = PLAN | {"ledger": ledger, "classes": [0, 1]} | ({} if ledger is None else {"witness": False})
         with registry_of_its_own():
-            guard = ReusableHoldout(None, y, charges=2, reveals=3, **given)
-            other = ReusableHoldout(FEATURES, y, metric="f1", charges=1, vacuous=True, classes=[0, 1], **PLAN)
+            guard = made_guard(None, y, charges=2, reveals=3, **given)
+            other = made_guard(FEATURES, y, metric="f1", charges=1, vacuous=True, classes=[0, 1], **PLAN)
             pair = np.arange(ROWS) < 2
             with world_ends():
                 yield said(lambda: guard.rotate(None, 1 - y, early=True, vacuous=True), ledger)
                 for wish, guess in itertools.product(WISHES[:4], GUESSES[:4]):
                     new = wish | {"metric": metric, "prevalence": guess, "replan": True}
-                    yield said(lambda new=new: ReusableHoldout(None, y, **(given | new)), ledger)
+                    yield said(lambda new=new: made_guard(None, y, **(given | new)), ledger)
                     view = {"tolerance": wish.get("tolerance"), "prevalence": guess, "estimate": 0.8}
                     yield said(lambda view=view: guard.on(metric, **view), ledger)
                     yield said(
@@ -314,7 +315,7 @@ def test_rotating_a_guard_whose_metric_rests_on_counts_says_the_same(world_ends,
 
     def asked(y):
         with registry_of_its_own():
-            guard = ReusableHoldout(None, first, metric=metric, charges=1, vacuous=True, **PLAN)
+            guard = made_guard(None, first, metric=metric, charges=1, vacuous=True, **PLAN)
             with world_ends():
                 return [
                     said(lambda more=more: guard.rotate(None, y, early=True, **more))
@@ -352,7 +353,7 @@ def test_a_gate_says_the_same(world_ends, metric, tmp_path):
                     id_column="id",
                     metric=metric,
                     seed=1,
-                    witness=False,
+                    unwitnessed=True,
                     **wish,
                 )
                 yield said(make, labels.parent)
@@ -422,13 +423,13 @@ def test_what_is_told_at_the_first_commit_is_priced_and_the_guard_is_made_whatev
         ledger = tmp_path / f"{metric}{number}.db"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            guard = ReusableHoldout(
+            guard = made_guard(
                 None,
                 y,
                 metric=metric,
                 ledger=ledger,
                 classes=[0, 1],
-                witness=False,
+                unwitnessed=True,
                 vacuous=True,
                 charges=1,
                 **PLAN,

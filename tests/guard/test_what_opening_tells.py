@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
 
-from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
+from reusable_holdout import KeptLessWarning, verify
 from reusable_holdout.errors import InputError, ModelError, PlanError
 from reusable_holdout.metrics import mae, mse, negated, quantile_loss, r2, rmse
 
@@ -28,7 +29,7 @@ BY_COUNTS = ["recall", "roc_auc", "f1_macro", "matthews_corrcoef"]
 
 
 def make(y=LABELS, ledger=None, **changes):
-    return ReusableHoldout(None, y, ledger=ledger, **(PLAN | changes))
+    return made_guard(None, y, ledger=ledger, **(PLAN | changes))
 
 
 def opened(guard, metric, chosen, **more):
@@ -77,16 +78,16 @@ def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, 
         part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, vacuous=True)
         left = part.charges_left
         for ask in (
-            lambda: part.evaluate_predictions(predictions, prior=0.6),
-            lambda: part.evaluate_many([1 - predictions], [0.4]),
+            lambda: part.evaluate(predictions, prior=0.6),
+            lambda: part.evaluate([1 - predictions], prior=[0.4]),
         ):
             with pytest.raises(ModelError, match=r"took (one|a) charge"):
                 ask()
         assert part.charges_left == left - 2
         with pytest.raises(ModelError, match="nats"):
-            part.reveal_predictions(predictions, prior=0.6)
+            part.reveal(predictions, prior=0.6)
         with pytest.raises(ModelError, match="1 of 2"):
-            part.final_predictions(predictions, also=[guard])
+            part.final(predictions, also=[guard])
     assert verify(tmp_path / f"{metric}.db").sound
 
 
@@ -115,9 +116,7 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
         ]
         assert found[0] == found[1]
     with pytest.raises(ModelError):
-        guard.on(metric, sample_weight=high, tolerance=span, vacuous=True).reveal_predictions(
-            targets, prior=metric.upper
-        )
+        guard.on(metric, sample_weight=high, tolerance=span, vacuous=True).reveal(targets, prior=metric.upper)
 
 
 def test_classes_are_not_made_of_real_targets():
@@ -144,8 +143,8 @@ def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the
         again = guard.on("recall", **wish)
         assert (again.view, again.plan) == (part.view, part.plan)
         assert len(guard.history()) == 1
-        guard.evaluate_predictions(LABELS, prior=1.0)
-        again.evaluate_predictions(LABELS, prior=1.0)
+        guard.evaluate(LABELS, prior=1.0)
+        again.evaluate(LABELS, prior=1.0)
     assert verify(tmp_path / "guard.db").sound
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import sklearn
 from long_tests import GUARD
+from reusable_holdout.guard.batches import about
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -34,7 +35,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reusable_holdout import ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard.batches import about
 from reusable_holdout.metrics import Metric, mae, negated
 
 long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
