@@ -23,9 +23,11 @@ AGREED = "agreed"
 FAILED = "failed"
 YES, NO = "yes", "no"
 CELL, SPAN, MEASURED, VALUE = "cell", "span", "measured", "value"
+STEPS = "steps"
+"""Of ladders, which earlier versions had."""
 NOT_CERTIFIED = "not certified"
 
-_PLACED, _NAMED = {CELL, SPAN, MEASURED}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
+_PLACED, _NAMED = {CELL, SPAN, MEASURED, STEPS}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
 _WINNER = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (.+)")
 _WIDTH, _WITHIN, _WITH = ", width ", " within ", " with "
 
