@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import entry_points
+from typing import Any
 
 from reusable_holdout.cli.command import PROGRAM
 from reusable_holdout.cli.demo import add_demo
 from reusable_holdout.cli.ledgers import add_history, add_plot, add_report, add_verify, add_witness
 from reusable_holdout.cli.planning import add_plan
 from reusable_holdout.cli.registry import add_registry
-from reusable_holdout.errors import HoldoutError
+from reusable_holdout.errors import HoldoutError, MissingExtraError
 from reusable_holdout.version import __version__
 
 __all__ = ["main"]
@@ -59,7 +60,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     for add in (
         *(add_demo, add_plan, add_history, add_plot, add_report, add_verify, add_witness, add_registry),
-        *(found.load() for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name)),
+        *_of_other_packages(),
     ):
         add(commands)
     return parser
+
+
+def _of_other_packages() -> Iterator[Callable[[Any], None]]:
+    """Yield what adds the commands of other packages; a package that lacks a library of its extra has no commands."""
+    for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name):
+        try:
+            yield found.load()
+        except MissingExtraError:
+            continue
