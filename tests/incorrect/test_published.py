@@ -114,7 +114,7 @@ def test_one_sided_noise_inside_the_absolute_value_is_rejected():
 
 @for_each("charges", [1, 2])
 def test_laplace_noise_inside_the_absolute_value_loses_no_more_than_outside(charges):
-    """Where only "above" is said the paper's section 3.4 is too strict: shifts of 2D towards each side pay for it."""
+    """If only "above" is released, section 3.4 of the paper is too strict: shifts of 2D to each side pay for it."""
     scales = standard_svt_scales(charges=charges, epsilon=1.0, sensitivity=1)
     law = noise_inside(scales=scales, queries=Queries((-8, 0, 8), 1))
     assert worst_held_loss(law, length=4, charges=charges, pattern=MIXED) <= 1 + 1e-9

@@ -20,5 +20,5 @@ class ScriptedNoise:
 
 
 def spent(charges):
-    """Question under which the threshold's noise after so many charges is drawn."""
+    """Return the question under which the threshold's noise after so many charges is drawn."""
     return charges.to_bytes(8, "big")

@@ -119,6 +119,7 @@ OURS = Project(
     top=_HERE.parents[2],
     package="reusable_holdout",
     rooms={
+        "noise": Room("reusable_holdout/noise", ("tests/noise", "tests/mechanisms")),
         "mechanisms": Room("reusable_holdout/mechanisms", ("tests/mechanisms", "tests/incorrect")),
         "accounting": Room("reusable_holdout/mechanisms/accounting", ("tests/mechanisms/accounting",)),
         "validity": Room("reusable_holdout/certainty", ("tests/certainty",)),

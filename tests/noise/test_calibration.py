@@ -31,10 +31,17 @@ def test_values_told_besides_cost_as_those_of_charges_do(told, charges, each, de
 
 def test_mechanisms_that_no_guard_runs_on_have_their_scales_and_no_more():
     """Ledgers of earlier versions are verified by the scales; noiseless guards have no epsilon either."""
+    for charges in (1, 3, 50):
+        root = (20 / (1 + (2 * charges) ** (2 / 3))) ** 0.5  # the variance of numeric-sparse: 2**2 + 4**2
+        by_ratio = root, root * (2 * charges) ** (1 / 3), 1.0
+        for mechanism, scales in {
+            "standard-svt": by_ratio,
+            "target-charging": (0.0, 20**0.5, 20**0.5),
+            "numeric-sparse": (2.0, 4.0, 1.0),
+            "noiseless": (0.0, 0.0, 0.0),
+        }.items():
+            assert Calibration(mechanism, charges).scales == pytest.approx(scales, rel=1e-12, abs=0.0)
     for mechanism in ("standard-svt", "target-charging"):
-        for charges in (1, 3, 50):
-            threshold, query, _ = Calibration(mechanism, charges).scales
-            assert threshold**2 + query**2 == pytest.approx(20.0)  # as numeric-sparse: 2**2 + 4**2
         with pytest.raises(InputError, match="ledgers of earlier versions"):
             Calibration(mechanism, 1).core(scale=Fraction(1000), noise=NOISE)
     for mechanism in ("standard-svt", "target-charging", "noiseless"):

@@ -183,7 +183,7 @@ def test_a_tie_goes_on_with_the_next_words(scale, ties, outcomes, quotient):
 
 
 def rejects(draws, law):
-    """Exact binomial tests of 24 tails, two-sided, at a false-alarm probability of 1e-9 in all."""
+    """Run exact binomial tests of 24 tails, two-sided, with a false-alarm probability of 1e-9 in all."""
     points = [round(float(law.scale) * z) for z in (-6, -4, -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 4)]
     for point in points:
         tail = math.exp(law.log_tail(point))

@@ -151,7 +151,7 @@ def test_few_decimals_leave_the_true_digits_between_their_ends(exponent, coin):
 
 
 def test_a_coin_falls_at_the_first_word_that_differs():
-    """Of one that is heads with probability exp(-1), whose first two words are these."""
+    """The coin is heads with probability exp(-1), whose first two words are these."""
     coin, first, second = (Fraction(1), "quotient"), int(2**16 / math.e), int(2**32 / math.e) % 2**16
     for words, heads in [
         ([first - 1], True),

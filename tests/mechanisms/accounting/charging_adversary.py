@@ -24,20 +24,20 @@ class Call(NamedTuple):
 
 
 def not_prior_calls(each):
-    """Randomized response whose prior is one answer or the other: every extreme call with a NotPrior target."""
+    """List randomized responses whose prior is one answer or the other: every extreme call with a NotPrior target."""
     up = 1 / (1 + math.exp(each))
     return [Call(up, 0.0, 0.0, 1 - up), Call(0.0, up, 1 - up, 0.0)]
 
 
 def calls_with_q(each, q):
-    """Extreme calls of Definition 2.1: both outcome laws give the target at least q, q <= 1/(exp(e) + 1)."""
+    """List the extreme calls of Definition 2.1: both outcome laws give the target at least q, q <= 1/(exp(e) + 1)."""
     up = 1 / (1 + math.exp(each))
     hits = [(q, 0.0), (0.0, q * math.exp(each)), (q * up, q * (1 - up))]
     return [Call(plus, up - plus, minus, 1 - up - minus) for plus, minus in hits]
 
 
 def found_delta(*, each, epsilon, charges, calls, reach):
-    """Delta that the best strategy attains that stops, too, when its evidence is `reach` calls from the start."""
+    """Compute the delta of the best strategy that also stops when its evidence is `reach` calls from the start."""
     evidence = np.arange(-reach, reach + 1) * each
     stop = np.maximum(np.exp(evidence) - math.exp(epsilon), 0.0)
     values = stop
@@ -48,7 +48,7 @@ def found_delta(*, each, epsilon, charges, calls, reach):
 
 
 def _level(spent, stop, calls, choice):
-    """Values with one charge more than `spent` has, by improving a strategy until nothing improves it."""
+    """Compute the values with one charge more than `spent` has, by improving a strategy until nothing improves it."""
     table = np.array(calls)
     values = stop
     for _ in range(_ROUNDS):

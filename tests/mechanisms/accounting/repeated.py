@@ -6,7 +6,7 @@ import mpmath
 
 
 def run_probabilities(law):
-    """Chance of each number of runs, from the definition by gamma functions, until hardly anything is left."""
+    """Compute the chance of each number of runs by gamma functions, until hardly anything is left."""
     chances = {}
     left, runs = mpmath.mpf(1), 0
     while left > mpmath.mpf("1e-14"):
@@ -32,7 +32,7 @@ def _chance(law, runs):
 
 
 def generating(law, z):
-    """Mean of ``z**runs``, in closed form."""
+    """Compute the mean of ``z**runs``, in closed form."""
     if law.shape == math.inf:
         return mpmath.exp(law.mean * (mpmath.mpf(z) - 1))
     stop, shape = mpmath.mpf(law.stop), mpmath.mpf(law.shape)
@@ -41,7 +41,7 @@ def generating(law, z):
 
 
 def best_of(law, run):
-    """Chance that each outcome is the best, given those of one run, worst first."""
+    """Compute the chance that each outcome is the best, given those of one run, worst first."""
     below, found = mpmath.mpf(0), []
     for chance in run:
         found.append(generating(law, below + chance) - generating(law, below))
@@ -50,6 +50,6 @@ def best_of(law, run):
 
 
 def border(epsilon, *, rare):
-    """Randomized response between a bad and a good half, with a rare outcome at the border, on neighbouring data."""
+    """Return randomized response between a bad and a good half, with a rare outcome at the border."""
     more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
     return [(1 - rare) * more, rare * more, less], [(1 - rare) * less, rare * less, more]

@@ -5,7 +5,7 @@ from scipy import optimize
 
 
 def privacy_loss(first, second):
-    """Largest log-ratio, either way, of two outcome distributions."""
+    """Compute the largest log-ratio, in both directions, of two outcome distributions."""
     p, r = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     return float(np.max(np.abs(np.log(p) - np.log(r))))
 

@@ -21,19 +21,19 @@ from reusable_holdout.mechanisms.accounting.composition import even_share
 
 
 def one_round(total, each):
-    """Delta of a single mechanism of a range, its worst coin found by setting a derivative to zero."""
+    """Compute the delta of one mechanism of a range; the derivative is zero at its worst coin."""
     total = np.clip(total, -np.inf, each)
     inside = np.square(np.expm1((total - each) / 2)) / -math.expm1(-each)
     return np.where(total <= -each, -np.expm1(total), inside)
 
 
 def upper_side(high, each):
-    """Probability of the loss `high` of the coin whose other loss is `high - each`."""
+    """Return the probability of the loss `high` of the coin whose other loss is `high - each`."""
     return np.asarray(-np.expm1(high - each) / -math.expm1(-each))
 
 
 def two_rounds(total, each):
-    """Delta of two adaptive mechanisms: the best of 20,001 first coins, the second then chosen for each side."""
+    """Compute the delta of two adaptive mechanisms: the best of 20,001 first coins, then the best second coins."""
     high = np.linspace(0, each, 20_001)
     share = upper_side(high, each)
     return float(
@@ -42,7 +42,7 @@ def two_rounds(total, each):
 
 
 def fixed_rounds(total, each, count):
-    """Delta of the worst fixed coin: the optimum of Dong, Durfee and Rogers without adaptivity, a true lower bound."""
+    """Compute the delta of the worst fixed coin, a lower bound: the optimum of Dong, Durfee and Rogers."""
     low_sides = np.arange(count + 1)
     choose = np.array([math.comb(count, int(side)) for side in low_sides], dtype=float)
     worst = 0.0

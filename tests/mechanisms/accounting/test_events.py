@@ -43,7 +43,7 @@ def deltas(event, epsilons):
 
 @for_each("event", EVENTS)
 def test_the_divergence_of_an_event_is_true_of_its_profile(event):
-    """Where both are tight, no law with this profile has a delta above the divergence's bound."""
+    """No law with this profile has a delta above the divergence's bound, if both are tight."""
     orders, points = 1 + np.geomspace(0.05, 500, 60), np.linspace(0.0, 0.5, 11)
     costs, profile = event.renyi(orders), event.delta(points)
     if np.isinf(costs).all() or profile is None:

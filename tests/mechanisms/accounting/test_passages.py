@@ -92,7 +92,7 @@ def test_an_epsilon_beyond_all_steps_is_refused():
     ],
 )
 def test_blocks_of_moves_hold_nearly_all_of_their_law(charges, charged, middle, blocks):
-    """Of each case: the first and the last move, the number of blocks, and the width of the first."""
+    """A case has the first and the last move, the number of blocks, and the width of the first one."""
     moves, chances, beyond = passages._moves(charges, charged, middle)
     assert (moves[0], moves[-1], len(moves), moves[1] - moves[0]) == blocks
     assert beyond <= 1e-4 * middle

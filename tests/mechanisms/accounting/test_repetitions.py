@@ -137,7 +137,7 @@ def test_the_renyi_cost_is_the_published_formula_at_the_best_order(law, rho, ord
 
 
 def test_an_order_may_be_infinitely_bad_and_pure_runs_cost_a_multiple_at_large_orders():
-    """Where no order bounds a run, the second term is what the number of runs tells."""
+    """If no order bounds a run, the second term is the cost of the number of runs."""
     law = Repetitions(mean=4.0, shape=1.0)
     for one, tells in ((law, 2 * math.log(4)), (Repetitions(mean=4.0, shape=math.inf), 4)):
         found = one.renyi(3.0, lambda order: 0.5 if order == 3.0 else math.inf)

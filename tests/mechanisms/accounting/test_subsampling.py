@@ -42,7 +42,7 @@ def excess(one, other, epsilon):
 
 
 def response(epsilon, delta=0.0):
-    """Say whether a 1 is among the rows: with chance delta the truth, in words of its own, else a coin of epsilon."""
+    """Answer if a 1 is among the rows: with chance delta the truth, marked as such, otherwise a coin of epsilon."""
 
     def algorithm(rows):
         truth, right = 1 in rows, math.exp(epsilon) / (1 + math.exp(epsilon))

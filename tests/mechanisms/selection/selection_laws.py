@@ -111,7 +111,7 @@ def plain_zero_gap(scores, index, ratio):
 
 
 def top_one_tables(shifts, law):
-    """Return, for groups (members, score), P(one given member is published with score v), for every v."""
+    """Return P(one given member is published with score v), for groups (members, score) and every v."""
     reach = math.ceil(40 * law.scale)
     values = range(-reach, reach + 1)
     scores = [score for _, score in shifts]

@@ -76,7 +76,7 @@ def test_rounds_stay_within_their_delta_on_small_instances(epsilon, delta, sensi
 @pytest.mark.long(*MECHANISMS)
 @for_each(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-4), (3.0, 1e-8)])
 def test_many_candidates_use_all_of_the_budget_and_a_range_a_tenth_too_wide_is_caught(epsilon, delta):
-    """Of a million equal items some rise by one: the share that hurts most."""
+    """The worst share of a million equal items rises by one."""
     count = 10
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta)
 

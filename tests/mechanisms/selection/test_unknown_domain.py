@@ -113,7 +113,7 @@ def test_the_best_are_raced_against_a_bottom_above_the_next(known, floor, ranked
     [({"a": 1, "b": 3}, 2, 0), ({"a": 1, "b": 3}, 1, 1), ({"a": 2, "b": 0, "c": 5, "d": 4}, 2, 2)],
 )
 def test_every_step_of_the_grid_counts(scores, known, floor, monkeypatch):
-    """Of 2**16 to the sensitivity: a score of one step is above 0, and the bottom is rounded up to a step."""
+    """There are 2**16 steps in a sensitivity: a score of one step is above 0, and the bottom is rounded up."""
     how = {"epsilon": 1.0, "delta": 1e-4, "known": known, "items_per_row": 2}
     ahead, _, rounds = raced(monkeypatch, {item: n / 2**16 for item, n in scores.items()}, count=1, **how)
     bottom = floor + math.ceil(unknown_domain_margin(count=1, **how) * 2**16)

@@ -115,7 +115,7 @@ def test_after_the_last_charge_nothing_is_answered():
 
 
 def test_the_difference_of_the_means_is_added_to_the_threshold():
-    """Of exponential noise, which lies on one side: a query's less the threshold's, rounded."""
+    """Exponential noise lies on one side; the mean of a query's noise less that of the threshold's is rounded."""
     script = ScriptedNoise({("threshold", spent(0)): 30, ("query", b"a"): 70})
     core = SparseVector(scales=SCALES, noise=script, charges=1, law=DiscreteExponential)
     difference = sum(

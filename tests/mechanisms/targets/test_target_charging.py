@@ -36,7 +36,7 @@ class Scripted(TargetCharging):
 
 @pytest.fixture
 def coarse(monkeypatch):
-    """A grid of two steps per sensitivity, so that all noise can be listed."""
+    """Set a grid of two steps per sensitivity, so that all noise can be listed."""
     grid = Grid(step=0.5, sensitivity=2)
     monkeypatch.setattr(Grid, "of", staticmethod(lambda _: grid))
     return grid
