@@ -68,9 +68,9 @@ class LedgerContract:
     @pytest.mark.parametrize(("rows", "questions"), [(1, 3_000), (2_000, 1_200), (2_000, 2), (2_000, 501)])
     def test_a_batch_is_looked_up_however_many_rows_there_are(self, configured, rows, questions):
         append(configured, *(make_row(number, batch=1) for number in range(1, rows + 1)))
-        asked = [number.to_bytes(32, "big") for number in range(rows, rows + questions)]
+        asked = [number.to_bytes(32, "big") for number in range(1, questions + 1)]
         with configured.transaction() as transaction:
-            assert list(transaction.find(asked)) == asked[:1]
+            assert sorted(transaction.find(asked)) == asked[:rows]
 
     def test_charges_and_ways_to_ask_are_found(self, configured):
         rows, before = [], None

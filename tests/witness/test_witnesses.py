@@ -155,11 +155,12 @@ def test_a_lost_witness_is_said_and_begins_anew_by_its_owner_alone(path, heads, 
     assert "begins anew where it has seen nothing" in capsys.readouterr().err
 
 
-def test_a_ledger_that_was_removed_is_not_made_anew(path, place):
-    made(path, place, answers=1).close()
+@pytest.mark.parametrize("answers", [0, 1])
+def test_a_ledger_that_was_removed_is_not_made_anew(path, place, answers):
+    made(path, place, answers).close()
     for old in path.parent.glob("guard.db*"):
         old.unlink()
-    with pytest.raises(RolledBackError, match="1 answers of epoch 1"):
+    with pytest.raises(RolledBackError, match=f"{answers} answers of epoch 1"):
         made(path, place)
 
 
