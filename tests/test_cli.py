@@ -17,8 +17,8 @@ from reusable_holdout.errors import Halted
 def ledger(tmp_path):
     labels = np.random.default_rng(0).integers(0, 2, 4_000)
     guard = ReusableHoldout(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
-    guard.evaluate_predictions(labels, prior=1.0, name="oracle")
-    guard.evaluate_predictions(1 - labels, prior=0.4)
+    guard.evaluate(labels, prior=1.0, name="oracle")
+    guard.evaluate(1 - labels, prior=0.4)
     guard.close()
     return tmp_path / "guard.db"
 

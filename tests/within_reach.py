@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
+from reusable_holdout.guard.kinds import AGREED, State
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
-from reusable_holdout.guard.kinds import AGREED, State
+from reusable_holdout.noise import GuardMechanism
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reusable_holdout.guard.kinds import Outcome, Terms
     from reusable_holdout.guard.kinds.check import Check
+
     from reusable_holdout.noise.keyed import NoiseLaw
 
 __all__ = ["FAMILIES", "GRID", "certificate_of", "certificates_of", "certified", "noisy", "sides", "units"]
@@ -57,7 +59,7 @@ def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
         st.just(policy),
         rows=st.sampled_from((50, 1_000, 10**6)),
         family=st.sampled_from(FAMILIES),
-        mechanism=st.sampled_from(("numeric-sparse", "noiseless")),
+        mechanism=st.sampled_from(get_args(GuardMechanism)),
         greater_is_better=st.booleans(),
         noise_scale=st.sampled_from((0.0, 1e-4, 3e-3)),
         lower=st.sampled_from((0.0, -2.0)),
@@ -80,7 +82,7 @@ class _Noise:
 
 def noisy(kind: type[Check], certificate: Certificate, comparison: float, answer: float) -> Check:
     """Kind whose noise is these shares of its reach, in [-1, 1]."""
-    tails, scale = certificate.tails, certificate.noise_scale / certificate.span * GRID
+    tails, scale = certificate.tails, certificate.noise / certificate.span * GRID
     noise = _Noise(
         math.trunc(comparison * tails.comparison * scale), math.trunc(answer * tails.answer * scale)
     )

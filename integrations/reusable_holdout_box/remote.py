@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 
 from reusable_holdout import Answer, Choice
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError, printable
-from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.metrics import described_metric
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.judged import Judge, JudgedScores

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reusable_holdout.guard.kinds import failed
+
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
-from reusable_holdout.guard.kinds import failed
 
 __all__ = ["BUDGET", "NOTE", "OVERFITTING", "budget_in_words", "halt_note", "is_halted", "noted", "words_of"]
 

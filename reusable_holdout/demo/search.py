@@ -135,7 +135,7 @@ def guarded_search(
                 for name, part in parts.items()
             }
             score = train.score(edited["train"])
-            answer = guard.evaluate_predictions(
+            answer = guard.evaluate(
                 holdout.probability > edited["holdout"],
                 prior=score - correction,
                 name="first" if edit is None else "",

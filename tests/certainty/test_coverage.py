@@ -13,6 +13,10 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from long_tests import VALIDITY
+from reusable_holdout.guard.kinds import AGREED, State, Terms
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.reveal import Reveal
 from scipy import stats
 
 from reusable_holdout.certainty import (
@@ -22,10 +26,6 @@ from reusable_holdout.certainty import (
     Shares,
     policy_code,
 )
-from reusable_holdout.guard.kinds import AGREED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.noise import KeyedNoise
 
 BETA = 0.05

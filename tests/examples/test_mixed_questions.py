@@ -4,10 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from asking import made_guard
 from attacks import boosting_attack, coin_truth, flip_attack
 from examples.scripts import EXAMPLES
-
-from reusable_holdout import ReusableHoldout
 
 ROWS = 1_000
 
@@ -24,7 +23,7 @@ def mixed(monkeypatch):
 
 def guard_of(settings, metric="accuracy", policy="thresholdout"):
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
-    return ReusableHoldout(
+    return made_guard(
         None,
         labels,
         metric=metric,
@@ -55,7 +54,7 @@ def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, pol
     assert sum(way.told.values()) >= 6
     assert guard.halt_reason == "final"
     kinds = {"reveal", "choose", "final", "view", "check", guard._ways.policy.name}
-    assert set(guard.history()["kind"]) == kinds
+    assert set(guard.history()["way"]) == kinds
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])

@@ -12,8 +12,6 @@ from functools import cache, cached_property
 from types import SimpleNamespace
 
 import numpy as np
-
-from reusable_holdout.certainty import Certificate, ConfidenceBound, Shares, policy_code
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Compare
 from reusable_holdout.guard.kinds.choose import Choose
@@ -23,6 +21,8 @@ from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
 from reusable_holdout.guard.kinds.samples import MeanSample
 from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.table import POLICIES
+
+from reusable_holdout.certainty import Certificate, ConfidenceBound, Shares, policy_code
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
 
@@ -89,7 +89,7 @@ class Game:
             queries=self.queries,
             charges=self.charges,
             beta=self.beta,
-            noise_scale=0.0,
+            noise=0.0,
             lower=0.0,
             upper=1.0,
             tolerance=self.tolerance or 1.0,

@@ -2,9 +2,10 @@
 
 import sqlite3
 
-from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Check
+
+from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 

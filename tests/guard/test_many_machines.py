@@ -35,7 +35,7 @@ from reusable_holdout.errors import Halted
 
 def guard_of(ledger, key):
     labels = np.random.default_rng(0).integers(0, 2, 10_000)
-    settings = {"queries": 1_000, "charges": 40, "threshold": 0.025, "noise_scale": 1e-4, "key": Path(key)}
+    settings = {"queries": 1_000, "charges": 40, "threshold": 0.025, "noise": 1e-4, "key": Path(key)}
     return ReusableHoldout(None, labels, ledger=ledger, **settings)
 
 def question(number):
@@ -223,8 +223,8 @@ def test_a_death_at_the_worst_moment_on_a_server_neither_loses_nor_doubles_nor_r
     asked = [here["question"](number) for number in range(count)]
     with here["guard_of"](server_url, key) as guard, twin:
         assert guard.queries_asked == recorded * count  # the whole batch or nothing
-        answers = guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
-        expected = twin.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+        answers = guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
+        expected = twin.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
         assert [answer.replayed for answer in answers] == [bool(recorded)] * count
         assert [answer.value for answer in answers] == [answer.value for answer in expected]
         assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
@@ -243,15 +243,15 @@ def guard(make_guard, server_url, key):
 def test_a_pickled_guard_on_a_server_is_a_handle_to_the_same_budget(guard, scoring):
     other = pickle.loads(pickle.dumps(guard))
     assert other is not guard
-    assert other.evaluate_predictions(scoring(0.7), prior=0.85).query == 1
-    assert guard.evaluate_predictions(scoring(0.7, 1), prior=0.85).query == 2
-    assert guard.evaluate_predictions(scoring(0.7), prior=0.85).replayed
+    assert other.evaluate(scoring(0.7), prior=0.85).query == 1
+    assert guard.evaluate(scoring(0.7, 1), prior=0.85).query == 2
+    assert guard.evaluate(scoring(0.7), prior=0.85).replayed
     assert pickle.loads(pickle.dumps(other)) is other  # one for each process
     other.close()
 
 
 def test_a_handle_works_in_a_process_that_never_saw_the_guard_on_the_server(guard, scoring, tmp_path):
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    guard.evaluate(scoring(0.7), prior=0.85)
     (tmp_path / "guard.pickle").write_bytes(pickle.dumps(guard))
     script = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).queries_asked)"
     command = [sys.executable, "-c", script, str(tmp_path / "guard.pickle")]
@@ -284,7 +284,7 @@ def test_a_handle_carries_no_password(guard, server_url, monkeypatch):
 
 
 def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring):
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    guard.evaluate(scoring(0.7), prior=0.85)
     certificate = guard.certificate()
     assert certificate.machine == urlsplit(server_url).hostname
     assert verify(server_url, certificate=certificate).problems == []
@@ -338,6 +338,6 @@ def test_a_server_whose_ledger_was_made_anew_is_not_asked_with_the_old_holdout(
     new = make_guard(server_url, y=1 - labels, key=key)  # another holdout under the same name
     with pickle.loads(pickle.dumps(new)) as again:
         # of the new labels the score is 0.3; of the old it is 0.7, in cell 3
-        assert again.evaluate_predictions(scoring(0.7), prior=0.85).told == "cell 1"
+        assert again.evaluate(scoring(0.7), prior=0.85).told == "cell 1"
     assert new.queries_asked == 1
     assert isinstance(again, ReusableHoldout)

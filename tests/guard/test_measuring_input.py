@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from asking import made_guard
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 
 
@@ -25,7 +25,7 @@ def data():
 @pytest.fixture
 def guard(data):
     X, y = data
-    return ReusableHoldout(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
+    return made_guard(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(gua
 
 
 def test_a_guard_of_labels_alone_measures_no_model_and_charges_no_failure(guard, models, data):
-    labels = ReusableHoldout(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
+    labels = made_guard(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
     with pytest.raises(InputError, match="labels only"):
         labels.measure(models[1], prior=0.5)
     unmeasured = guard.measure(models[1], prior=0.5)._replace(measured=None)

@@ -8,12 +8,13 @@ import sqlite3
 
 import numpy as np
 import pytest
+from asking import made_guard
 from guard.forging import state_after
-
-from reusable_holdout import Plan, ReusableHoldout, verify
-from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.choose import Choose
+
+from reusable_holdout import Plan, verify
+from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.metrics import GRID
@@ -30,7 +31,7 @@ def scoring(accuracy, variant=0):
 
 def guard_of(**changes):
     settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "mechanism": "noiseless"}
-    return ReusableHoldout(None, LABELS, **{**settings, "seed": 1, **changes})
+    return made_guard(None, LABELS, **{**settings, "seed": 1, **changes})
 
 
 def forged(path, change):
@@ -89,11 +90,11 @@ def ledger(tmp_path):
     """A charge, a reveal, a choice, an agreement and a final of two."""
     path = tmp_path / "guard.db"
     with guard_of(ledger=path) as guard:
-        guard.evaluate_predictions(scoring(0.9), prior=0.7)
-        guard.reveal_predictions(scoring(0.72, 1), prior=0.7)
-        guard.choose_predictions([scoring(0.7, 2), scoring(0.75, 3), scoring(0.6, 4)], [0.7, 0.7, 0.7])
-        guard.evaluate_predictions(scoring(0.71, 5), prior=0.7)
-        guard.final_predictions([scoring(0.7, 6), scoring(0.71, 7)])
+        guard.evaluate(scoring(0.9), prior=0.7)
+        guard.reveal(scoring(0.72, 1), prior=0.7)
+        guard.choose([scoring(0.7, 2), scoring(0.75, 3), scoring(0.6, 4)], [0.7, 0.7, 0.7])
+        guard.evaluate(scoring(0.71, 5), prior=0.7)
+        guard.final([scoring(0.7, 6), scoring(0.71, 7)])
     return path
 
 
@@ -164,16 +165,16 @@ def test_a_batch_is_of_one_kind(ledger):
 
 def test_a_reveal_is_no_step_of_a_ladder(tmp_path):
     with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
-        best = guard.evaluate_predictions(scoring(0.8)).value
-        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
-        assert guard.evaluate_predictions(scoring(0.6, 2)).prior == best
+        best = guard.evaluate(scoring(0.8)).value
+        guard.reveal(scoring(0.55, 1), prior=0.55)
+        assert guard.evaluate(scoring(0.6, 2)).prior == best
 
 
 def test_an_honest_ladder_with_a_reveal_is_sound(tmp_path):
     with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
-        guard.evaluate_predictions(scoring(0.8))
-        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
-        guard.evaluate_predictions(scoring(0.6, 2))
+        guard.evaluate(scoring(0.8))
+        guard.reveal(scoring(0.55, 1), prior=0.55)
+        guard.evaluate(scoring(0.6, 2))
     assert verify(tmp_path / "guard.db").problems == []
 
 
@@ -187,4 +188,4 @@ def test_a_candidate_that_failed_is_the_worst_of_a_choice():
 @pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 def test_a_guard_that_promises_little_answers(policy):
     with guard_of(policy=policy, queries=1, charges=1, confidence=0.5) as guard:
-        assert guard.evaluate_predictions(scoring(0.7), prior=0.7).low <= 0.7
+        assert guard.evaluate(scoring(0.7), prior=0.7).low <= 0.7

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from asking import made_guard
 from cases import for_each
 from children import Child
 
@@ -29,7 +30,7 @@ MIXED = np.r_[TRAIN, HELD[:3]]
 
 
 def make(X=HELD, y=Y, ledger=None, **changes):
-    return ReusableHoldout(X, y, ledger=ledger, **(WISH | changes))
+    return made_guard(X, y, ledger=ledger, **(WISH | changes))
 
 
 def frame(X, names=NAMES):
@@ -57,7 +58,7 @@ class TestTraining:
         make(frame(HELD), training=frame(TRAIN))
 
     def test_who_insists_gets_a_guard(self):
-        assert make(training=MIXED, overlap="allow").queries_asked == 0
+        assert make(training=MIXED, overlapping=True).queries_asked == 0
 
     @pytest.mark.parametrize(
         ("held", "trained"),
@@ -133,7 +134,7 @@ class TestIds:
 
     def test_ids_do_not_leave_the_guard(self, ledger):
         with make(ledger=ledger, ids=IDS[:ROWS]) as guard:
-            guard.evaluate_predictions(Y, prior=0.5)
+            guard.evaluate(Y, prior=0.5)
             told = repr(guard) + repr(vars(guard)) + guard.history().to_csv()
             pickle.dumps(guard)
         held = ledger.with_name("guard.db.holdout").read_bytes() + ledger.read_bytes()
@@ -180,11 +181,11 @@ class TestRotation:
             ):
                 guard.rotate(np.r_[THIRD[:1], old[1:]], Y, early=True)
         assert guard._ledger.configurations() == before
-        assert guard.evaluate_predictions(Y, prior=0.5).query == 1  # it still answers
+        assert guard.evaluate(Y, prior=0.5).query == 1  # it still answers
         assert guard.rotate(THIRD, Y, early=True).guard.epoch == 3
 
     def test_who_insists_may_rotate(self):
-        assert make().rotate(HELD[::-1], Y, early=True, overlap="allow").guard.epoch == 2
+        assert make().rotate(HELD[::-1], Y, early=True, overlapping=True).guard.epoch == 2
 
     def test_training_rows_are_looked_for_in_the_new_holdout(self):
         guard = make()
@@ -283,7 +284,7 @@ class TestTheLedger:
         assert verify(ledger).sound
 
     def test_which_rows_two_epochs_share_is_not_told_without_the_key(self, ledger):
-        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, overlap="allow", another_budget=True)
+        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, overlapping=True, another_budget=True)
         one, other = (np.frombuffer(text, dtype="<u8") for text in self.kept(ledger)[0])
         assert len(np.intersect1d(one, other)) == 0
 
@@ -300,7 +301,7 @@ class TestTheLedger:
     @pytest.mark.parametrize("value", [b"", b"x" * 8 * (ROWS + 1), None])
     def test_rows_that_were_changed_are_found(self, ledger, value):
         guard = make(ledger=ledger)
-        guard.evaluate_predictions(Y, prior=0.5)
+        guard.evaluate(Y, prior=0.5)
         connection = sqlite3.connect(ledger, isolation_level=None)
         connection.execute("UPDATE configuration SET known_rows = ?", [value])
         connection.close()
@@ -309,16 +310,16 @@ class TestTheLedger:
         ]
         with pytest.raises(TamperedLedgerError, match=r"rows of epoch 1 are not those that were sealed"):
             guard.rotate(SECOND, Y, early=True, another_budget=True)
-        assert guard.rotate(SECOND, Y, early=True, another_budget=True, overlap="allow").guard.epoch == 2
+        assert guard.rotate(SECOND, Y, early=True, another_budget=True, overlapping=True).guard.epoch == 2
 
     def test_that_the_owner_insists_is_a_public_fact(self, ledger):
-        make(ledger=ledger, overlap="allow", training=MIXED).close()
+        make(ledger=ledger, overlapping=True, training=MIXED).close()
         assert json.loads(self.kept(ledger)[1][0].text())["overlap"] == "allow"
         with pytest.raises(
             LedgerMismatchError, match=r"overlap must be 'allow', as when the ledger was made"
         ):
             make(ledger=ledger)
-        make(ledger=ledger, overlap="allow").close()
+        make(ledger=ledger, overlapping=True).close()
         ReusableHoldout.open(ledger, HELD, Y).close()
 
     def test_other_ids_are_refused_when_it_is_resumed(self, ledger):

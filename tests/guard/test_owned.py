@@ -113,8 +113,8 @@ def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels
     X = arrow.table({"a": shared["only"]})
     guard = make_guard(X=X, y=shared["y"], sample_weight=shared["weights"])
     y[:], only[:], weights[: ROWS // 2] = 1 - y, -only, 0.0
-    assert guard.evaluate_predictions(labels, prior=1.0).value == 1.0
-    assert not guard.on("zero_one_loss", vacuous=True).evaluate_predictions(labels, prior=0.0).charged
+    assert guard.evaluate(labels, prior=1.0).value == 1.0
+    assert not guard.on("zero_one_loss", vacuous=True).evaluate(labels, prior=0.0).charged
     assert guard.evaluate(Sign(), prior=1.0).value == 1.0
 
 
@@ -188,7 +188,7 @@ def test_a_copy_has_the_digest_of_what_was_copied(labels, features):
 
 def test_what_cannot_be_copied_as_it_is_but_is_an_array_to_numpy_is_taken(make_guard, labels, features):
     whole = np.ascontiguousarray(labels, dtype=np.int64)
-    first = make_guard(X=features, y=memoryview(whole)).final_predictions(labels)
+    first = make_guard(X=features, y=memoryview(whole)).final(labels)
     assert first.value > 0.9
     assert np.array_equal(own(memoryview(whole)), whole)
 

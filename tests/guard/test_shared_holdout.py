@@ -124,7 +124,7 @@ def test_a_worker_has_the_same_holdout_whatever_its_type(sent, features, kind):
     guard, other = sent(X=KINDS[kind](features))
     answer = other.evaluate(Threshold(), prior=0.7)
     assert answer.value == guard.evaluate(Threshold(), prior=0.7).value
-    twin = other.evaluate_predictions(the_first_column_is_large(features), prior=0.7)
+    twin = other.evaluate(the_first_column_is_large(features), prior=0.7)
     assert twin.value == answer.value
     assert type(other._holdout.X) is type(guard._holdout.X) or isinstance(other._holdout.X, np.memmap)
 

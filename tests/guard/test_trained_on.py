@@ -10,11 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from asking import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout import ParquetRows, verify
 from reusable_holdout.errors import Halted, ModelError
 
 ROWS = 2_000
@@ -224,7 +225,7 @@ def test_a_loop_with_one_table_numbers_it_once(guard_of, monkeypatch):
 
 
 def test_the_owner_may_allow_it_and_it_is_kept_so(guard_of, ledger, reopen):
-    guard_of(ledger, overlap="allow").close()
+    guard_of(ledger, overlapping=True).close()
     guard = reopen(ledger, HELD, Y)
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6).query == 1
     assert guard.on("brier", estimate=0.2, vacuous=True).evaluate(MODEL, OVER, Y_TRAIN, prior=0.2).query >= 2
@@ -271,5 +272,5 @@ def test_a_cross_validation_on_rows_of_the_holdout_fails(guard_of):
 
 def test_a_guard_without_features_compares_nothing():
     names = [f"q{k}" for k in range(100)]
-    guard = ReusableHoldout(None, names, metric="score", queries=5, charges=1, vacuous=True)
+    guard = made_guard(None, names, metric="score", queries=5, charges=1, vacuous=True)
     assert not guard._trained_on.holds(np.ones((100, 1)))

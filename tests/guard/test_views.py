@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from asking import made_guard
 from cases import for_each
 from golden.asking import FOLDER, Golden
 from guard.forging import rewrite
@@ -36,7 +37,7 @@ def predictions(accuracy, seed=0):
 
 @pytest.fixture
 def guard(tmp_path):
-    with ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", **PLAN) as made:
+    with made_guard(None, LABELS, ledger=tmp_path / "guard.db", **PLAN) as made:
         yield made
 
 
@@ -46,8 +47,8 @@ def guard(tmp_path):
 def test_all_metrics_share_queries_charges_and_what_was_told(guard):
     women, auc = guard.on(sample_weight=GROUP), guard.on("roc_auc")
     told = auc._state().nats
-    women.evaluate_predictions(predictions(0.87), prior=0.87)
-    off = women.evaluate_predictions(predictions(0.6), prior=0.87)
+    women.evaluate(predictions(0.87), prior=0.87)
+    off = women.evaluate(predictions(0.6), prior=0.87)
     assert off.charged
     assert guard.charges_left == women.charges_left == auc.charges_left == 3
     assert guard.queries_asked == auc.queries_asked == 2
@@ -56,10 +57,10 @@ def test_all_metrics_share_queries_charges_and_what_was_told(guard):
 
 def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
     def width(ask):
-        with ReusableHoldout(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
+        with made_guard(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
             other = made.on(sample_weight=GROUP)
-            (other if ask == "there" else made).evaluate_predictions(predictions(0.5), prior=0.87)
-            answer = made.evaluate_predictions(predictions(0.87), prior=0.87)
+            other if ask == "there" else made.evaluate(predictions(0.5), prior=0.87)
+            answer = made.evaluate(predictions(0.87), prior=0.87)
             return answer.high - answer.low
 
     assert width("here") == pytest.approx(width("there"), rel=0.02)  # thresholds have noise of their own
@@ -68,13 +69,13 @@ def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
 def test_a_halt_is_one_of_all_metrics_and_a_final_ends_them_all(guard):
     women = guard.on(sample_weight=GROUP)
     for seed in range(4):
-        assert women.evaluate_predictions(predictions(0.4, seed), prior=0.9).charged
+        assert women.evaluate(predictions(0.4, seed), prior=0.9).charged
     with pytest.raises(Halted) as halt:
-        guard.evaluate_predictions(predictions(0.8), prior=0.8)
+        guard.evaluate(predictions(0.8), prior=0.8)
     assert halt.value.reason == "charges"
-    assert women.final_predictions(predictions(0.8)).kind == "final"
+    assert women.final(predictions(0.8)).kind == "final"
     with pytest.raises(Halted) as halt:
-        guard.final_predictions(predictions(0.8))
+        guard.final(predictions(0.8))
     assert halt.value.reason == "final"
     with pytest.raises(Halted):
         guard.on("roc_auc")
@@ -82,11 +83,11 @@ def test_a_halt_is_one_of_all_metrics_and_a_final_ends_them_all(guard):
 
 def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
     def last(others):
-        made = ReusableHoldout(None, LABELS, **PLAN)
+        made = made_guard(None, LABELS, **PLAN)
         asked = [made, *(made.on(sample_weight=GROUP) for _ in range(others))]
         for number in range(98):
-            asked[number % len(asked)].evaluate_predictions(predictions(0.87, number), prior=0.87)
-        answer = made.evaluate_predictions(predictions(0.87, 1_000), prior=0.87)
+            asked[number % len(asked)].evaluate(predictions(0.87, number), prior=0.87)
+        answer = made.evaluate(predictions(0.87, 1_000), prior=0.87)
         assert not answer.charged
         return answer.high - answer.low
 
@@ -98,11 +99,11 @@ def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
 
 def test_the_same_predictions_are_another_question_of_another_metric(guard):
     women, same = guard.on(sample_weight=GROUP), predictions(0.87)
-    first, other = (one.evaluate_predictions(same, prior=0.87) for one in (guard, women))
+    first, other = (one.evaluate(same, prior=0.87) for one in (guard, women))
     assert (first.query, other.query) == (2, 3)
     assert not other.replayed
-    assert women.evaluate_predictions(same, prior=0.87).replayed
-    assert guard.evaluate_predictions(same, prior=0.87).replayed
+    assert women.evaluate(same, prior=0.87).replayed
+    assert guard.evaluate(same, prior=0.87).replayed
 
 
 def test_the_noise_of_another_metric_is_its_own(guard):
@@ -145,23 +146,21 @@ def test_a_metric_that_was_opened_keeps_its_tolerance(guard):
 
 def test_a_ledger_that_is_opened_knows_its_metrics(guard, tmp_path):
     auc = guard.on("roc_auc", prevalence=0.22)
-    answer = auc.evaluate_predictions(predictions(0.9) + 0.0, prior=0.85)
+    answer = auc.evaluate(predictions(0.9) + 0.0, prior=0.85)
     guard.close()
     with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, seed=0) as opened:
         resumed = opened.on("roc_auc")
         assert resumed.plan == auc.plan
-        assert resumed.evaluate_predictions(predictions(0.9) + 0.0, prior=0.85) == answer._replace(
-            replayed=True
-        )
+        assert resumed.evaluate(predictions(0.9) + 0.0, prior=0.85) == answer._replace(replayed=True)
 
 
 def test_a_metric_of_the_rows_is_pickled_as_a_handle_of_its_own(tmp_path):
     plan = {name: value for name, value in PLAN.items() if name != "seed"}
-    with ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", **plan) as made:
+    with made_guard(None, LABELS, ledger=tmp_path / "guard.db", **plan) as made:
         women = made.on(sample_weight=GROUP, policy="gate")
         again = pickle.loads(pickle.dumps(women))
         assert (again.view, again.policy, again.plan) == (women.view, "gate", women.plan)
-        again.evaluate_predictions(predictions(0.9), prior=0.7)
+        again.evaluate(predictions(0.9), prior=0.7)
         assert made.queries_asked == 1
         again.close()
 
@@ -179,7 +178,7 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_and_the_one_that_can_is_name
 def test_a_policy_whose_charges_cost_more_than_the_plan_reckons_with_is_refused(guard):
     with pytest.raises(PlanError, match="make the guard with this policy"):
         guard.on(policy="ladder")
-    ladder = ReusableHoldout(None, LABELS, queries=100, charges=4, policy="ladder", seed=1)
+    ladder = made_guard(None, LABELS, queries=100, charges=4, policy="ladder", seed=1)
     assert ladder.on(policy="thresholdout").policy == "thresholdout"
     assert ladder.on(policy="gate").policy == "gate"
 
@@ -195,7 +194,7 @@ def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
         women.rotate(None, LABELS[::-1], early=True)
     guard.rotate(None, 1 - LABELS, early=True)
     with pytest.raises(RotatedError):
-        women.evaluate_predictions(predictions(0.87), prior=0.87)
+        women.evaluate(predictions(0.87), prior=0.87)
 
 
 # ---- class counts
@@ -215,14 +214,14 @@ def test_class_counts_are_told_once_and_priced_around_the_guess(guard):
 def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
     for metric in ("roc_auc", "balanced_accuracy", "recall", "f1", "average_precision"):
         for prevalence in (None, 0.22, 0.5, 0.9):
-            made = ReusableHoldout(
+            made = made_guard(
                 None,
                 LABELS,
                 metric=metric,
                 prevalence=prevalence,
                 queries=10,
                 charges=1,
-                noise_scale=1e-6,
+                noise=1e-6,
                 seed=1,
                 vacuous=True,
             )
@@ -237,7 +236,7 @@ def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
 def test_holdouts_with_other_counts_in_the_same_cell_have_the_same_public_numbers():
     def made(positives):
         labels = (np.arange(ROWS) < positives).astype(int)
-        return ReusableHoldout(None, labels, metric="roc_auc", prevalence=0.22, queries=10, charges=1, seed=1)
+        return made_guard(None, labels, metric="roc_auc", prevalence=0.22, queries=10, charges=1, seed=1)
 
     one, other = made(1_100), made(1_120)
     assert one._view.counts == other._view.counts
@@ -262,15 +261,15 @@ def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
 @for_each("prevalence", [0.0, 1.0, [0.5], [0.5, 0.6], {0: 0.5, 2: 0.5}, "half", [0.3, -0.3], {1: 0.4}])
 def test_shares_that_are_none_are_refused_in_words(prevalence):
     with pytest.raises(InputError, match="prevalence= must be the shares of the 2 classes"):
-        ReusableHoldout(None, LABELS, metric="roc_auc", prevalence=prevalence, queries=10, charges=1)
+        made_guard(None, LABELS, metric="roc_auc", prevalence=prevalence, queries=10, charges=1)
 
 
 def test_the_same_guess_must_resume_a_guard(tmp_path):
     plan = {"metric": "roc_auc", "queries": 10, "charges": 1, "seed": 1, "ledger": tmp_path / "guard.db"}
-    ReusableHoldout(None, LABELS, prevalence=0.22, **plan).close()
-    ReusableHoldout(None, LABELS, prevalence=0.22, **plan).close()
+    made_guard(None, LABELS, prevalence=0.22, **plan).close()
+    made_guard(None, LABELS, prevalence=0.22, **plan).close()
     with pytest.raises(LedgerMismatchError, match=r"a budget cannot be changed|prevalence="):
-        ReusableHoldout(None, LABELS, prevalence=0.5, **plan)
+        made_guard(None, LABELS, prevalence=0.5, **plan)
 
 
 # ---- what others can see
@@ -278,20 +277,20 @@ def test_the_same_guess_must_resume_a_guard(tmp_path):
 
 def test_history_has_all_metrics_and_a_plot_its_own(guard):
     women = guard.on(sample_weight=GROUP, name="women")
-    women.evaluate_predictions(predictions(0.87), prior=0.87)
-    guard.evaluate_predictions(predictions(0.87), prior=0.87)
+    women.evaluate(predictions(0.87), prior=0.87)
+    guard.evaluate(predictions(0.87), prior=0.87)
     history = women.history()
     assert history["metric"].tolist() == ["women", "women", "accuracy"]
-    assert history["kind"].tolist() == ["view", "check", "check"]
+    assert history["way"].tolist() == ["view", "check", "check"]
     assert women._own_history()["query"].tolist() == [2]
     assert history.equals(guard.history())
 
 
 def revealed(view, asked):
     """Reveals until one is refused, and what of the guard's room is left then."""
-    told = [view.reveal_predictions(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
+    told = [view.reveal(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
     with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
-        view.reveal_predictions(asked[-1], prior=0.5)
+        view.reveal(asked[-1], prior=0.5)
     state = view._transcript.state
     return told, view._root._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
 
@@ -318,9 +317,9 @@ def test_what_a_metric_of_a_released_ledger_reveals_breaks_no_promise_of_the_gua
 def test_a_sound_ledger_of_several_metrics_verifies(guard, tmp_path):
     views = [guard, guard.on(sample_weight=GROUP), guard.on("roc_auc"), guard.on(policy="gate")]
     for number, view in enumerate(views):
-        view.evaluate_predictions(predictions(0.9, number), prior=0.88)
-    views[1].reveal_predictions(predictions(0.9, 50), prior=0.9)
-    views[2].final_predictions(predictions(0.9, 60))
+        view.evaluate(predictions(0.9, number), prior=0.88)
+    views[1].reveal(predictions(0.9, 50), prior=0.9)
+    views[2].final(predictions(0.9, 60))
     assert verify(tmp_path / "guard.db").problems == []
 
 
@@ -369,10 +368,10 @@ def with_another_number(plan):
 )
 def test_views_that_the_budget_does_not_allow_are_found(tmp_path_factory, change, problem):
     path = tmp_path_factory.mktemp("forged") / "guard.db"
-    with ReusableHoldout(None, LABELS, ledger=path, **PLAN) as made:
+    with made_guard(None, LABELS, ledger=path, **PLAN) as made:
         auc = made.on("roc_auc", prevalence=0.22)
-        auc.evaluate_predictions(predictions(0.9), prior=0.85)
-        made.evaluate_predictions(predictions(0.9), prior=0.9)
+        auc.evaluate(predictions(0.9), prior=0.85)
+        made.evaluate(predictions(0.9), prior=0.9)
     rewrite(path, change)
     found = verify(path).problems
     assert any(problem in one for one in found), found
@@ -397,7 +396,7 @@ def test_no_row_tells_more_of_the_counts_than_their_cell(guard, tmp_path):
 def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_path):
     women, brier = guard.on(sample_weight=GROUP), guard.on("brier")
     sure = np.where(predictions(0.9) == 1, 0.9, 0.1)
-    answers = guard.final_predictions(predictions(0.9), also=[women, (brier, sure)])
+    answers = guard.final(predictions(0.9), also=[women, (brier, sure)])
     assert [answer.kind for answer in answers] == ["final"] * 3
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
     certificate = guard._ways.final.certificate
@@ -408,7 +407,7 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     assert answers[0].low == pytest.approx(low, abs=1e-12)
     assert verify(tmp_path / "guard.db").problems == []
     with pytest.raises(Halted):
-        women.final_predictions(predictions(0.8))
+        women.final(predictions(0.8))
 
 
 def test_a_final_of_models_by_several_metrics_goes_model_by_model():
@@ -416,7 +415,7 @@ def test_a_final_of_models_by_several_metrics_goes_model_by_model():
     X = rng.normal(size=(2_000, 3))
     y = (X[:, 0] + rng.normal(size=2_000) > 0).astype(int)
     models = [LogisticRegression(C=c).fit(X[:500], y[:500]) for c in (1.0, 0.001)]
-    made = ReusableHoldout(X, y, queries=20, charges=2, reveals=2, seed=1)
+    made = made_guard(X, y, queries=20, charges=2, reveals=2, seed=1)
     auc = made.on("roc_auc")
     answers = made.final(models, also=[auc])
     assert made.history()["metric"].tolist()[-4:] == ["accuracy", "roc_auc"] * 2

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
+from reusable_holdout.guard.kinds.table import POLICIES
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
-from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
 from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.rules import Rules

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from reusable_holdout.guard.kinds.samples import sample_of
 
 from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds.samples import sample_of
 from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.files.forms import Expected

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from asking import made_guard
 from attacks import (
     PlainAnswer,
     PlainHoldout,
@@ -48,7 +49,7 @@ def coins(rows, seed):
 def careful(labels, **settings):
     """A threshold that no honest prior passes by chance: 4.5 standard deviations."""
     threshold = 4.5 * 0.5 / math.sqrt(len(labels))
-    return ReusableHoldout(
+    return made_guard(
         None, labels, **{"threshold": threshold, "charges": 2, "seed": 0, "classes": [0, 1]} | settings
     )
 
@@ -81,7 +82,7 @@ def test_the_published_pair_flip_gains_nothing():
 def test_the_log_loss_oracle_reads_nothing():
     """Labels read right are as many as a coin would guess: off by six standard deviations at most."""
     labels = coins(ROWS, 1)
-    guard = ReusableHoldout(None, labels, metric="log_loss", queries=60, threshold=0.1, charges=10, seed=1)
+    guard = made_guard(None, labels, metric="log_loss", queries=60, threshold=0.1, charges=10, seed=1)
     result = log_loss_attack(guard, rows=ROWS, truth=coin_truth(ROWS, "log_loss"))
     assert result.details["read"] == ROWS
     right = np.count_nonzero((result.final > 0.5) == labels)
@@ -138,7 +139,7 @@ class HaltsAfter:
         if not self.left:
             raise Halted("spent", reason="queries", history=None)
         self.left -= 1
-        return self.plain.evaluate_predictions(predictions, prior=prior)
+        return self.plain.evaluate(predictions, prior=prior)
 
 
 class BatchHaltsAfter(HaltsAfter):
@@ -146,7 +147,7 @@ class BatchHaltsAfter(HaltsAfter):
         answers = []
         for each, prior in zip(predictions, priors, strict=True):
             try:
-                answers.append(self.evaluate_predictions(each, prior=prior))
+                answers.append(self.evaluate(each, prior=prior))
             except Halted:
                 raise Halted("spent", reason="queries", history=None, answers=answers) from None
         return answers
@@ -197,7 +198,7 @@ def test_other_errors_are_not_swallowed():
 def test_an_interval_that_misses_is_found():
     class Narrow(PlainHoldout):
         def evaluate_predictions(self, predictions, *, prior):
-            value = super().evaluate_predictions(predictions, prior=prior).value
+            value = super().evaluate(predictions, prior=prior).value
             return PlainAnswer(value, value - 1e-6, value + 1e-6)
 
         evaluate_many = None
@@ -216,7 +217,7 @@ def test_intervals_hold_under_every_attack(attack, metric):
     most = int(binom.isf(1e-9, RUNS, 0.05))
     missed = charges = 0
     for seed in range(RUNS):
-        guard = ReusableHoldout(
+        guard = made_guard(
             None,
             coins(ROWS, seed),
             metric=metric,
@@ -241,9 +242,7 @@ def test_intervals_hold_in_a_search(metric):
     missed = 0
     for seed in range(RUNS):
         problem = SearchProblem.draw(rows=ROWS, features=20, seed=seed)
-        guard = ReusableHoldout(
-            None, problem.y, metric=metric, queries=40, seed=seed, vacuous=True, **TALKATIVE
-        )
+        guard = made_guard(None, problem.y, metric=metric, queries=40, seed=seed, vacuous=True, **TALKATIVE)
         search = hyperparameter_search(guard, problem, metric=metric, questions=40, overfitting_every=10)
         missed += not search.covered
     assert missed <= int(binom.isf(1e-9, RUNS, 0.05))

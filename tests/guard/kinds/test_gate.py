@@ -10,12 +10,12 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
+from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
+from reusable_holdout.guard.kinds.gate import Gate, GateCompare
 from scipy import stats
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.gate import Gate, GateCompare
 
 YES = "cell 0"
 SHARES = (1.0, 1.0)
@@ -37,7 +37,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
     terms = Terms(plan.lower + named * plan.span, 0.0)
     score = plan.lower + score * plan.span
     if near:  # where decisions are made
-        reach = 1.2 * plan.tails.comparison * plan.noise_scale + 1e-8
+        reach = 1.2 * plan.tails.comparison * plan.noise + 1e-8
         score = min(max(terms.prior + noise[1] * reach, plan.lower), plan.upper)
     outcome, _ = certified(noisy(kind, plan, *noise), score, terms, length=length, shares=SHARES)
     assert outcome.told in {AGREED, YES}
@@ -48,7 +48,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
 @for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_name(family, greater):
     """All 31 x 31 pairs of score and name, the noise at both ends of its reach and at none."""
-    plan = certificate_of("gate", rows=30, family=family, greater_is_better=greater, noise_scale=2e-3)
+    plan = certificate_of("gate", rows=30, family=family, greater_is_better=greater, noise=2e-3)
     told = set()
     for noise in (-1.0, 0.0, 1.0):
         kind = noisy(Gate, plan, noise, 0.0)

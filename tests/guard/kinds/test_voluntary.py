@@ -12,6 +12,10 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
+from reusable_holdout.guard.kinds import FAILED, State, Terms
+from reusable_holdout.guard.kinds.choose import Choose, Winner
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.reveal import Reveal
 from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.certainty import (
@@ -21,10 +25,6 @@ from reusable_holdout.certainty import (
     edition,
 )
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.choose import Choose, Winner
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.noise import KeyedNoise
 
 SHARES = (0.5, 0.5)
@@ -67,7 +67,7 @@ def test_a_cell_contains_all_that_the_score_alone_leaves_possible(
 @for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greater):
     """All 31 x 31 pairs of score and prior, the noise at both ends of its reach; every cell is told."""
-    plan = certificate_of("thresholdout", rows=30, family=family, greater_is_better=greater, noise_scale=1e-3)
+    plan = certificate_of("thresholdout", rows=30, family=family, greater_is_better=greater, noise=1e-3)
     told = set()
     for answer in (-1.0, 1.0):
         kind = noisy(Reveal, told_of(plan), 0.0, answer)
@@ -165,7 +165,7 @@ def test_the_winners_interval_and_the_bound_of_the_others_hold_against_the_noise
     plan = told_of(plan)
     best = max(range(len(scores)), key=lambda place: plan.better * scores[place])
     kind = noisy(Choose, plan, answer, answer)
-    query = plan.tails.comparison * plan.noise_scale / plan.span * GRID
+    query = plan.tails.comparison * plan.noise / plan.span * GRID
     kind._noise = Opposed(kind._noise, bytes([best]), math.trunc(query))
     priors = plan.lower + plan.span * np.full(len(scores), 0.5)
     digests = [bytes([place]) for place in range(len(scores))]

@@ -1,14 +1,27 @@
-"""What the guard releases."""
+"""Answers: what a guard releases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from reusable_holdout import markup
-from reusable_holdout.guard.kinds import NOT_CERTIFIED
 
-__all__ = ["Answer", "Choice", "Guardrail"]
+__all__ = ["Answer", "Choice", "Guardrail", "Outcome"]
+
+Outcome: TypeAlias = Literal[
+    "agreed",
+    "corrected",
+    "better",
+    "not shown",
+    "revealed",
+    "chosen",
+    "final",
+    "measured",
+    "not certified",
+    "failed",
+]
+"""Vocabulary of `Answer.outcome`."""
 
 
 class Guardrail(NamedTuple):
@@ -20,7 +33,7 @@ class Guardrail(NamedTuple):
     prior : float
         What was named for it.
     low, high : float
-        The interval of its population value; all values there are, if the gate said "no".
+        The interval of its population value; all values there are, unless the gate said "better".
     """
 
     metric: str
@@ -38,48 +51,56 @@ class Answer(NamedTuple):
     ----------
     value : float
         The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
-        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some.
-    charged : bool
-        Whether the prior deviated and a charge was paid.
+        does not, or if the value was asked for; of a final, the holdout's own.
     low, high : float
         The interval of the population value.
-    prior : float
-        The training estimate the question came with; a final has none, and repeats its value.
-    query : int
-        Number of the question, from 1.
+    outcome : str
+        "agreed", "corrected", "better" and "not shown" (of a gate), "revealed", "chosen", "final", "measured" and "not
+        certified" (of a claim).
+    measured : float or None
+        What the holdout itself said; None if it only agreed, or said no more than yes or no.
+    charged : bool
+        Whether a charge was paid.
     charges_left : int
         Charges still affordable; at 0 the guard has halted.
     replayed : bool
         Whether the same question had been answered before: then this is that answer, and it cost nothing.
-    threshold : float
-        Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
-        cells, of a final the reach of its noise: 0 without.
-    name : str
-        What the analyst called the question; may be empty.
-    kind : str
-        Which way it was asked: "check", "ladder", "gate", "guess-and-check", "compare", "reveal", "choose", "final" ...
+    prior : float
+        The analyst's own estimate that the question came with, or what was named for a gate; a final repeats its value.
+    query : int
+        Number of the question, from 1.
     nats : float
         What the answer cost of the description length that widens later intervals.
+    name : str
+        What the analyst called the question; may be empty.
+    way : str
+        In which way it was asked, as the ledger names it: "check", "compare", "gate", "gate-compare", "guarded-gate",
+        "guarded-compare", "reveal", "choose", "final", "claim".
+    threshold : float
+        Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
+        cells.
     told : str
-        Name of the outcome: "agreed", "cell 3" ...
+        Name of the outcome in the ledger: "agreed", "cell 3" ...
     guardrails : tuple of Guardrail
         Of a gate that was asked with some.
     another_budget : bool
-        Whether the rows had another budget besides: then nothing is promised of both together.
+        Whether the rows had another budget besides: then the two sets of intervals are no longer jointly valid.
     """
 
     value: float
-    charged: bool
     low: float
     high: float
-    prior: float
-    query: int
+    outcome: str
+    measured: float | None
+    charged: bool
     charges_left: int
     replayed: bool
-    threshold: float
+    prior: float
+    query: int
+    nats: float
     name: str
-    kind: str = "check"
-    nats: float = 0.0
+    way: str = "check"
+    threshold: float = 0.0
     told: str = "agreed"
     guardrails: tuple[Guardrail, ...] = ()
     another_budget: bool = False
@@ -87,17 +108,18 @@ class Answer(NamedTuple):
     @property
     def paired(self) -> bool:
         """Whether two models were compared: then value, prior and interval are differences."""
-        return self.kind.endswith("compare")
+        return self.way.endswith("compare")
 
     def __str__(self) -> str:
-        how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
-        how = NOT_CERTIFIED if self.told == NOT_CERTIFIED else how
-        again = ", replayed" if self.replayed else ""
-        again += ", of rows with another budget" if self.another_budget else ""
-        return (
-            f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
-            f"query {self.query}, {_in_words(self.charges_left)} left)"
-        )
+        interval = f"[{self.low:.4f}, {self.high:.4f}]"
+        said = f"{self.value:.4f} in {interval} ({self.outcome}"
+        if self.outcome == "agreed":
+            said = f"your {self.prior:.4f} stands: the truth is in {interval} (agreed"
+        elif self.outcome in {"better", "not shown"}:
+            said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
+        said += ", charged" * self.charged + ", replayed" * self.replayed
+        said += ", of rows with another budget" * self.another_budget
+        return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"
 
     def __format__(self, spec: str) -> str:
         """As text; with a format of numbers the value alone."""
@@ -118,8 +140,7 @@ class Choice:
     answer : Answer
         Its value, with its interval.
     others : float
-        With the guard's confidence, the population value of no other candidate is better than this. It is the best
-        value there is where one failed on the holdout: the answer's `told` says that one did, and not which.
+        With the guard's confidence, the population value of no other candidate is better than this.
     """
 
     index: int
@@ -141,7 +162,7 @@ def _facts(answer: Answer) -> list[tuple[str, str]]:
         ("difference" if answer.paired else "answer", f"{answer.value:.4f}"),
         ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
         ("prior", f"{answer.prior:.4f}"),
-        ("told", f"{answer.told}{', charged' * answer.charged} ({answer.kind}{marks})"),
+        ("outcome", f"{answer.outcome}{', charged' * answer.charged} ({answer.told}{marks})"),
         ("query", f"{answer.query:,}, {_in_words(answer.charges_left)} left"),
     ]
     return facts + [

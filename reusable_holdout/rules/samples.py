@@ -16,8 +16,8 @@ from reusable_holdout.certainty import (
     average_precision_interval,
     gains_of_rows,
 )
-from reusable_holdout.guard.kinds import Floats, Integers
 from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ratio
+from reusable_holdout.rules import Floats, Integers, terms_of
 
 __all__ = [
     "MeanSample",
@@ -209,8 +209,7 @@ def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     """What is measured of one query, prepared; ModelError if a metric of the user's own fails on the holdout."""
     if not bound.is_ratio:
-        terms = bound.row_terms(query)
-        return MeanSample(bound.score_of_terms(terms), terms, bound.relative_weights)
+        return unpacked(bound, terms_of(bound, query))
     found = bound.sample(query)
     if isinstance(found, Counted):
         return CountedSample(*found)
