@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from asking import made_guard
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_box import RemoteHoldout
 from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
 from reusable_holdout_mlflow import best_run, register_certified, sync, track

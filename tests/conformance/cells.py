@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
-from asking import made_guard
 from conformance.loops import BACKENDS, LOOPS, REFUSED, Stage
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, Refused

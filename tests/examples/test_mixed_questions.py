@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from asking import made_guard
 from attacks import boosting_attack, coin_truth, flip_attack
 from examples.scripts import EXAMPLES
+from made_guards import made_guard
 
 ROWS = 1_000
 

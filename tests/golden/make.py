@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from asking import made_guard
 from golden.asking import FOLDER, Golden, asked, history_of, spelled_metric
 from golden.dumping import dumped
 from golden.ledgers import LEDGERS
+from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.version import __version__

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from asking import made_guard
+from made_guards import made_guard
 
 from reusable_holdout.cli import _parser
 from reusable_holdout.version import __version__

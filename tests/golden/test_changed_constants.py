@@ -7,11 +7,11 @@ import inspect
 import json
 
 import pytest
-from asking import made_guard
 from cases import for_each
 from children import Child
 from golden.changing import leaves
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout.certainty import THEORY
 

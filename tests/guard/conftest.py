@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from asking import made_guard
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout
 

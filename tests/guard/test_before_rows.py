@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from guard.counting import ROWS, Counting, Failing, predictions
+from made_guards import made_guard
 
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from reusable_holdout_box.folder import make_box
 from reusable_holdout_evals.gate.gate import make_gate, make_gate_of_scores
 from reusable_holdout_evals.inspect import new_guard

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from children import Child
 from guard.forging import all_rows, seal_again, sql
+from made_guards import made_guard
 from reusable_holdout.guard.kinds import State
 from sklearn.linear_model import LogisticRegression
 

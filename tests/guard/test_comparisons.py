@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier

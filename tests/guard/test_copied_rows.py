@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from asking import made_guard
 from cases import for_each
+from made_guards import made_guard
 from scipy import sparse
 from sklearn import datasets
 

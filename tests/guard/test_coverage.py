@@ -6,8 +6,8 @@ Every seed is fixed: a run that holds today holds always.
 
 import numpy as np
 import pytest
-from asking import made_guard
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout.errors import Halted
 

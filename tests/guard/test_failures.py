@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from golden.asking import goldens
+from made_guards import made_guard
 from reusable_holdout.guard.kinds import FAILED, NOT_CERTIFIED
 from reusable_holdout.guard.kinds.choose import Winner
 

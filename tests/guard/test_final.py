@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from asking import made_guard
 from children import Child
 from guard.forging import every_way, recompute, seal_again, sql
 from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
+from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.certainty import ConfidenceBound

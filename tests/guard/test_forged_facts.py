@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asking import made_guard
 from golden.asking import goldens
 from golden.ledgers import LEDGERS
 from golden.make import Making
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.guard import verification

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from asking import made_guard
+from made_guards import made_guard
 from reusable_holdout.guard.kinds.gate import GuardedGate
 from sklearn.linear_model import LogisticRegression
 

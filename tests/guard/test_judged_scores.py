@@ -6,9 +6,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout import Difference, Metric, ReusableHoldout, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError

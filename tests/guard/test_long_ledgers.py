@@ -7,9 +7,9 @@ from itertools import count
 
 import numpy as np
 import pytest
-from asking import made_guard
 from contracts.ledger_contract import append
 from ledger.test_schema import CHARGED, chained
+from made_guards import made_guard
 
 from reusable_holdout.errors import Halted
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from asking import made_guard
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout.errors import InputError

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from reusable_holdout.guard.kinds import State
 from scipy import stats
 

@@ -8,8 +8,8 @@ import sqlite3
 
 import numpy as np
 import pytest
-from asking import made_guard
 from guard.forging import state_after
+from made_guards import made_guard
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.choose import Choose
 

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from asking import made_guard
 from cases import for_each
 from children import Child
+from made_guards import made_guard
 
 from reusable_holdout import ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError

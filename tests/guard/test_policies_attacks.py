@@ -5,9 +5,9 @@ The seeds are fixed; a run counts as missed if any interval of it misses one hal
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from scipy import stats
 
 from reusable_holdout.errors import Halted

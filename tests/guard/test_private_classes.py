@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from asking import made_guard
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_sklearn import prior_scorer
 from sklearn.dummy import DummyClassifier
 

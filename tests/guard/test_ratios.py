@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
+from made_guards import made_guard
 from sklearn import metrics as sk
 
 from reusable_holdout import ReusableHoldout, verify

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from asking import made_guard
+from made_guards import made_guard
 
 from reusable_holdout import Metric
 from reusable_holdout.errors import Halted, InputError, LedgerError, LedgerKeyError, LedgerMismatchError

@@ -7,8 +7,8 @@ import sqlite3
 
 import numpy as np
 import pytest
-from asking import made_guard
 from children import Child
+from made_guards import made_guard
 from reusable_holdout.guard.kinds import State
 
 from reusable_holdout import ReusableHoldout, verify

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from asking import made_guard
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HoldoutError

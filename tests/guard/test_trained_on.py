@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from asking import made_guard
+from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from asking import made_guard
 from cases import for_each
+from made_guards import made_guard
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import IsolationForest

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from golden.asking import FOLDER, Golden
 from guard.forging import rewrite
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify

@@ -4,10 +4,10 @@ import sqlite3
 
 import numpy as np
 import pytest
-from asking import made_guard
 from cases import for_each
 from guard.counting import ROWS, Counting, Failing, Refusing, predictions
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout import Difference, ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, ModelError

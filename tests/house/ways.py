@@ -12,8 +12,8 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from asking import made_guard
 from house.tree import packages
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from asking import made_guard
 from cases import for_each
 from golden.asking import goldens
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main

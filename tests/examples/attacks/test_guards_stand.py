@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from asking import made_guard
 from attacks import (
     PlainAnswer,
     PlainHoldout,
@@ -19,6 +18,7 @@ from attacks import (
     log_loss_attack,
     threshold_probing_attack,
 )
+from made_guards import made_guard
 from scipy.stats import binom
 
 from reusable_holdout import ReusableHoldout
