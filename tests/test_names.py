@@ -260,6 +260,7 @@ def test_files_and_what_they_hold_are_named_plainly(tmp_path, capsys, name):
     status = main(
         [
             "gate",
+            "ask",
             "--ledger",
             str(tmp_path / f"{name}.db"),
             "--scores",

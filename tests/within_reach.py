@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
 from reusable_holdout.guard.kinds import AGREED, State
-from reusable_holdout.noise import GuardMechanism
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,7 @@ def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
         st.just(policy),
         rows=st.sampled_from((50, 1_000, 10**6)),
         family=st.sampled_from(FAMILIES),
-        mechanism=st.sampled_from(get_args(GuardMechanism)),
+        mechanism=st.sampled_from(("numeric-sparse", "noiseless")),
         greater_is_better=st.booleans(),
         noise_scale=st.sampled_from((0.0, 1e-4, 3e-3)),
         lower=st.sampled_from((0.0, -2.0)),

@@ -31,11 +31,11 @@ def if_best_has(name: str) -> Callable[[_Method], _Method]:
     return cast("Callable[[_Method], _Method]", available_if(check))
 
 
-def _of_best(name: str, words: str) -> Any:
+def _of_best(name: str) -> Any:
     def method(self: BestModel, X: Any) -> Any:
         return getattr(self._best(), name)(X)
 
-    method.__name__, method.__doc__ = name, words
+    method.__name__, method.__doc__ = name, f"Call `{name}` of the best model."
     return if_best_has(name)(method)
 
 
@@ -46,15 +46,20 @@ class BestModel:
     refit: bool
     best_estimator_: Any
 
-    predict = _of_best("predict", "Predict with the best model.")
-    predict_proba = _of_best("predict_proba", "Predict probabilities with the best model.")
-    predict_log_proba = _of_best(
-        "predict_log_proba", "Predict logarithms of probabilities with the best model."
-    )
-    decision_function = _of_best("decision_function", "Return the decision scores of the best model.")
-    score_samples = _of_best("score_samples", "Return the sample scores of the best model.")
-    transform = _of_best("transform", "Transform with the best model.")
-    inverse_transform = _of_best("inverse_transform", "Invert the transformation of the best model.")
+    predict = _of_best("predict")
+    """Predict with the best model."""
+    predict_proba = _of_best("predict_proba")
+    """Predict probabilities with the best model."""
+    predict_log_proba = _of_best("predict_log_proba")
+    """Predict logarithms of probabilities with the best model."""
+    decision_function = _of_best("decision_function")
+    """Return the decision scores of the best model."""
+    score_samples = _of_best("score_samples")
+    """Return the sample scores of the best model."""
+    transform = _of_best("transform")
+    """Transform with the best model."""
+    inverse_transform = _of_best("inverse_transform")
+    """Invert the transformation of the best model."""
 
     def _best(self) -> Any:
         check_is_fitted(self)

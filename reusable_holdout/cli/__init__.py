@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import entry_points
-from typing import Any
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NoReturn
 
 from reusable_holdout.cli.command import PROGRAM
 from reusable_holdout.cli.demo import add_demo
@@ -19,7 +19,7 @@ from reusable_holdout.version import __version__
 __all__ = ["main"]
 
 _GROUP = "reusable_holdout.commands"
-"""Entry points of other packages' commands: each is a function that adds one or more to argparse's subparsers."""
+"""Entry points of other packages: the name of a command, and the function that adds it to argparse's subparsers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,11 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if all is well, 1 if something is wrong with the input or a ledger, 2 for a wrong command line; a gate has
         statuses of its own, which its help names.
     """
-    options, unknown = _parser().parse_known_args(arguments)
-    if unknown:
-        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    options, unknown = _parser(arguments).parse_known_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
+        if unknown:
+            options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
         return command(options)
     except HoldoutError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Keep a test set alive: plan a budget, watch a guarded search, inspect and verify ledgers.",
@@ -58,18 +59,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (
-        *(add_demo, add_plan, add_history, add_plot, add_report, add_verify, add_witness, add_registry),
-        *_of_other_packages(),
-    ):
+    for add in (add_demo, add_plan, add_history, add_plot, add_report, add_verify, add_witness, add_registry):
         add(commands)
+    named = next((one for one in arguments if not one.startswith("-")), None)
+    others = {found.name: found for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name)}
+    for name, found in others.items():
+        if name == named or named not in {*others, *commands.choices}:  # only what is needed is imported
+            _add_found(commands, found)
     return parser
 
 
-def _of_other_packages() -> Iterator[Callable[[Any], None]]:
-    """Yield what adds the commands of other packages; a package that lacks a library of its extra has no commands."""
-    for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name):
-        try:
-            yield found.load()
-        except MissingExtraError:
-            continue
+def _add_found(commands: Any, found: EntryPoint) -> None:
+    """Add another package's command; if a library of its extra is missing, one that says which."""
+    try:
+        add = found.load()
+    except MissingExtraError as error:
+        missing = error
+
+        def refuse(*_: object) -> NoReturn:
+            raise missing
+
+        parser = commands.add_parser(found.name, help=str(missing), add_help=False)
+        parser.set_defaults(command=refuse, refuse=refuse)
+    else:
+        add(commands)

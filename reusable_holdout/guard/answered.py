@@ -39,6 +39,7 @@ class Answered:
         self._ledger, self._queries, self._another_budget = ledger, plan.queries, another_budget
         self._allowance = Allowance.of(plan.record())
         self._has_exam = has_exam  # then nothing new is answered: see kinds/exam.py
+        self._climbed: dict[tuple[str, int, str], tuple[int, bytes, float | None]] = {}
 
     @property
     def state(self) -> State:
@@ -106,11 +107,22 @@ class Answered:
     def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         """State before a question of a kind, as a transaction finds it."""
         state = self._at(transaction.tail)
-        if not kind.climbs:
-            return state
-        rows, place = transaction.rows(kind=kind.name), (kind.certificate.view, series)
-        values = [row.value for row in rows if (row.view, row.series) == place]
-        return state._replace(value=values[-1] if values else None)
+        return state._replace(value=self._last_value(transaction, kind, series)) if kind.climbs else state
+
+    def _last_value(self, transaction: Transaction, kind: Kind, series: str) -> float | None:
+        """Last value that a ladder told of a series; a process reads each row for it once at most.
+
+        It goes on from where it looked last, if the seal there still stands: then all rows before it are the same.
+        """
+        place, tail = (kind.name, kind.certificate.view, series), transaction.tail
+        after, sealed, value = self._climbed.get(place, (0, b"", None))
+        if after and not transaction.stands(after, sealed):
+            after, value = 0, None
+        for row in transaction.rows(after, kind=kind.name):
+            if (row.view, row.series) == place[1:]:
+                value = row.value
+        self._climbed[place] = (tail.query, tail.seal, value)
+        return value
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left, by a BudgetError."""

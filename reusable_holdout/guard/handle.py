@@ -18,8 +18,8 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
 from reusable_holdout.guard.pools import write_to_the_end
 from reusable_holdout.ledger import Ledger
+from reusable_holdout.ledger.connection import file_identity, without_password
 from reusable_holdout.ledger.failures import refusal
-from reusable_holdout.ledger.location import file_identity, without_password
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 

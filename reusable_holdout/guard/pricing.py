@@ -12,7 +12,8 @@ from reusable_holdout.errors import HoldoutError, InputError, PlanError
 from reusable_holdout.guard import class_counts
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric
-from reusable_holdout.plan import MechanismChoice, Plan
+from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.plan import Plan
 
 __all__ = [
     "CountedClassWarning",
@@ -58,7 +59,7 @@ def decided_as_ratio(
     bound: BoundMetric,
     *,
     policy: Policy,
-    mechanism: MechanismChoice,
+    mechanism: GuardMechanism,
     threshold: float | None = None,
     noise_scale: float | None = None,
     final_noise: float | None = None,

@@ -273,6 +273,10 @@ class Transaction:
         """Return rows with query numbers above `after`, in order; without those of this transaction."""
         return self._run(self._here.rows, after, kind)
 
+    def stands(self, query: int, sealed: bytes) -> bool:
+        """Return True if this epoch has the seal of a commit at the query that ended it."""
+        return self._run(self._here.stands, Head(self._here.number, query, sealed))
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, sealed as one commit; once at most.
 

@@ -142,7 +142,8 @@ def _made_up(targets: Targets) -> NDArray[Any]:
     elif targets.outputs > 1:
         labels = np.zeros_like(targets.shown())
     else:
-        labels = targets.coder.classes[np.arange(targets.rows) % len(targets.counts)]
+        classes = cast("NDArray[Any]", targets.coder.classes)
+        labels = classes[np.arange(targets.rows) % len(classes)]
     labels.flags.writeable = False
     return labels
 

@@ -185,7 +185,7 @@ def checked_manner(
 
 
 def _check_leaves_no_choice(
-    policy: Policy, mechanism: MechanismChoice, family: Family, threshold: float | None
+    policy: Policy, mechanism: GuardMechanism, family: Family, threshold: float | None
 ) -> None:
     """Refuse a threshold or noise for claims and parameter-free ladders.
 

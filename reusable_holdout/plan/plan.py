@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from reusable_holdout.certainty import Policy, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.plan import report
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
-    MechanismChoice,
     checked_bounds,
     checked_confidence,
     checked_manner,
@@ -168,7 +168,7 @@ class Plan(Outlook):
         choices: Sequence[int] | None = None,
         final_noise: float | None = None,
         delta: float | None = None,
-        mechanism: MechanismChoice = "numeric-sparse",
+        mechanism: GuardMechanism = "numeric-sparse",
         policy: Policy = "thresholdout",
         bounds: tuple[float, float] = (0.0, 1.0),
         family: Family = "binomial",
@@ -245,7 +245,7 @@ class Plan(Outlook):
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
 
     def _settle(
-        self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None
+        self, mechanism: GuardMechanism, stated_tolerance: float | None, stated_delta: float | None
     ) -> None:
         """Derive what was not stated."""
         self._solve(stated_tolerance)

@@ -10,7 +10,7 @@ from typing import Any
 from reusable_holdout.certainty import Policy
 from reusable_holdout.guard import Verification, verify
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger.location import resolved, shown
+from reusable_holdout.ledger.connection import resolved, shown
 from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
 from reusable_holdout.report.findings import Budget, Findings, findings_of

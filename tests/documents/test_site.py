@@ -54,7 +54,9 @@ def _own_members(thing):
     found = {name: inspect.getattr_static(thing, name) for name in dir(thing) if not name.startswith("_")}
     written = {name: getattr(one, "fget", getattr(one, "__func__", one)) for name, one in found.items()}
     return [
-        name for name, one in written.items() if "reusable_holdout" in str(getattr(one, "__module__", ""))
+        name
+        for name, one in written.items()
+        if str(getattr(one, "__module__", "")).startswith("reusable_holdout")
     ]
 
 

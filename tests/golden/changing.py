@@ -177,6 +177,9 @@ def _differences(golden: Golden, ledger: Path) -> Iterator[str]:
     from reusable_holdout import verify
 
     expected = golden.expected
+    if golden.folder.name == "clusters":  # which can be verified, but no longer asked
+        yield from verify(ledger).problems
+        return
     with golden.opened(ledger) as guard:
         if history_of(guard.history()) != expected["histories"][-1]:
             yield "history"

@@ -332,35 +332,10 @@ def judged(made: Making) -> None:
     )
 
 
-def clusters(made: Making) -> None:
-    """Rows of groups, each of which counts; how large groups are is told, and a slice of them."""
-    draws = Draws(9, 2_000)
-    groups = (np.arange(2_000) // 3 % 640).astype(np.uint16)
-    some = (draws.any() < 0.6).astype(np.uint8)
-    made.guard(
-        None,
-        draws.y,
-        groups=groups,
-        largest_group=4,
-        queries=30,
-        charges=3,
-        estimate=0.8,
-        reveals=3,
-        noise_scale=1e-3,
-        vacuous=True,
-    )
-    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
-    made.ask("evaluate_predictions", predictions=draws.right(0.6), prior=0.9)
-    made.ask("reveal_predictions", predictions=draws.right(0.8), prior=0.8)
-    sliced = made.view("some", sample_weight=some, vacuous=True)
-    made.ask("evaluate_predictions", sliced, predictions=draws.right(0.8), prior=0.8)
-    made.close([("evaluate_predictions", {"predictions": draws.right(0.75), "prior": 0.77})])
-
-
 def halted(made: Making) -> None:
-    """The standard technique, whose charges run out in a batch."""
+    """A guard whose charges run out in a batch."""
     draws = Draws(10, 2_000)
-    settings = {"mechanism": "standard-svt", "noise_scale": 2e-3, "estimate": 0.8, "vacuous": True}
+    settings = {"noise_scale": 2e-3, "estimate": 0.8, "vacuous": True}
     made.guard(None, draws.y, queries=30, charges=2, threshold=0.1, **settings)
     made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
     several = [draws.right(rate) for rate in (0.8, 0.7, 0.75, 0.6, 0.8)]
@@ -369,10 +344,10 @@ def halted(made: Making) -> None:
     made.close([("final_predictions", {"predictions": draws.right(0.8)})])
 
 
-def targets(made: Making) -> None:
-    """Target charging, and a final with noise."""
+def noisy(made: Making) -> None:
+    """Answers with noise, and a final with noise."""
     draws = Draws(11, 2_000)
-    settings = {"mechanism": "target-charging", "noise_scale": 1e-3, "final_noise": 1e-3, "estimate": 0.8}
+    settings = {"noise_scale": 1e-3, "final_noise": 1e-3, "estimate": 0.8}
     made.guard(None, draws.y, queries=30, tolerance=0.2, **settings)
     made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
     made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
@@ -425,9 +400,8 @@ LEDGERS = [
     graded,
     values,
     judged,
-    clusters,
     halted,
-    targets,
+    noisy,
     rotated,
     private,
 ]

@@ -28,7 +28,7 @@ _ROOT = Path(__file__).parents[2]
 
 def names_now() -> list[str]:
     """What packages list, commands with their options, and columns of a history: one a line, sorted."""
-    return sorted({*_listed(), *_of_commands(_parser(), "command"), *_columns()})
+    return sorted({*_listed(), *_of_commands(_parser([]), "command"), *_columns()})
 
 
 def _listed() -> Iterator[str]:

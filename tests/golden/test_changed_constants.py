@@ -180,7 +180,7 @@ _FINDING = [
 # what a ledger's numbers and questions are made of: other mechanisms have other names, and grids do not change
 _PART_OF_LEDGERS = [
     ("certainty.certificate", "GRID_SLACK", 1e-6),
-    ("mechanisms.calibration", "_COMPARISON", 18.0),
+    ("noise.calibration", "_COMPARISON", 18.0),
     ("guard.kinds.stated", "_TOLERANCE_GRID", 1 << 27),
 ]
 

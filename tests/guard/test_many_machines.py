@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from children import Child
+from children import Child, fresh_workers
 from joblib import Parallel, delayed
 from long_tests import GUARD
 from servers import PASSWORD
@@ -19,7 +19,7 @@ from sqlalchemy import make_url
 from reusable_holdout import Answer, ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HandleError, LedgerError, LedgerKeyError
 from reusable_holdout.guard import frozen_guard
-from reusable_holdout.ledger.location import without_password
+from reusable_holdout.ledger.connection import without_password
 
 pytestmark = pytest.mark.long(*GUARD)
 
@@ -149,17 +149,18 @@ def test_four_processes_that_ask_the_same_and_different_questions_never_exceed_t
 def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key, scoring):
     guard = make_guard(server_url, key=key, charges=25, queries=200)
     tasks = [delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(25)]
-    answers = Parallel(n_jobs=2, backend="loky")(tasks)
-    assert sorted(answer.query for answer in answers) == list(range(1, 26))
-    assert [answer.name for answer in answers] == [str(k) for k in range(25)]
-    assert guard.charges_left == 0
-    again = Parallel(n_jobs=2, backend="loky")(tasks)
-    assert all(answer.replayed for answer in again)
-    with pytest.raises(Halted, match="all 25 charges are spent"):
-        Parallel(n_jobs=2, backend="loky")(
-            delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
-        )
-    assert verify(server_url).problems == []
+    with fresh_workers():  # others began before the password was in the environment
+        answers = Parallel(n_jobs=2, backend="loky")(tasks)
+        assert sorted(answer.query for answer in answers) == list(range(1, 26))
+        assert [answer.name for answer in answers] == [str(k) for k in range(25)]
+        assert guard.charges_left == 0
+        again = Parallel(n_jobs=2, backend="loky")(tasks)
+        assert all(answer.replayed for answer in again)
+        with pytest.raises(Halted, match="all 25 charges are spent"):
+            Parallel(n_jobs=2, backend="loky")(
+                delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
+            )
+        assert verify(server_url).problems == []
 
 
 # ---- deaths

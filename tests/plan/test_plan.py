@@ -202,7 +202,7 @@ MANNERS = [
     {"reveals": 3, "choices": [4]},
     {"noise_scale": 0.004},
     {"threshold": 0.02},
-    {"mechanism": "tightest"},
+    {"mechanism": "noiseless"},
     {"bounds": (-1.0, 6.0), "family": "bounded", "estimate": 0.0},
     {"family": "bounded-difference", "variation": 4.0, "influence": 2.5},
     {"family": "paired", "bounds": (-1.0, 1.0), "spread": 0.3, "estimate": 0.0},

@@ -14,8 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import of_extra
+from reusable_holdout.ledger.connection import resolved, shown
 from reusable_holdout.ledger.failures import reason
-from reusable_holdout.ledger.location import resolved, shown
 from reusable_holdout.ledger.sqlite import settle as make_durable
 from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.tables import prepare_tables

@@ -4,6 +4,7 @@ import contextlib
 import json
 import pickle
 import socket
+import sqlite3
 import threading
 import traceback
 import types
@@ -353,3 +354,15 @@ def test_a_missing_wall_is_told(boxed):
     url = boxed()
     with pytest.warns(NoWallWarning, match="who can read its labels"):
         RemoteHoldout(url).close()
+
+
+def test_a_ledger_that_fails_names_no_paths_to_who_asks(remote, tmp_path, capfd):
+    guard = remote()
+    (ledger,) = (tmp_path / "box").rglob("*.db")
+    with contextlib.closing(sqlite3.connect(ledger)) as database, database:
+        database.execute("DROP TABLE answers")
+    with pytest.raises(LedgerError) as caught:
+        guard.evaluate_predictions(predictions(0.9), prior=0.9)
+    assert "cannot use its ledger" in str(caught.value)
+    assert str(ledger.parent) not in "".join(traceback.format_exception(caught.value))
+    assert str(ledger) in capfd.readouterr().err  # the owner's log names it
