@@ -76,7 +76,8 @@ class BoardTransport:
         if asked == "about":
             return self._about()
         if asked == "status":
-            return self._connection.get("status") | {"charges_left": self._me()["charges_left"]}
+            status: dict[str, Any] = self._connection.get("status")
+            return status | {"charges_left": self._me()["charges_left"]}
         if asked == "history":
             return {"rows": self._connection.get("history", after=head["after"], limit=_PAGE), "page": _PAGE}
         if asked == "ids":
@@ -138,14 +139,24 @@ class BoardTransport:
                 halt.answers = answers
                 raise
             if found["value"] is None:
-                raise HoldoutError("the competition is blind: the submission is scored, and its score is hidden")
-            more = {"kind": "claim", "nats": math.nan, "another_budget": False}  # the cost is only in the history
+                raise HoldoutError(
+                    "the competition is blind: the submission is scored, and its score is hidden"
+                )
+            more = {
+                "kind": "claim",
+                "nats": math.nan,
+                "another_budget": False,
+            }  # the cost is only in the history
             answers.append(found | more)
         return answers
 
     def _file(self, canonical: NDArray[Any]) -> bytes:
         values = self._expected.decoded(canonical)
-        if values.ndim < len(self._expected.columns) == 2:  # of two probabilities only the second is canonical
+        if (
+            values.ndim < len(self._expected.columns) == 2
+        ):  # of two probabilities only the second is canonical
             values = np.stack([1.0 - values, values], axis=1)
-        rows = values.reshape(len(values), -1).tolist()  # floats are written so that they are read without loss
+        rows = values.reshape(
+            len(values), -1
+        ).tolist()  # floats are written so that they are read without loss
         return table_of_csv([self._expected.columns, *rows])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from numpy.typing import NDArray
 
 from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
 from reusable_holdout.certainty.certificate import GRID_SLACK
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.kinds.samples import sample_of
-from reusable_holdout.metrics import BoundMetric, Metric
+from reusable_holdout.metrics import BoundMetric, Metric, bound_or_undefined
 from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.files.forms import Expected, unpacked_fresh
 from reusable_holdout_leaderboard.files.labels import Labels
@@ -27,12 +27,15 @@ _MOST_TERMS = 20_000_000  # graded losses of all submissions whose spread is use
 
 
 def check_also(rules: Rules, fresh: Labels | None) -> None:
-    """Refuse metrics that the final standings could not show.
+    """Refuse metrics that the final standings could not show, whatever the fresh labels are.
+
+    A metric that is not defined on these very labels, such as one that needs a row of each class, has no value at the
+    final: to refuse it would tell of the labels.
 
     Raises
     ------
     InputError
-        If there are no fresh labels, or a metric does not fit them.
+        If there are no fresh labels, or a metric does not fit labels of their kind.
     """
     if not rules.also:
         return
@@ -42,7 +45,11 @@ def check_also(rules: Rules, fresh: Labels | None) -> None:
             f"{', '.join(rules.also)} without; give fresh labels, or leave it out"
         )
     for metric in rules.made_also():
-        metric.bind(fresh.y, classes=rules.classes)
+        _bound(metric, fresh, rules)
+
+
+def _bound(metric: Metric, fresh: Labels, rules: Rules) -> BoundMetric:
+    return bound_or_undefined(metric, fresh.y, classes=rules.classes, sample_weight=None)
 
 
 class _Scored(NamedTuple):
@@ -65,7 +72,8 @@ def final_of(
 
     With the rules' confidence all intervals contain the population values together. Entries and metrics were fixed
     without the fresh labels, so there are as many questions as entries times metrics, all fixed in advance. The best
-    entry of a team, by the first metric, is shown with the intervals that it has among all.
+    entry of a team, by the first metric, is shown with the intervals that it has among all. Another metric that is not
+    defined on the fresh labels is left out.
 
     Parameters
     ----------
@@ -79,12 +87,13 @@ def final_of(
     expected : Expected
     """
     level = math.log((1 - rules.confidence) / (2 * max(1, len(entered)) * len(metrics)))
-    bound = [(metric, metric.bind(fresh.y, classes=rules.classes)) for metric in metrics]
+    first_bound = metrics[0].bind(fresh.y, classes=rules.classes)
+    bound = [(metrics[0], first_bound), *((metric, _bound(metric, fresh, rules)) for metric in metrics[1:])]
     scores = []
     for one in entered:
         predicted = expected.decoded(unpacked_fresh(contents[one.submission_id]))
         scores.append([_scored(*two, predicted, level, submissions=len(entered)) for two in bound])
-    first = [ranking for ranking, *_ in scores]
+    first = [cast("_Scored", ranking) for ranking, *_ in scores]
     better = -1 if metrics[0].greater_is_better else 1
 
     def order(number: int) -> tuple[float, ...]:
@@ -105,7 +114,11 @@ def final_of(
             team_id=entered[number].team_id,
             public_value=entered[number].value,
             submission_id=entered[number].submission_id,
-            also={name: other._asdict() for name, other in zip(rules.also, scores[number][1:], strict=True)},
+            also={
+                name: other._asdict()
+                for name, other in zip(rules.also, scores[number][1:], strict=True)
+                if other is not None
+            },
             **first[number]._asdict(),
         )
         for number, place in zip(shown, places, strict=True)
@@ -114,13 +127,18 @@ def final_of(
 
 def _scored(
     metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, submissions: int
-) -> _Scored:
+) -> _Scored | None:
     """Score one submission; each end of its interval fails with probability at most exp(level).
+
+    None of a metric that is not defined on the labels.
 
     Intervals of ratios rest on the evidence of the rows. So do those of graded losses, unless there are too many.
     """
     prepared = bound.prepare(predicted)
-    value, span = bound.statistic.value(prepared), metric.upper - metric.lower
+    try:
+        value, span = bound.statistic.value(prepared), metric.upper - metric.lower
+    except ModelError:
+        return None
     graded = bound.by_rows and bound.family == "bounded"
     if bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS):
         sample = sample_of(bound, prepared)

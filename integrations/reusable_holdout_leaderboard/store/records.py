@@ -198,7 +198,8 @@ class FinalStanding(NamedTuple):
         Value on the board.
     submission_id : int
     also : dict of str to dict
-        For each other metric of the rules: "value", "low" and "high" of the same submission.
+        For each other metric of the rules that is defined on the fresh labels: "value", "low" and "high" of the same
+        submission.
     """
 
     rank: int

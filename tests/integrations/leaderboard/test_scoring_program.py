@@ -122,7 +122,7 @@ def test_a_team_pays_its_own_charges_and_look_alikes_are_refused(ledger, bundle,
 @pytest.mark.parametrize(
     ("files", "about", "words"),
     [
-        ({}, None, "one CSV or Parquet file; there is none"),
+        ({}, None, "one CSV file; there is none"),
         (
             {"a.csv": b"id\n", "<script>.csv": b"id\n"},
             None,

@@ -10,7 +10,7 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from reusable_holdout_leaderboard import ClosedError, Rules
-from reusable_holdout_leaderboard.competition.final import final_of
+from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.files.forms import Expected, packed_fresh
 from reusable_holdout_leaderboard.files.labels import Labels
 from reusable_holdout_leaderboard.store.lists import Finalist
@@ -94,6 +94,18 @@ def test_the_final_shows_all_metrics_of_the_submissions_that_one_ranks(
     assert table[0]["balanced_accuracy"] == str(first.also["balanced_accuracy"]["value"])
     with pytest.raises(ClosedError, match="only description and title"):
         competition.change_rules({"also": []})
+
+
+def test_what_is_said_of_other_metrics_does_not_depend_on_the_fresh_labels():
+    """Whether each class has a fresh row is told by no refusal: the metric is left out of the final."""
+    sent = [np.arange(40) % 2]
+    for fresh in (np.arange(40) % 2, np.zeros(40, int), np.ones(40, int)):
+        check_also(Rules(slug="a", title="A", classes=(0, 1), also=ALSO), Labels(None, fresh))
+    (both,) = standings(np.arange(40) % 2, sent, also=ALSO)
+    (one,) = standings(np.zeros(40, int), sent, also=ALSO)
+    assert list(both.also) == list(ALSO)
+    assert "balanced_accuracy" not in one.also
+    assert one.value == 0.5
 
 
 # ---- the promise
