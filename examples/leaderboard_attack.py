@@ -37,7 +37,7 @@ Board = Callable[[NDArray[np.uint8], int, int], GuardLike]
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 METRIC = "zero_one_loss"
-POLICIES = ("thresholdout", "ladder", "guess-and-check")
+POLICIES = ("thresholdout", "guess-and-check")
 STEPS = 8  # lengths of the boosting attack that the picture shows
 
 

@@ -1,30 +1,43 @@
-"""Leaderboards on loopback, for tests and benchmarks; gone when their ``with`` block is left."""
+"""Leaderboards on loopback for tests and benchmarks; they end with their ``with`` block."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 from servers import free_port
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+if TYPE_CHECKING:  # the benchmark of import times measures the board's own
+    from reusable_holdout_leaderboard import Competition
     from reusable_holdout_leaderboard.settings import Settings
 
-__all__ = ["PATIENCE_SECONDS", "Served", "served", "served_by_processes"]
+__all__ = [
+    "ADMIN",
+    "PATIENCE_SECONDS",
+    "Browser",
+    "Served",
+    "Site",
+    "refused",
+    "served",
+    "served_by_processes",
+]
 
-PATIENCE_SECONDS = 60  # also of clients: of busy cores a server in this process may get none for some seconds
+ADMIN = "rh_administrator"
+PATIENCE_SECONDS = 60  # also of clients: on busy cores a server in this process may wait for some seconds
 
 
 class Served:
@@ -75,7 +88,7 @@ class Served:
 
 
 def _server_of(config: Any) -> Any:
-    """A server that looks whether it is to stop ten times as often: a hundred tests wait for it."""
+    """Return a server that stops ten times as fast; a hundred tests wait for it."""
     import uvicorn
 
     class Prompt(uvicorn.Server):
@@ -88,13 +101,137 @@ def _server_of(config: Any) -> Any:
 
 @contextlib.contextmanager
 def served(settings: Settings, *, root_path: str = "") -> Iterator[Served]:
-    """A server in a thread."""
+    """Serve in a thread."""
     server = Served(settings, root_path)
     server.start()
     try:
         yield server
     finally:
         server.stop()
+
+
+class Site:
+    """A served competition, and clients of its API.
+
+    Attributes
+    ----------
+    server : Served
+    competition : Competition
+    """
+
+    def __init__(self, server: Served, competition: Competition, opened: contextlib.ExitStack) -> None:
+        self.server, self.competition, self._opened = server, competition, opened
+        self.url, self.port = server.url, server.port
+
+    def browser(self, home: str = "/c/demo") -> Browser:
+        """Return a visitor of the pages."""
+        return Browser(self.client(pages=True), home)
+
+    def client(self, token: str = "", *, pages: bool = False) -> httpx.Client:
+        """Return a client of the API for a token, or a client of the pages."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        url = self.url if pages else f"{self.url}/api/v1"
+        made = httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS)
+        return self._opened.enter_context(made)
+
+    @cached_property
+    def public(self) -> httpx.Client:
+        """Client without a token."""
+        return self.client()
+
+    @cached_property
+    def admin(self) -> httpx.Client:
+        """Client of the administrator."""
+        return self.client(ADMIN)
+
+    @cached_property
+    def token(self) -> str:
+        """Token of the team Blue."""
+        return self.competition.add_team("Blue")
+
+    @cached_property
+    def team(self) -> httpx.Client:
+        """Client of the team Blue."""
+        return self.client(self.token)
+
+    def send(
+        self, content: bytes, *, claimed: float = 0.9, name: str = "x.csv", **fields: str
+    ) -> httpx.Response:
+        """Send a file of the team Blue."""
+        data = {"claimed": repr(claimed), **fields}
+        return self.team.post("/submissions", files={"file": (name, content)}, data=data)
+
+
+class Browser:
+    """A visitor without scripts, who follows redirects, keeps cookies, and sends forms as they are on the page."""
+
+    def __init__(self, client: httpx.Client, home: str = "/c/demo") -> None:
+        self.client, self.home = client, home
+        client.follow_redirects = True
+        self.page: httpx.Response
+
+    def get(self, path: str = "") -> Browser:
+        """Load a page of the competition."""
+        self.page = self.client.get(self.home + path)
+        return self
+
+    @property
+    def text(self) -> str:
+        """Text of the page, without tags."""
+        return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", self.page.text)).split())
+
+    def key(self, action: str = "") -> dict[str, str]:
+        """Return the key of one of the page's forms, or of the first."""
+        found = re.search(rf'action="[^"]*{action}\?form=([0-9a-f]+)', self.page.text)
+        assert found, action
+        return {"form": found.group(1)}
+
+    def form(self, action: str) -> dict[str, str]:
+        """Return the fields of one of the page's forms."""
+        found = rf'<form[^>]*action="{self.home}{action}\?form=[^"]*"[^>]*>(.*?)</form>'
+        (body,) = re.findall(found, self.page.text, re.DOTALL)
+        fields = {}
+        for tag in re.findall(r"<input[^>]*>", body):
+            given = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
+            if given.get("type") not in {"checkbox", "file"} or " checked" in tag:
+                fields[given["name"]] = html.unescape(given.get("value", ""))
+        for name, text in re.findall(r'<textarea[^>]*name="(\w+)"[^>]*>\n?(.*?)</textarea>', body, re.DOTALL):
+            fields[name] = html.unescape(text).replace("\n", "\r\n")
+        for name, options in re.findall(r'<select[^>]*name="(\w+)"[^>]*>(.*?)</select>', body, re.DOTALL):
+            chosen = re.search(r'value="([^"]*)" selected', options) or re.search(r'value="([^"]*)"', options)
+            fields[name] = chosen.group(1) if chosen else ""
+        return fields
+
+    def send(self, action: str, files: Any = None, **changes: str) -> Browser:
+        """Send one of the page's forms, with some fields changed."""
+        data = self.form(action) | changes
+        empty = {} if data or files else {"Content-Type": "application/x-www-form-urlencoded"}
+        self.page = self.client.post(
+            self.home + action, params=self.key(action), data=data, files=files, headers=empty
+        )
+        return self
+
+    def log_in(self, token: str) -> Browser:
+        """Log in as a team."""
+        return self.get("/login").send("/login", token=token)
+
+    def organise(self, token: str = ADMIN) -> Browser:
+        """Log in as an organiser."""
+        return self.get("/organise").send("/organise/login", token=token)
+
+    def submit(self, content: bytes, name: str = "mine.csv", **fields: str) -> Browser:
+        """Send a file from the board's page."""
+        return self.get().send("/submit", {"file": (name, content)}, **fields)
+
+
+def refused(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Check that a response is an error of the right kind and form; return the error."""
+    assert response.status_code == status, response.text
+    error: dict[str, Any] = response.json()["error"]
+    assert set(response.json()) == {"error"}
+    assert set(error) == {"code", "message", "details"}
+    assert error["code"] == code
+    return error
 
 
 _PROCESSES = """
@@ -112,7 +249,7 @@ serve(Settings.load(Path(path)), port=port, workers=workers, **more)
 def served_by_processes(
     settings: Settings, folder: Path, *, workers: int, **more: str
 ) -> Iterator[tuple[str, int]]:
-    """URL of a server of several worker processes, and the number of the process that watches over them."""
+    """Serve with several worker processes; yield the URL, and the number of the process that watches over them."""
     port = free_port()
     stored = folder / "settings.json"
     settings.save(stored)

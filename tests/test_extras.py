@@ -46,15 +46,7 @@ _MODULES = {
     "confusable-homoglyphs": "confusable_homoglyphs",
 }
 
-_NEEDED = {
-    "uvicorn": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
-    ),
-    "python_multipart": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
-    ),
+_NEEDED = {  # what others here import comes first
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
     "mcp": ("mcp", "from reusable_holdout_box.mcp import make_server; make_server(None, None)"),
@@ -73,14 +65,18 @@ _NEEDED = {
         "large",
         "from reusable_holdout import ParquetRows; open('rows.parquet', 'w').close(); ParquetRows('rows.parquet')",
     ),
-    "fastapi": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "jinja2": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
-    "httpx": ("leaderboard", "import reusable_holdout_leaderboard.client.transport"),
-    "regex": ("leaderboard", "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')"),
-    "confusable_homoglyphs": (
-        "leaderboard",
-        "from reusable_holdout_leaderboard.store.names import key_of; key_of('a')",
+    **dict.fromkeys(
+        (
+            "fastapi",
+            "jinja2",
+            "markdown_it",
+            "httpx",
+            "regex",
+            "confusable_homoglyphs",
+            "uvicorn",
+            "python_multipart",
+        ),
+        ("leaderboard", "import reusable_holdout_leaderboard"),
     ),
 }
 _TOOLS = {"dev", "docs"}  # which nothing of the library imports

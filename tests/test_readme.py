@@ -23,7 +23,7 @@ _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
 _NEEDED = {
     "inspect-and-lm-eval.md": ["inspect_ai"],
-    "start-board.md": ["fastapi", "httpx"],
+    "leaderboard.md": ["fastapi", "httpx"],
     "training-loops.md": ["optuna", "xgboost"],
 }
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
@@ -124,7 +124,7 @@ def test_the_code_of_every_page_can_be_pasted_into_python(page):
 def _board(folder):
     """The example competition in a folder, served as ``./board`` does."""
     from board_servers import served
-    from reusable_holdout_leaderboard.command.example import make_example
+    from reusable_holdout_leaderboard.command.serving import make_example
     from reusable_holdout_leaderboard.settings import Settings
 
     data = folder / "leaderboard-data"

@@ -1,11 +1,11 @@
 """Submissions per second of the served leaderboard, and what a worker that is killed under load costs.
 
 The real server, two worker processes, is asked by 1, 2 and 4 clients at the same time, each a process of its own that
-sends its next submission of 10,000 rows when the last one is answered: as a CSV file, or as JSON the way RemoteHoldout
-does. The board lies in SQLite files, and where PostgreSQL and psycopg are installed on a server with its default
-durability, on loopback. Answers leave at once (`--answer-seconds` of the server is 0), and there are no rate limits.
-Beside it stand the processor time of the server for each submission, which others on the same cores change less, and
-how many rows a bare loop commits to the same database, one by one.
+sends its next submission of 10,000 rows, a CSV file, when the last one is answered. The board is in SQLite files, and,
+if PostgreSQL and psycopg are installed, on a server with its default durability, on loopback. Answers leave at once
+(`--answer-seconds` of the server is 0), and there are no rate limits. Beside it is the processor time of the server for
+each submission, which others on the same cores change less, and the number of rows that a bare loop commits to the same
+database, one by one.
 
 Then four clients send submissions of which every tenth is charged, and meanwhile workers are killed (SIGKILL), one
 every other second. Each submission must be answered, and ledger and board must hold each of them once; otherwise the
@@ -35,7 +35,7 @@ import psutil
 import sqlalchemy as sa
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.client.connection import Connection
-from reusable_holdout_leaderboard.competition.place import Place
+from reusable_holdout_leaderboard.competition.competition import place_of
 
 from reusable_holdout import verify
 
@@ -51,18 +51,15 @@ Client = subprocess.Popen[str]
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
 CLIENTS = [1, 2, 4]
-FORMS = ["CSV", "JSON"]
 ROWS = 10_000
 LINES = [[f"{row},{vote}\n" for vote in (0, 1)] for row in range(ROWS)]
 CHARGED_EACH, MOST_KILLS = 10, 4
 RULES = Rules(
     slug="load",
     title="Load",
-    policy="thresholdout",
     queries=1_000_000,
-    tolerance=None,
+    submissions_per_team=1_000_000,
     charges=500,
-    threshold=0.05,
     vacuous=True,
     prediction_columns=("prediction",),
 )
@@ -72,7 +69,6 @@ class Rate(NamedTuple):
     """What one number of clients got from one database."""
 
     database: str
-    form: str
     clients: int
     submissions_per_second: float
     median_ms: float
@@ -155,25 +151,24 @@ class Board:
 
     def counted(self) -> tuple[int, int, int]:
         """Answers and charges in the ledger, whose seals and bounds are checked, and submissions on the board."""
-        found = verify(Place.of(self.folder, RULES.slug, database=self.database, key_file=None).ledger)
+        found = verify(place_of(self.folder, RULES.slug, self.database).ledger)
         assert found.sound, found.problems
         with Competition.open(self.folder, RULES.slug, database=self.database) as competition:
             return found.queries, found.charges, sum(row.submissions for row in competition.board())
 
 
 def measured(name: str, board: Board, pool: Sequence[Client], server: Served, seconds: float) -> list[Rate]:
-    """Rates of all numbers of clients and both forms."""
+    """Measure the rates of all numbers of clients."""
     rates = []
-    for form in FORMS:
-        for count in CLIENTS:
-            began = processor_seconds(server)
-            tell(pool[:count], board, server, {"form": form, "seconds": seconds})
-            told = heard(pool[:count])
-            spent = processor_seconds(server) - began
-            times = np.concatenate([one["milliseconds"] for one in told])
-            rate = sum(len(one["milliseconds"]) / one["seconds"] for one in told)
-            middle, late = np.quantile(times, [0.5, 0.95]).tolist()
-            rates.append(Rate(name, form, count, rate, middle, late, 1_000 * spent / len(times)))
+    for count in CLIENTS:
+        began = processor_seconds(server)
+        tell(pool[:count], board, server, {"seconds": seconds})
+        told = heard(pool[:count])
+        spent = processor_seconds(server) - began
+        times = np.concatenate([one["milliseconds"] for one in told])
+        rate = sum(len(one["milliseconds"]) / one["seconds"] for one in told)
+        middle, late = np.quantile(times, [0.5, 0.95]).tolist()
+        rates.append(Rate(name, count, rate, middle, late, 1_000 * spent / len(times)))
     return rates
 
 
@@ -209,7 +204,7 @@ def commits_per_second(board: Board, seconds: float) -> float:
 def survived(name: str, board: Board, pool: Sequence[Client], server: Served, sent: int) -> Survival:
     """Kill workers while all clients send, and count."""
     asked, charges, shown = board.counted()
-    tell(pool, board, server, {"form": "JSON", "count": sent, "charged_each": CHARGED_EACH})
+    tell(pool, board, server, {"count": sent, "charged_each": CHARGED_EACH})
     kills = killed(pool, server)
     told = heard(pool)
     asked_now, charges_now, shown_now = board.counted()
@@ -246,12 +241,12 @@ def report(
         print(json.dumps({name: [row._asdict() for row in some] for name, some in rows.items()}, indent=2))
         return
     print(
-        "| database | submission | clients | submissions/s | median ms | p95 ms | server's processor ms |\n"
-        "|---|---|---|---|---|---|---|"
+        "| database | clients | submissions/s | median ms | p95 ms | server's processor ms |\n"
+        "|---|---|---|---|---|---|"
     )
     for rate in rates:
         numbers = f"{rate.submissions_per_second:.0f} | {rate.median_ms:.0f} | {rate.p95_ms:.0f}"
-        print(f"| {rate.database} | {rate.form} | {rate.clients} | {numbers} | {rate.processor_ms:.1f} |")
+        print(f"| {rate.database} | {rate.clients} | {numbers} | {rate.processor_ms:.1f} |")
     print("\n| database | commits/s of a bare loop |\n|---|---|")
     for loop in bare:
         print(f"| {loop.database} | {loop.commits_per_second:.0f} |")
@@ -316,9 +311,9 @@ def sent_as_told(connection: Connection, order: dict[str, Any], rng: np.random.G
     count, seconds = order.get("count", sys.maxsize), order.get("seconds", float("inf"))
     while len(times) < count and time.perf_counter() - began < seconds:
         deviates = len(times) % order.get("charged_each", sys.maxsize) == 1
-        content = submission(order["form"], rng, claimed=0.4 if deviates else 0.5)
+        content = submission(rng, claimed=0.4 if deviates else 0.5)
         start = time.perf_counter()
-        found = posted(connection, order["form"], content)
+        found = connection.post("submissions", repeatable=True, **content)
         times.append(1_000 * (time.perf_counter() - start))
         queries.append(found["query"])
         charges += found["charged"]
@@ -326,21 +321,11 @@ def sent_as_told(connection: Connection, order: dict[str, Any], rng: np.random.G
     return {"milliseconds": times, "seconds": took, "queries": queries, "charges": charges}
 
 
-def submission(form: str, rng: np.random.Generator, *, claimed: float) -> dict[str, Any]:
-    """Random votes, as they travel."""
+def submission(rng: np.random.Generator, *, claimed: float) -> dict[str, Any]:
+    """Return random votes as a request sends them."""
     votes = rng.integers(0, 2, ROWS).tolist()
-    if form == "JSON":
-        body = json.dumps({"predictions": votes, "prior": claimed}).encode()
-        return {"content": body, "headers": {"Content-Type": "application/json"}}
     table = "id,prediction\n" + "".join([lines[vote] for lines, vote in zip(LINES, votes, strict=True)])
     return {"files": {"file": ("votes.csv", table.encode())}, "data": {"claimed": repr(claimed)}}
-
-
-def posted(connection: Connection, form: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Send it; again if the connection breaks, for it is charged once at most."""
-    found = connection.post("evaluate" if form == "JSON" else "submissions", repeatable=True, **content)
-    answer: dict[str, Any] = found["submissions"][0] if form == "JSON" else found
-    return answer
 
 
 if __name__ == "__main__":

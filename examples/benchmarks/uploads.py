@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from served import Served, served
 
 CONNECTIONS, LARGEST, MOST = 90, 16 * MEGABYTE, 50
-PATHS = ("submit", "login", "join", "organise/files", "organise/login", "organise/rules")
+PATHS = ("submit", "login", "join", "organise/attach", "organise/login", "organise/change")
 
 
 def main() -> int:

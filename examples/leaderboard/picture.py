@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from replay import Outcome
-from teams import Team
+from teams import Outcome, Team
 
 from reusable_holdout.plotting import INK, pyplot
 

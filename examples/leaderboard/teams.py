@@ -48,8 +48,9 @@ class Game(NamedTuple):
 
     @property
     def best(self) -> int:
-        """Submission that stands on the board: of equal losses the last, for then it was worked for."""
-        return int(len(self.told) - 1 - np.argmin(self.told[::-1]))
+        """Number of the submission that the board shows: of a guarded board that with the best certified end."""
+        ends = self.told if np.isnan(self.highs).all() else self.highs
+        return int(len(ends) - 1 - np.argmin(ends[::-1]))
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,14 @@ class Team:
     name: str
     kind: str
     play: Callable[[GuardLike], Game]
+
+
+class Outcome(NamedTuple):
+    """A team on both boards."""
+
+    team: Team
+    plain: Game
+    guarded: Game
 
 
 # ---- honest and lucky

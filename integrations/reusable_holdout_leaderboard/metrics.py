@@ -1,4 +1,4 @@
-"""Metrics of a competition: the one that ranks, and others that the final standings show beside it."""
+"""The metrics of a competition: the one that ranks, and others that the final standings show."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
 
-__all__ = ["MOST_ALSO", "also_of", "metric_of"]
+__all__ = ["also_of", "metric_of"]
 
-MOST_ALSO = 10
+_MOST_ALSO = 10
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
     "mae": mae,
@@ -21,44 +21,46 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
 
 
 def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
-    """Metric of a name.
+    """Return the metric with this name.
 
     Raises
     ------
     InputError
-        If there is none, or its parameters do not fit.
+        If there is no such metric, or the parameters do not fit it.
     """
     if name in _PARAMETRIC and parameters:
         try:
             return _PARAMETRIC[name](**parameters)
         except TypeError:
             raise InputError(
-                f"metric_parameters must be those of {name}; got {', '.join(map(str, parameters))}"
+                f"metric_parameters must be parameters of {name}; got {', '.join(map(str, parameters))}"
             ) from None
     if parameters:
         raise InputError(f"{name} takes no metric_parameters; got some; leave them out")
     metric = resolve_metric(name)
     if metric.response == "judged":
         raise InputError(
-            f"a competition's metric must compare predictions with labels; got {metric.name}, of scores that are "
-            "given already; choose another"
+            f"the metric of a competition must compare predictions with labels; {metric.name} takes scores that "
+            "somebody else has given; choose another"
         )
     return metric
 
 
 def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Metrics of the final standings beside the one that ranks; bounds of the targets are the same for all.
+    """Return the metrics that the final standings show beside the ranking one.
+
+    The bounds of the targets are the same for all of them.
 
     Raises
     ------
     InputError
-        If one is named twice or ranks, or needs other predictions than teams send.
+        If a name comes twice or is the ranking metric, or a metric needs other predictions than teams send.
     """
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(f"also must be names of metrics; got {names!r}; name each once, or none")
-    if len({ranking, *names}) <= len(names) or len(names) > MOST_ALSO:
+    if len({ranking, *names}) <= len(names) or len(names) > _MOST_ALSO:
         raise InputError(
-            f"also must be at most {MOST_ALSO} metrics, each once, and not {ranking}, which ranks; got "
+            f"also must name at most {_MOST_ALSO} metrics, each once, and not {ranking}, which ranks; got "
             f"{', '.join(names)}"
         )
     ranks = metric_of(ranking, parameters)
@@ -67,7 +69,7 @@ def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tup
     for metric in found:
         if metric.response != ranks.response:
             raise InputError(
-                f"a metric beside {ranks.name} must need {ranks.response}, for these are what teams send; got "
-                f"{metric.name}, which needs {metric.response}; choose another"
+                f"a metric beside {ranks.name} must need {ranks.response}, which teams send; {metric.name} needs "
+                f"{metric.response}; choose another"
             )
     return found

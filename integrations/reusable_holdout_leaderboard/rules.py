@@ -1,4 +1,4 @@
-"""Rules of a competition: public, checked once, kept as JSON."""
+"""Rules of a competition: public, checked once, stored as JSON."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from typing import Any, Literal, Self
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import Metric
-from reusable_holdout.plan import round_up
 from reusable_holdout_leaderboard.metrics import also_of, metric_of
 
-__all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
+__all__ = ["CHANGEABLE", "SIGN_UPS", "WORDS", "Class", "Rules"]
 
 Class = int | str
-_POLICIES = ("claims", "ladder", "thresholdout")
-_SIGN_UPS = ("closed", "code", "open")
-_MOST_PICKS = 10
-_TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
-_CLAIMS_OF_ONE = 100  # teams that can send all that are declared, if nothing is named
-_CLAIMED_ERROR = 0.005  # of the range: of a validation score from some ten thousand rows
+SIGN_UPS = ("closed", "code", "open")
 WORDS = frozenset({"title", "description"})
 CHANGEABLE = WORDS | {
     *("opens_at", "closes_at", "sign_up", "most_teams", "final_picks", "also"),
-    *("submissions_per_day", "submissions_per_team", "charges_per_team"),
+    *("submissions_per_day", "submissions_per_team"),
 }
-_ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
+_MOST_PICKS = 10
+_SHARE_OF_ONE = 100  # without a limit of its own, a team may send this fraction of all queries
+_LIMITS = ("submissions_per_day", "submissions_per_team", "charges", "most_teams")
+_ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may set another number"}
+_EARLIER = {"policy", "tolerance", "threshold", "charges_per_team"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _MOST_TEXT = {"title": 200, "description": 100_000}
 
@@ -38,68 +36,65 @@ _MOST_TEXT = {"title": 200, "description": 100_000}
 class Rules:
     """Rules of one competition.
 
-    All of it is public. Nothing is checked before :meth:`check`, which :class:`Competition` calls.
+    Every team claims a score for each submission, from rows of its own. A claim that the holdout does not contradict is
+    certified and free. A claim clearly above the lead is measured. A wrong claim costs its team one of its own charges,
+    so no team can halt the others.
+
+    All rules are public. Nothing is checked before :meth:`check`, which :class:`Competition` calls.
 
     Parameters
     ----------
     slug : str
         Name in URLs and folders: small letters, digits and hyphens.
     title, description : str
-        What people read; the description is Markdown, without HTML and images.
+        Texts for people. The description is Markdown, without HTML and images.
     metric : str
-        A name of the catalogue.
+        Name of a metric in the catalogue.
     metric_parameters : mapping of str to float
         Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss". Targets
         outside the bounds are moved to them, and nothing says so.
     also : tuple of str
-        Other metrics of the catalogue that the final standings show, of the same predictions; see :func:`also_of`.
-    policy : {"claims", "ladder", "thresholdout"}
-        What a submission is compared with. Claims: the validation score that its team claims, as it must; claims that
-        stand are free, one that would lead is measured, and what is wrong is a charge of its team's own, so nobody is
-        halted by others. Ladder: its team's best so far, and only a new best is told. Thresholdout: the validation
-        score its team claims, else its best so far, else the middle of the metric's range.
+        Other metrics that the final standings show, of the same predictions; see :func:`also_of`.
     queries : int
-        Submissions of all teams together that are answered at most, in each epoch.
-    tolerance, charges, threshold, estimate, prior_error : optional
-        As for :class:`reusable_holdout.ReusableHoldout`. Claims have neither tolerance nor threshold; `charges` are
-        those of each team, 2 if left out, and honest claims are taken to be off by `prior_error`, by default 0.005 of
-        the metric's range or one standard error of the labels, whichever is more. Of the others, if none of the first
-        three is named, thresholdout has a tolerance of 0.05 of the metric's range, from which the charges follow. A
-        ladder has a fixed step, 0.02 of the range or three standard deviations of chance, and 50 charges, for each
-        team's first submission is one: so many teams it serves at most, and `most_teams` must not be more. Its
-        intervals begin narrow and grow with the charges.
+        Number of submissions, of all teams together, that are answered in each epoch.
+    charges : int or None
+        Charges of each team; 2 by default.
+    estimate : float or None
+        Expected score, in the metric's unit; the plan is narrowest there.
+    prior_error : float or None
+        Expected error of honest claims, in the metric's unit. By default 0.005 of the metric's range, or one standard
+        error of the labels if that is more.
     confidence : float
-        Probability that all intervals of an epoch hold together, and with them all that is certified of neighbours.
+        Probability that all intervals and certified marks of an epoch hold together.
     id_column : str or None
-        Column that names rows; None if a submission's rows are in the order of the labels.
+        Column that identifies rows; None if the rows of a submission have the order of the labels.
     prediction_columns : tuple of str
-        Empty to have them named: "prediction", or for probabilities one for each class, named by it. For probabilities
-        of two classes a single column is the probability of the second, in sorted order.
+        Empty for the default names: "prediction", or for probabilities the names of the classes. For probabilities of
+        two classes a single column holds the probability of the second class, in sorted order.
     classes : tuple of int or str, or None
-        All classes that may occur; None to take those of the labels. They are public.
+        All classes that may occur; None to take the classes of the labels. They are public.
     submissions_per_day : int or None
-        Of each team, from midnight to midnight UTC.
-    submissions_per_team, charges_per_team : int or None
-        Of each team, in each epoch. When a team's charges are spent it can send nothing new. On a board of claims no
-        team takes more than a hundredth of all `queries` unless a number is named, for claims that stand are free.
+        Limit of each team, from midnight to midnight UTC.
+    submissions_per_team : int or None
+        Limit of each team in each epoch; by default a hundredth of `queries`.
     sign_up : {"closed", "code", "open"}
-        Who makes teams: the organiser alone; who has the organiser's newest invitation code; or everyone.
-    final_picks : int
-        Submissions that a team may pick for the final standings, at most 10; its best ones if it picks none.
+        Who may create teams: the organiser, holders of the newest invitation code, or everyone.
     most_teams : int or None
-        There are no more after these have signed up; an open sign-up needs it.
+        Largest number of teams; an open sign-up needs it.
+    final_picks : int
+        Number of submissions that a team may pick for the final standings, at most 10. The board enters the best ones
+        of a team that picks none.
     blind : bool
-        Whether scores are hidden until the competition is unblinded.
+        True to hide all scores until the organiser unblinds the competition.
     vacuous : bool
-        Whether to hold it though its plan says nothing: answers may be off by more than a quarter of the metric's
-        range.
+        True to run it although answers may be off by more than a quarter of the metric's range.
     opens_at, closes_at : datetime or None
-        With a time zone.
+        Dates with a time zone.
 
     Examples
     --------
-    >>> Rules(slug="adult", title="Adult income", queries=10_000, tolerance=0.05).check().prediction_columns
-    ()
+    >>> Rules(slug="adult", title="Adult income").check().most_submissions
+    100
     """
 
     slug: str
@@ -108,11 +103,8 @@ class Rules:
     metric: str = "accuracy"
     metric_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     also: tuple[str, ...] = ()
-    policy: Literal["claims", "ladder", "thresholdout"] = "claims"
     queries: int = 10_000
-    tolerance: float | None = None
     charges: int | None = None
-    threshold: float | None = None
     estimate: float | None = None
     prior_error: float | None = None
     confidence: float = 0.95
@@ -121,7 +113,6 @@ class Rules:
     classes: tuple[Class, ...] | None = None
     submissions_per_day: int | None = None
     submissions_per_team: int | None = None
-    charges_per_team: int | None = None
     sign_up: Literal["closed", "code", "open"] = "closed"
     most_teams: int | None = None
     final_picks: int = 1
@@ -131,97 +122,74 @@ class Rules:
     closes_at: datetime | None = None
 
     def check(self) -> Self:
-        """Refuse rules that cannot be kept; return these.
+        """Refuse rules that cannot be followed; return these.
 
         Raises
         ------
         InputError
-            Naming the rule.
+            The message names the rule.
         """
         self._check_words()
-        self._check_numbers()
-        self._check_teams()
+        self._check_whole_numbers()
+        self._check_values()
         self._check_columns()
         self._check_dates()
         self.made_also()
         return self
 
     def made_metric(self) -> Metric:
-        """Metric of the competition.
+        """Return the metric that ranks.
 
         Raises
         ------
         InputError
-            If there is none of this name, or its parameters do not fit.
+            If there is no such metric, or its parameters do not fit.
         """
         return metric_of(self.metric, self.metric_parameters)
 
     def made_also(self) -> tuple[Metric, ...]:
-        """Metrics that the final standings show beside it.
+        """Return the other metrics of the final standings.
 
         Raises
         ------
         InputError
-            If there is none of a name, or one needs other predictions.
+            If there is no such metric, or one needs other predictions.
         """
         return also_of(self.also, self.metric, self.metric_parameters)
 
     @property
-    def most_submissions(self) -> int | None:
-        """Most submissions of a team in an epoch; None if there is no limit."""
-        if self.submissions_per_team is None and self.policy == "claims":
-            return max(1, self.queries // _CLAIMS_OF_ONE)
-        return self.submissions_per_team
-
-    def plan_wish(self, rows: int) -> dict[str, Any]:
-        """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""
-        guarded = ("policy", "queries", "tolerance", "charges", "threshold")
-        names = (*guarded, "estimate", "prior_error", "confidence", "vacuous")
-        wish = {name: getattr(self, name) for name in names}
-        wish["choices"] = ()  # a board makes none
-        if self.policy == "claims":
-            return wish | {"prior_error": self._honest_error(rows)}
-        if self.tolerance is not None or self.charges is not None or self.threshold is not None:
-            return wish
-        span = (metric := self.made_metric()).upper - metric.lower
-        if self.policy == "thresholdout":
-            return wish | {"tolerance": _TOLERANCE * span}
-        step = max(_STEP, 3.0 * math.sqrt(0.5 / rows))  # by chance two scores differ by sqrt(1/2n)
-        return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
+    def most_submissions(self) -> int:
+        """Largest number of submissions of a team in an epoch."""
+        if self.submissions_per_team is not None:
+            return self.submissions_per_team
+        return max(1, self.queries // _SHARE_OF_ONE)
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Copy of the rules in which some are changed that the guard does not rest on.
+        """Return a checked copy with some rules changed; the guard must not depend on them.
 
         Parameters
         ----------
         changes : mapping of str to object
-            As :meth:`from_dict` takes them; None lifts a limit.
+            As :meth:`from_dict` takes them; None removes a limit.
 
         Raises
         ------
         InputError
-            If one of them cannot be changed, or to this.
+            If a rule cannot be changed, or not to this value.
         """
         known = {one.name for one in fields(self)}
         fixed = [name for name in changes if name in known and name not in CHANGEABLE]
         if fixed:
             ways = [f"for {name}, {_ELSEWHERE[name]}" for name in fixed if name in _ELSEWHERE]
             raise InputError(
-                f"{', '.join(fixed)} cannot be changed: what the guard has answered rests on it; nothing was changed; "
+                f"{', '.join(fixed)} cannot be changed: the guard's answers depend on it; nothing was changed; "
                 + "; ".join([*ways, "make another competition, with another slug and fresh labels"])
-                + f"; what can be changed is {', '.join(sorted(CHANGEABLE))}"
+                + f"; these can be changed: {', '.join(sorted(CHANGEABLE))}"
             )
         return type(self).from_dict({**self.as_dict(), **changes}).check()
 
-    def _honest_error(self, rows: int) -> float:
-        """How far honest claims are taken to be off, of so many labels."""
-        if self.prior_error is not None:
-            return self.prior_error
-        metric = self.made_metric()
-        return round_up(max(_CLAIMED_ERROR, 0.5 / math.sqrt(rows)), 2) * (metric.upper - metric.lower)
-
     def closed_reason(self, now: datetime) -> str:
-        """Why nothing is taken at this moment by the dates; empty if it is."""
+        """Return why the dates allow no submission now; an empty string if they allow one."""
         if self.opens_at is not None and now < self.opens_at:
             return f"the competition opens at {_shown(self.opens_at)}"
         if self.closes_at is not None and now >= self.closes_at:
@@ -231,29 +199,35 @@ class Rules:
     # ---- JSON
 
     def as_dict(self) -> dict[str, Any]:
-        """Rules as JSON can write them."""
+        """Return the rules as values of JSON."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     def to_json(self) -> str:
-        """Canonical JSON."""
+        """Return the rules as canonical JSON."""
         return json.dumps(self.as_dict(), sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Rules from what JSON says; not checked.
+        """Read rules from values of JSON; they are not checked.
 
         Raises
         ------
         InputError
-            If there is a name no rule has, or one is missing.
+            If a name is unknown or missing.
         """
         values = dict(given)
+        earlier = sorted(_EARLIER & values.keys())
+        if earlier:
+            raise InputError(
+                f"rules must not name {', '.join(earlier)}: these belong to earlier versions, and every board now "
+                "compares a submission with the score that its team claims; leave them out"
+            )
         unknown = sorted(set(values) - {one.name for one in fields(cls)})
         missing = [name for name in ("slug", "title") if name not in values]
         if unknown or missing:
             raise InputError(
-                f"rules must have slug and title, and no names but those of Rules; got {', '.join(unknown) or 'none'} "
-                f"unknown and {', '.join(missing) or 'none'} missing"
+                f"rules must have slug and title, and only names that Rules has; unknown: "
+                f"{', '.join(unknown) or 'none'}; missing: {', '.join(missing) or 'none'}"
             )
         for name in ("prediction_columns", "classes", "also"):
             if isinstance(values.get(name), list):
@@ -265,12 +239,12 @@ class Rules:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote; not checked.
+        """Read what :meth:`to_json` wrote; the rules are not checked.
 
         Raises
         ------
         InputError
-            If it is something else.
+            If the text is something else.
         """
         try:
             given = json.loads(text)
@@ -291,37 +265,24 @@ class Rules:
         for name, most in _MOST_TEXT.items():
             text = getattr(self, name)
             if not _is_text(text) or len(text) > most or (name == "title" and not text.strip()):
-                raise InputError(f"{name} must be text of at most {most:,} characters, a title not empty")
-        if self.policy not in _POLICIES:
-            raise InputError(f"policy must be one of {', '.join(_POLICIES)}; got {self.policy!r}")
-
-    def _check_teams(self) -> None:
-        if self.sign_up not in _SIGN_UPS:
-            raise InputError(f"sign_up must be one of {', '.join(_SIGN_UPS)}; got {self.sign_up!r}")
+                raise InputError(f"{name} must be text of at most {most:,} characters; a title is not empty")
+        if self.sign_up not in SIGN_UPS:
+            raise InputError(f"sign_up must be one of {', '.join(SIGN_UPS)}; got {self.sign_up!r}")
         if self.sign_up == "open" and self.most_teams is None:
-            raise InputError("an open sign_up needs most_teams, for anyone can make any number; name it")
-        served = min(self.charges or _CHARGES, self.queries)
-        if self.policy == "ladder" and self.most_teams is not None and self.most_teams > served:
-            raise InputError(
-                f"a ladder's first answer to each team is a charge, so {served:,} charges serve as many teams; got "
-                f'most_teams={self.most_teams:,}; name fewer, or policy="claims", whose teams have charges of their own'
-            )
-        if self.policy == "claims" and self.charges_per_team is not None:
-            raise InputError(
-                "of claims charges are each team's own; got charges_per_team; name charges instead"
-            )
-        if self.final_picks > _MOST_PICKS:
-            raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
+            raise InputError("an open sign_up needs most_teams, because anyone can make many teams; name it")
 
-    def _check_numbers(self) -> None:
-        limits = ("submissions_per_day", "submissions_per_team", "charges_per_team")
-        for name in ("queries", "final_picks", "charges", "most_teams", *limits):
+    def _check_whole_numbers(self) -> None:
+        for name in ("queries", "final_picks", *_LIMITS):
             value = getattr(self, name)
-            if value is None and name not in {"queries", "final_picks"}:
+            if value is None and name in _LIMITS:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}")
-        for name in ("tolerance", "threshold", "estimate", "prior_error", "confidence"):
+        if self.final_picks > _MOST_PICKS:
+            raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
+
+    def _check_values(self) -> None:
+        for name in ("estimate", "prior_error", "confidence"):
             value = getattr(self, name)
             if value is None and name != "confidence":
                 continue
@@ -331,7 +292,7 @@ class Rules:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be true or false; got {getattr(self, name)!r}")
         if not isinstance(self.metric_parameters, Mapping):
-            raise InputError("metric_parameters must be names with numbers; got something else")
+            raise InputError("metric_parameters must map names to numbers; got something else")
 
     def _check_columns(self) -> None:
         columns = [*self.prediction_columns, *([] if self.id_column is None else [self.id_column])]
@@ -363,7 +324,7 @@ def _is_text(value: object) -> bool:
         value.encode()
     except UnicodeEncodeError:
         return False
-    return "\x00" not in value  # PostgreSQL cannot keep it
+    return "\x00" not in value  # PostgreSQL cannot store it
 
 
 def _plain(value: Any) -> Any:

@@ -1,71 +1,58 @@
-"""Settings of a server: read once, shared by all its worker processes through a file that only their user can read."""
+"""Settings of a server: read once, and passed to its worker processes through a private file."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import os
-import secrets
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.private import check_private, write_private
 
-__all__ = ["ENVIRONMENT", "Settings", "check_private", "checked_database", "read_token", "write_private"]
+__all__ = ["ENVIRONMENT", "Settings", "checked_database", "read_token"]
 
 ENVIRONMENT = "REUSABLE_HOLDOUT_LEADERBOARD"  # names the file; it is no secret itself
-_MEGABYTE = 1 << 20
+
+
+def _option(default: Any, text: str) -> Any:
+    """Declare a setting that is an option of the command line, with its help."""
+    return field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Settings of a server.
 
+    The command line has an option for every setting that carries a help text.
+
     Attributes
     ----------
     folder : Path
-        Of the competitions.
+        Folder of the competitions.
     database : str or None
         SQLAlchemy URL of a PostgreSQL server; None for SQLite files in the folder.
     slug : str or None
-        Competition that is meant where none is named; None if there is only one.
+        Competition of addresses that name none; None for the only one.
     key_file : Path or None
-        Noise key; None where it lies beside the labels.
+        Noise key; None if it lies beside the labels.
     witness : str or None
-        What remembers how far the ledger of the server's own competition has come; None for the one it was made with.
+        Witness of the server's own competition; None for the one it was made with.
     admin_digest : str
-        SHA-256 of the administrator's token, hex; empty if there is none, and then nobody is one.
-    max_body_bytes : int
-        Largest request.
-    answer_seconds : float
-        Answers to submissions leave at multiples of this time after they came, so that it does not tell what was done
-        for them; 0 for at once.
-    requests_per_minute : int
-        Of one client address, for each worker process; 0 for any number.
-    submissions_per_minute : int
-        Of one team, for each worker process; 0 for any number.
-    newcomers_per_minute : int
-        Teams that sign up, and witness names that are taken, of one client address, for each worker process; ten times
-        as many of all addresses together; 0 for any number.
+        SHA-256 of the administrator's token, hex; if it is empty, there is no administrator.
     body_seconds : float
-        Longest time that a body may take to come.
-    poll_seconds : float
-        How often a worker looks whether the board has changed.
-    streams, streams_per_address : int
-        Event streams at most, for each worker process.
+        Longest time that a body may take to arrive.
     session_seconds : float
-        How long a browser stays signed in.
-    secure_cookies : bool
-        Whether browsers send cookies by HTTPS alone, however they came; who came by HTTPS gets such cookies anyway.
+        Length of a browser's session.
     trusted_proxies : tuple of str
-        Addresses and networks whose word is taken for whom they ask: X-Forwarded-For and X-Forwarded-Proto.
-    connections_per_address : int
-        Open at a time, for each worker process; of trusted proxies any number.
-    head_seconds : float
-        Longest time that the head of a request may take to come, and that a connection may be idle.
+        Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed.
+    max_body_bytes, answer_seconds, requests_per_minute, submissions_per_minute, newcomers_per_minute, \
+    secure_cookies, connections_per_address, head_seconds
+        See the help of each.
     """
 
     folder: Path
@@ -74,20 +61,26 @@ class Settings:
     key_file: Path | None = None
     witness: str | None = None
     admin_digest: str = field(default="", repr=False)
-    max_body_bytes: int = 16 * _MEGABYTE
-    answer_seconds: float = 0.05
-    requests_per_minute: int = 1200
-    submissions_per_minute: int = 300
-    newcomers_per_minute: int = 12
     body_seconds: float = 60.0
-    poll_seconds: float = 0.5
-    streams: int = 500
-    streams_per_address: int = 50
     session_seconds: float = 12 * 3600.0
-    secure_cookies: bool = False
     trusted_proxies: tuple[str, ...] = ()
-    connections_per_address: int = 100
-    head_seconds: float = 10.0
+    max_body_bytes: int = _option(16 << 20, "largest request (default 16 MiB)")
+    answer_seconds: float = _option(
+        0.05, "answers leave at multiples of this time, so that it does not tell what was done; 0 for at once"
+    )
+    requests_per_minute: int = _option(1200, "of one address, for each worker; 0 for any number")
+    submissions_per_minute: int = _option(300, "of one team, for each worker; 0 for any number")
+    newcomers_per_minute: int = _option(
+        12,
+        "sign-ups and claimed witness names of one address, for each worker; ten times as many in total; 0 for any",
+    )
+    secure_cookies: bool = _option(
+        False, "send cookies by HTTPS alone, also to visitors who seem to use HTTP"
+    )
+    connections_per_address: int = _option(
+        100, "open at a time, for each worker; trusted proxies may have more"
+    )
+    head_seconds: float = _option(10.0, "for the head of a request to arrive, and for idle connections")
 
     def __post_init__(self) -> None:
         for one in self.trusted_proxies:
@@ -98,14 +91,10 @@ class Settings:
                     f"a trusted proxy must be an IP address or a network such as 10.0.0.0/8; got {one!r}"
                 ) from None
 
-    def with_changes(self, **changes: object) -> Self:
-        """Copy of the settings in which some are changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
-
     # ---- for worker processes
 
     def save(self, path: Path) -> None:
-        """Write them where only their owner can read them."""
+        """Write the settings to a file that only its owner can read."""
         values = {name: str(one) if isinstance(one, Path) else one for name, one in asdict(self).items()}
         write_private(path, json.dumps(values))
 
@@ -116,7 +105,7 @@ class Settings:
         Raises
         ------
         InputError
-            If it is missing, others can read it, or it is something else.
+            If the file is missing, others can read it, or it holds something else.
         """
         try:
             values = json.loads(check_private(path).read_text())
@@ -133,57 +122,28 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Settings of this worker process.
+        """Read the settings of this worker process.
 
         Raises
         ------
         InputError
-            If there are none.
+            If the environment names no file.
         """
         named = os.environ.get(ENVIRONMENT)
         if not named:
             raise InputError(
-                f"{ENVIRONMENT} must name a file of settings; start with 'reusable-holdout serve'"
+                f"{ENVIRONMENT} must name a file of settings; start with 'reusable-holdout board serve'"
             )
         return cls.load(Path(named))
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, all or nothing."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_private(path: Path) -> Path:
-    """Refuse a file of secrets that others can read or change.
-
-    Raises
-    ------
-    InputError
-        If they can, or it is not there.
-    """
-    try:
-        status = path.stat()
-    except OSError:
-        raise InputError(f"there must be a file {path}; there is none") from None
-    if status.st_mode & 0o077 or status.st_uid != os.getuid():
-        raise InputError(f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it")
-    return path
-
-
 def read_token(path: Path) -> str:
-    """Token that a file holds.
+    """Return the token that a file holds.
 
     Raises
     ------
     InputError
-        If it is not there, others can read it, or it is empty.
+        If the file is missing or empty, or others can read it.
     """
     try:
         token = check_private(path).read_text().strip()
@@ -195,18 +155,18 @@ def read_token(path: Path) -> str:
 
 
 def checked_database(url: str, *, secret: bool) -> str:
-    """URL of a PostgreSQL database.
+    """Return the URL of a PostgreSQL database.
 
     Parameters
     ----------
     url : str
     secret : bool
-        Whether it came where a password may stand. A command line is none: everyone on the machine can read it.
+        True if it came from a place that may hold a password. Everyone on a machine can read its command lines.
 
     Raises
     ------
     InputError
-        If it is not one, or holds a password in the wrong place.
+        If it is another database, or holds a password in the wrong place.
     """
     try:
         parsed = sa.make_url(url)
@@ -218,7 +178,7 @@ def checked_database(url: str, *, secret: bool) -> str:
         )
     if not secret and (parsed.password is not None or "password" in parsed.query):
         raise InputError(
-            "a command line must hold no password, for everyone on the machine can read it; put the password into "
+            "a command line must hold no password, because everyone on the machine can read it; put the password into "
             "~/.pgpass, or the whole URL into a file and name that with --database-file"
         )
     return url

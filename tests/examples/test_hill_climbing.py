@@ -45,10 +45,10 @@ def box(tmp_path):
     pd.DataFrame({"id": [f"r{row}" for row in range(ROWS)], "label": labels}).to_csv(
         tmp_path / "labels.csv", index=False
     )
-    settings = ["--id=id", "--policy=gate", "--queries=100", "--charges=3", "--verdict-only"]
+    settings = ["--id=id", "--policy=gate", "--queries=100", "--charges=3"]
     place = tmp_path / "box"
     subprocess.run([*BOX, "init", place, "--labels", tmp_path / "labels.csv", *settings], check=True)
-    process = subprocess.Popen([*BOX, "run", place], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*BOX, "serve", place], stderr=subprocess.DEVNULL)
     yield f"unix://{place}/socket", labels
     process.terminate()
     process.wait()

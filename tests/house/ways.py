@@ -1,7 +1,6 @@
 """Ways through the code: which functions run, and of which files, while something is asked.
 
-Each is measured the second time it is gone, so that imports and what is kept for the next time are done. What runs in
-another process, such as the one that reads an uploaded file, is not seen.
+Each is measured the second time it is gone, so that imports and what is kept for the next time are done.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ def verification(folder: Path) -> Way:
 def post_to_the_board(folder: Path) -> Way:
     """A CSV file sent to a leaderboard over HTTP, until its answer comes back.
 
-    The server knows which competition is meant where none is named, as ``reusable-holdout serve`` tells it.
+    The server knows which competition is meant where none is named, as ``reusable-holdout board serve`` tells it.
     """
     import httpx
     from board_servers import served

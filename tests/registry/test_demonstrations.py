@@ -1,7 +1,7 @@
 """A demonstration is not among the user's budgets."""
 
 import pytest
-from reusable_holdout_leaderboard.command.example import make_example
+from reusable_holdout_leaderboard.command.serving import make_example
 
 from reusable_holdout.demo import run_demo
 from reusable_holdout.registry import VARIABLE

@@ -1,1 +1,1 @@
-"""The board from elsewhere: a guard that asks a server over HTTP."""
+"""A board asked from another machine: a guard whose answers come over HTTP."""

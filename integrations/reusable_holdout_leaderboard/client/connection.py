@@ -1,19 +1,17 @@
-"""A client's connection: asks again when that is safe, and raises what the server would have raised."""
+"""A client's connection, which repeats a request where that is safe, and raises the errors of a local guard."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError, of_extra
+import httpx
+
+from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
-
-with of_extra("leaderboard", "a client of a leaderboard"):
-    import httpx
-
-from collections.abc import Mapping
 
 __all__ = ["Connection", "raised_by"]
 
@@ -36,11 +34,11 @@ class Connection:
     Parameters
     ----------
     url : str
-        Of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
+        Address of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
     token : str
-        Of a team, or the administrator's; empty for what everyone may read.
+        Token of a team or the administrator; empty to read public content.
     patience_seconds : float
-        How long to try again while the server cannot be reached, is busy or asks to wait.
+        Time to try again while the server cannot be reached, is busy or asks to wait.
     """
 
     def __init__(self, url: str, token: str = "", *, patience_seconds: float = 60.0) -> None:
@@ -52,8 +50,8 @@ class Connection:
         prefix, _, slug = place.rpartition("/c/")
         self.url = url
         self._prefix = f"{prefix}/api/v1/c/{slug}" if slug else f"{place}/api/v1"
-        token = token.strip()  # as it is copied: with the end of its line
-        self._token, self._patience = token, patience_seconds
+        token = token.strip()  # a copied token may end with a line break
+        self._patience = patience_seconds
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(base_url=base, headers=headers, timeout=_ANSWER_SECONDS)
 
@@ -71,31 +69,31 @@ class Connection:
         self._client.close()
 
     def get(self, path: str, **params: Any) -> Any:
-        """Read something; JSON, or text where it is no JSON.
+        """Read JSON, or text if the answer is no JSON.
 
         Raises
         ------
         HoldoutError
-            As the server refused, or if it cannot be reached.
+            If the server refuses or cannot be reached.
         """
         given = {name: value for name, value in params.items() if value is not None}
         return self._send("GET", path, repeatable=True, params=given)
 
     def post(self, path: str, *, repeatable: bool = False, **content: Any) -> Any:
-        """Send something, as ``json=``, or as ``files=`` and ``data=``.
+        """Send ``json=``, or ``files=`` and ``data=``.
 
         Parameters
         ----------
         path : str
         repeatable : bool
-            Whether it may be sent twice, as submissions may: the second answer repeats the first, free.
-        content : dict
-            Of httpx.
+            True if it may be sent twice, such as a submission: the second answer repeats the first, free.
+        **content
+            Arguments for httpx.
 
         Raises
         ------
         Halted, HoldoutError
-            As the server refused, or if it cannot be reached.
+            If the server refuses or cannot be reached.
         """
         return self._send("POST", path, repeatable=repeatable, **content)
 
@@ -112,7 +110,7 @@ class Connection:
                 if response is not None:
                     return _content(response)
                 raise StoreError(
-                    f"{self.url} cannot be reached; what was sent may be sent again: it is charged once at most"
+                    f"{self.url} cannot be reached; you may send again what was sent: it is charged at most once"
                 )
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -120,7 +118,7 @@ class Connection:
     def _try(
         self, method: str, path: str, *, repeatable: bool, **content: Any
     ) -> tuple[httpx.Response | None, float | None]:
-        """Response, and how long to wait before it is worth trying again; None for never."""
+        """Return the response, and the time to wait before the next try; None if there is no need for one."""
         try:
             response = self._client.request(method, f"{self._prefix}/{path}", **content)
         except httpx.ConnectError:  # nothing was sent
@@ -128,9 +126,9 @@ class Connection:
         except httpx.TransportError:
             if repeatable:
                 return None, 0.0
-            problem = f"{self.url} did not answer; whether it was done is unknown; look at the status"
+            problem = f"{self.url} did not answer; it is unknown if this was done; look at the status"
         else:
-            again = response.status_code == 429 and _error(response)["code"] in {"rate", "streams"}
+            again = response.status_code == 429 and _error(response)["code"] == "rate"
             if again or (repeatable and response.status_code in _GATEWAY):
                 return response, _seconds(response.headers)
             return response, None
@@ -138,11 +136,11 @@ class Connection:
 
 
 def raised_by(error: Mapping[str, Any]) -> BaseException:
-    """What a local guard would have raised."""
+    """Return the exception that a local guard would have raised."""
     code, message, details = error["code"], error["message"], error["details"]
     if code == "halted":
-        untold: Any = None  # the history is for who asked to add
-        return Halted(message, reason=details.get("reason", ""), history=untold)
+        unknown: Any = None  # the client adds the history
+        return Halted(message, reason=details.get("reason", ""), history=unknown)
     if code == "bad_submission":
         return SubmissionError(details.get("problems", []))
     if code == "plan":
@@ -158,7 +156,7 @@ def _content(response: httpx.Response) -> Any:
 
 
 def _error(response: httpx.Response) -> dict[str, Any]:
-    """Error of a response, also if something between here and the server has made it."""
+    """Return the error of a response; a proxy may have made the response."""
     try:
         error = response.json()["error"]
         return {"code": error["code"], "message": error["message"], "details": error["details"]}

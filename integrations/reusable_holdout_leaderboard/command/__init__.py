@@ -1,5 +1,5 @@
-"""The commands that serve a board and run its competitions."""
+"""The command ``reusable-holdout board``, which serves a board and runs its competitions."""
 
-from reusable_holdout_leaderboard.command.commands import add_commands
+from reusable_holdout_leaderboard.command.board import add_board
 
-__all__ = ["add_commands"]
+__all__ = ["add_board"]

@@ -1,263 +1,197 @@
-"""The command ``reusable-holdout board``."""
+"""The command ``reusable-holdout board`` and its actions."""
 
-# ruff: noqa: PLC0415, T201 - a command line prints, and starts fast: each command imports what it needs
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
-from reusable_holdout_leaderboard.command.options import (
-    ALSO,
-    PROGRAM,
-    SIGN_UP,
-    SIGN_UPS,
-    WHOLE,
-    add_place,
-    check_extra,
-    database_of,
-)
+from reusable_holdout_leaderboard.actions import ACTIONS, Action, Field, File
+from reusable_holdout_leaderboard.client.connection import Connection
+from reusable_holdout_leaderboard.command.options import add_place, add_rules, database_of, stated_rules
+from reusable_holdout_leaderboard.command.serving import prepare
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.competition.backup import back_up, restore
+from reusable_holdout_leaderboard.settings import Settings, read_token
+from reusable_holdout_leaderboard.web.server import serve
+from reusable_holdout_leaderboard.web.wire import as_json
 
 __all__ = ["add_board"]
 
-_UNNAMED: dict[str, Any] = {"default": argparse.SUPPRESS}  # what is not named stays as it is
+_PROGRAM = "reusable-holdout board"
 
 
 def add_board(commands: Any) -> None:
-    """Add the command and its actions."""
-    text = "Run a competition, in its folder, or over HTTP with --url and the administrator's token. Answers are JSON."
+    """Add the command and its actions.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    """
     parser = commands.add_parser(
         "board",
-        help="Run a competition: teams, freezing, another label set, final standings",
-        description=text,
-        epilog=f"Example: {PROGRAM} board add-team Blue",
+        help="Serve a leaderboard, and run its competitions",
+        description="Serve a leaderboard whose every score comes from one guarded holdout, and run its competitions: "
+        "in their folder, or over HTTP with --url and the administrator's token. Answers are JSON.",
+        epilog=f"Examples: {_PROGRAM} serve --example; {_PROGRAM} add-team Blue",
     )
     actions = parser.add_subparsers(required=True, metavar="action")
-    _add_action(
-        actions, "status", lambda board, _: board.status(), "State, standings and teams, also while blind"
-    )
-    _add_action(actions, "unblind", lambda board, _: board.unblind(), "Show all scores from now on")
-    _add_action(
-        actions, "final", lambda board, _: board.final(), "Final standings on the fresh labels, once frozen"
-    )
-    _add_action(
-        actions, "invite", lambda board, _: board.invite(), "Make an invitation code; the one before is void"
-    )
-    freeze = _add_action(
-        actions, "freeze", lambda board, given: board.freeze(not given.off), "Take no new submissions"
-    )
-    freeze.add_argument("--off", action="store_true", help="take them again")
-    _add_change(actions)
-    rotate = _add_action(actions, "rotate", _rotate, "Go on with another label set")
-    rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
-    rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
-    rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
-    _add_teams(actions)
-    _add_backups(actions)
-    _add_files(actions)
-    _add_witness(actions)
-    submit = _add_action(
-        actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
-    )
-    submit.add_argument("file", type=Path, help="CSV or Parquet")
-    submit.add_argument("--claimed", type=float, help="the team's own validation score")
-    submit.add_argument(
-        "--anew",
-        action="store_true",
-        help="on a board of claims, ask though these predictions were answered before, at the team's own expense",
-    )
-
-
-def _add_teams(actions: Any) -> None:
-    for name, about in (
-        ("add-team", "Add a team and print its token, which is shown this once"),
-        ("renew-token", "Give a team another token; the old one is void"),
-    ):
-        action = _add_action(actions, name, _team_action(name), about)
-        action.add_argument("team", help="its name")
-    rename = _add_action(
-        actions, "rename-team", lambda board, given: board.rename(given.team, given.name), "Rename a team"
-    )
-    rename.add_argument("team", help="its name")
-    rename.add_argument("name", help="its new name")
-    disqualify = _add_action(
-        actions,
-        "disqualify",
-        lambda board, given: board.disqualify(given.team, not given.off),
-        "Take a team off board and final; its answers stay in the ledger",
-    )
-    disqualify.add_argument("team", help="its name")
-    disqualify.add_argument("--off", action="store_true", help="put it back")
-    merge = _add_action(
-        actions,
-        "merge",
-        lambda board, given: board.merge(given.team, given.other),
-        "Let a team have what another has sent and paid for",
-    )
-    merge.add_argument("team", help="name of the team that stays")
-    merge.add_argument("other", help="name of the one that goes; its token is void")
-
-
-def _add_files(actions: Any) -> None:
-    attach = _add_action(
-        actions,
-        "attach",
-        lambda board, given: board.attach(given.file),
-        "Give everyone a file: never the labels",
-    )
-    attach.add_argument("file", type=Path, help="one of the same name is replaced")
-    detach = _add_action(
-        actions, "detach", lambda board, given: board.detach(given.name), "Take a public file away"
-    )
-    detach.add_argument("name", help="of the file")
-
-
-def _add_witness(actions: Any) -> None:
-    witness = _add_action(
-        actions,
-        "witness",
-        lambda board, given: board.witness(given.name),
-        "Make a name by which this server is the witness of a ledger elsewhere",
-    )
-    witness.add_argument(
-        "name", help="small letters, digits and hyphens; the first ledger that comes takes it"
-    )
-
-
-def _add_change(actions: Any) -> None:
-    about = "Change rules that the guard does not rest on, while it runs; each change is shown on the page"
-    change = _add_action(actions, "change", _change, about)
-    change.add_argument("--title", help="what people read", **_UNNAMED)
-    change.add_argument("--description", type=Path, help="file of Markdown", **_UNNAMED)
-    change.add_argument(
-        "--also", action="append", metavar="NAME", help=f"{ALSO}; none to show no other", **_UNNAMED
-    )
-    for name in ("opens", "closes"):
-        text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
-        change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
-    change.add_argument("--sign-up", choices=SIGN_UPS, help=SIGN_UP, **_UNNAMED)
-    for name in (
-        "submissions-per-day",
-        "submissions-per-team",
-        "charges-per-team",
-        "most-teams",
-        "final-picks",
-    ):
-        change.add_argument(f"--{name}", type=_whole_or_none, help=f"{WHOLE[name]}, or none", **_UNNAMED)
-
-
-def _add_backups(actions: Any) -> None:
+    _add_serve(actions)
+    for action in ACTIONS.values():
+        _add_action(actions, action)
     for name, run, about in (
-        ("backup", _back_up, "Copy board, ledgers, labels and keys of one moment while servers go on"),
-        ("restore", _restore, "Put a backup into a folder that is empty or not there"),
+        ("backup", _back_up, "Copy board, ledgers, labels and keys at one moment; servers keep running"),
+        ("restore", _restore, "Put a backup into an empty or missing folder"),
     ):
-        parser = actions.add_parser(name, help=about, description=f"{about}.")
-        parser.set_defaults(command=run, refuse=parser.error)
-        add_place(parser)
-        parser.add_argument("backup", type=Path, help="folder of the backup")
+        _add(actions, name, run, about).add_argument("backup", type=Path, help="folder of the backup")
+
+
+def _add(actions: Any, name: str, run: Any, about: str, **more: Any) -> Any:
+    parser = actions.add_parser(name, help=about, description=f"{about}.", **more)
+    parser.set_defaults(command=run, refuse=parser.error)
+    add_place(parser)
+    return parser
+
+
+# ---- serve
+
+
+def _add_serve(actions: Any) -> None:
+    about = (
+        "Serve a leaderboard; the first start makes the competition from its labels, later starts resume it"
+    )
+    example = f"Example: {_PROGRAM} serve --labels labels.csv --metric accuracy"
+    parser = _add(actions, "serve", _serve, about, epilog=example)
+    parser.add_argument("--example", action="store_true", help="serve an example competition on real data")
+    parser.add_argument(
+        "--witness",
+        help="witness of the ledger, so that an older copy of the folder is refused: file of another owner, "
+        "git:repository or URL (default: the one that the competition was made with)",
+    )
+    made = parser.add_argument_group("the competition, when it is made")
+    made.add_argument("--labels", type=Path, help="CSV or Parquet: one column of labels, and one of ids")
+    made.add_argument("--fresh-labels", type=Path, help="labels for the final standings: other rows")
+    made.add_argument("--rules", type=Path, help="JSON file of rules; options take precedence")
+    add_rules(made, change=False)
+    server = parser.add_argument_group("the server")
+    server.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    server.add_argument("--port", type=int, default=8000, help="(default 8000)")
+    server.add_argument("--workers", type=int, default=1, help="processes that share one budget (default 1)")
+    server.add_argument(
+        "--admin-token-file",
+        type=Path,
+        help="made if it does not exist (default: admin.token in the folder)",
+    )
+    server.add_argument(
+        "--proxy-headers",
+        action="append",
+        metavar="ADDRESS",
+        help="address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; may be repeated",
+    )
+    server.add_argument(
+        "--root-path", default="", help="path under which a proxy shows the server, as /board"
+    )
+    for one in fields(Settings):
+        if "help" in one.metadata:
+            kind = type(one.default)
+            more: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+            option = f"--{one.name.replace('_', '-')}"
+            server.add_argument(option, default=one.default, help=one.metadata["help"], **more)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    prepared = prepare(options, database_of(options))
+    print(prepared.text, flush=True)
+    serve(
+        prepared.settings,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        root_path=options.root_path,
+    )
+    return 0
+
+
+# ---- actions of organisers
+
+
+def _add_action(actions: Any, action: Action) -> None:
+    parser = _add(actions, action.name, _act, action.about)
+    parser.set_defaults(action=action)
+    parser.add_argument("--url", help="address of the server, in place of the folder")
+    parser.add_argument("--token-file", type=Path, help="file of mode 600 with the administrator's token")
+    for one in action.fields:
+        kind: Any = Path if one.kind is File else one.kind
+        if one.kind is dict:
+            add_rules(parser, change=True)
+        elif one.kind is bool:
+            parser.add_argument(f"--{one.name}", action="store_true", help=one.about)
+        else:
+            name = one.name if one.default is ... else f"--{one.name}"
+            parser.add_argument(name, type=kind, help=one.about)
+
+
+def _act(options: argparse.Namespace) -> int:
+    action: Action = options.action
+    given = {one.name: _value(one, options) for one in action.fields}
+    if options.url is not None:
+        token = read_token(options.token_file or options.folder / "admin.token")
+        url = options.url if options.slug is None else f"{options.url.rstrip('/')}/c/{options.slug}"
+        with Connection(url, token) as connection:
+            return _print(connection.post(f"admin/{action.name}", **_content(action, given)))
+    opened = Competition.open(
+        options.folder, options.slug, database=database_of(options), key_file=options.key
+    )
+    with opened as competition:
+        return _print(as_json(action.run(competition, **given)))
+
+
+def _value(field: Field, options: argparse.Namespace) -> Any:
+    if field.kind is dict:
+        return stated_rules(options)
+    value = getattr(options, field.name)
+    if field.kind is not File:
+        return value
+    try:
+        return File(value.name, value.read_bytes())
+    except OSError as error:
+        raise InputError(f"{value} must be a file that can be read; {error.strerror}") from None
+
+
+def _content(action: Action, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of an action's request: JSON, or a form if it takes a file."""
+    file = next((one for one in given.values() if isinstance(one, File)), None)
+    if not given or file is None:
+        return {"json": given} if given else {}
+    name = next(one.name for one in action.fields if one.kind is File)
+    texts = {one: value for one, value in given.items() if one != name and value not in {None, False}}
+    return {"files": {name: tuple(file)}, "data": {one: str(value) for one, value in texts.items()}}
+
+
+# ---- backups
 
 
 def _back_up(options: argparse.Namespace) -> int:
-    check_extra()
     _check_files(options)
-    from reusable_holdout_leaderboard.competition.backup import back_up
-
-    print(json.dumps(back_up(options.folder, options.backup), indent=2))
-    return 0
+    return _print(back_up(options.folder, options.backup))
 
 
 def _restore(options: argparse.Namespace) -> int:
-    check_extra()
     _check_files(options)
-    from reusable_holdout_leaderboard.competition.backup import restore
-
-    print(json.dumps(restore(options.backup, options.folder, key_file=options.key), indent=2))
-    return 0
+    return _print(restore(options.backup, options.folder, key_file=options.key))
 
 
 def _check_files(options: argparse.Namespace) -> None:
     if database_of(options) is not None:
         raise InputError(
-            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore': one "
-            f"dump has board and ledgers of one moment; labels and keys lie in {options.folder}: copy that beside it"
+            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore'; one "
+            f"dump contains board and ledgers at one moment; copy {options.folder} with it, which has labels and keys"
         )
 
 
-def _add_action(actions: Any, name: str, run: Callable[[Any, argparse.Namespace], Any], about: str) -> Any:
-    parser = actions.add_parser(name, help=about, description=f"{about}.")
-    parser.set_defaults(command=_board, refuse=parser.error, action=run, remote_only=name == "submit")
-    add_place(parser)
-    parser.add_argument("--url", help="of the server, in place of the folder")
-    parser.add_argument(
-        "--token-file", type=Path, help="of the administrator, or of the team that submits; mode 600"
-    )
-    return parser
-
-
-def _board(options: argparse.Namespace) -> int:
-    check_extra()
-    administration = _administration(options)
-    try:
-        found = options.action(administration, options)
-    finally:
-        administration.close()
+def _print(found: Any) -> int:
     print(json.dumps(found, indent=2, default=str))
     return 0
-
-
-def _administration(options: argparse.Namespace) -> InFolder | OverHttp:
-    from reusable_holdout_leaderboard.client.connection import Connection
-    from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.settings import read_token
-
-    if options.url is None:
-        if options.remote_only:
-            raise InputError("a submission goes to a server; name it with --url, and the team's --token-file")
-        return InFolder(
-            Competition.open(
-                options.folder, options.slug, database=database_of(options), key_file=options.key
-            )
-        )
-    token = read_token(options.token_file or options.folder / "admin.token")
-    url = options.url if options.slug is None else f"{options.url.rstrip('/')}/c/{options.slug}"
-    return OverHttp(Connection(url, token))
-
-
-def _team_action(name: str) -> Callable[[Any, argparse.Namespace], Any]:
-    method = name.replace("-", "_")
-    return lambda board, given: getattr(board, method)(given.team)
-
-
-def _change(board: InFolder | OverHttp, given: argparse.Namespace) -> list[dict[str, Any]]:
-    from reusable_holdout_leaderboard.command.serving import text_of
-    from reusable_holdout_leaderboard.rules import CHANGEABLE
-
-    changes = {name: value for name, value in vars(given).items() if name in CHANGEABLE}
-    if not changes:
-        raise InputError("a change must name at least one rule; got none; nothing was changed")
-    if "description" in changes:
-        changes["description"] = text_of(changes["description"])
-    if "also" in changes:
-        changes["also"] = [] if changes["also"] == ["none"] else changes["also"]
-    return board.change(changes)
-
-
-def _date_or_none(text: str) -> str | None:
-    return None if text == "none" else text
-
-
-def _whole_or_none(text: str) -> int | None:
-    return None if text == "none" else int(text)
-
-
-def _rotate(board: InFolder | OverHttp, given: argparse.Namespace) -> dict[str, Any]:
-    return board.rotate(given.labels, early=given.early, queries=given.queries)
-
-
-def _submit(board: OverHttp, given: argparse.Namespace) -> dict[str, Any]:
-    return board.submit(given.file, claimed=given.claimed, anew=given.anew)

@@ -1,92 +1,181 @@
-"""What all commands share: where a competition lies, its database, and what must be installed."""
+"""Options that several commands share: places, databases, and rules."""
 
-# ruff: noqa: PLC0415 - a command line starts fast: each command imports what it needs
 from __future__ import annotations
 
 import argparse
 import os
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from reusable_holdout.errors import InputError, MissingExtraError
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.private import check_private
+from reusable_holdout_leaderboard.rules import CHANGEABLE, SIGN_UPS
+from reusable_holdout_leaderboard.settings import checked_database
 
-__all__ = [
-    "ALSO",
-    "FOLDER",
-    "PROGRAM",
-    "SIGN_UP",
-    "SIGN_UPS",
-    "WHOLE",
-    "add_place",
-    "check_extra",
-    "database_of",
-]
+__all__ = ["add_place", "add_rules", "database_of", "stated_rules", "text_of"]
 
-PROGRAM = "reusable-holdout"
-DATABASE = "REUSABLE_HOLDOUT_DATABASE"
-_EXTRA = (
-    *("confusable_homoglyphs", "fastapi", "httpx", "jinja2", "markdown_it", "pyarrow", "python_multipart"),
-    *("regex", "uvicorn"),
-)
-FOLDER = Path("leaderboard-data")
-WHOLE = {
-    "queries": "submissions of all teams together, for each label set (default 10,000)",
-    "charges": "of each team, of claims (default 2); else deviations to pay for, in place of a tolerance",
-    "submissions-per-day": "of each team",
-    "submissions-per-team": "of each team, for each label set",
-    "charges-per-team": "of each team, for each label set",
-    "most-teams": "that sign up",
-    "final-picks": "submissions that a team may pick for the final standings (default 1)",
+_DATABASE = "REUSABLE_HOLDOUT_DATABASE"
+_FOLDER = Path("leaderboard-data")
+_NONE = "none"  # removes a limit or a date
+_DATE = "date and time with a time zone, such as 2026-03-01T12:00+00:00"
+
+
+def _parameter(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be NAME=NUMBER; got {text!r}") from None
+
+
+class _Rule(NamedTuple):
+    """An option for a rule.
+
+    Attributes
+    ----------
+    kind : callable
+    about : str
+    option : str
+        Empty if it is the rule's name.
+    more : dict
+        Further arguments for argparse.
+    """
+
+    kind: Callable[[str], Any]
+    about: str
+    option: str = ""
+    more: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+_RULES = {
+    "title": _Rule(str, "title for people (default: the slug)"),
+    "description": _Rule(Path, "file with a description in Markdown"),
+    "metric": _Rule(str, "name of a metric in the catalogue (default accuracy)"),
+    "metric_parameters": _Rule(
+        _parameter,
+        "such as the bounds of the targets for mae; may be repeated",
+        "metric-parameter",
+        {"action": "append", "metavar": "NAME=NUMBER"},
+    ),
+    "queries": _Rule(int, "submissions of all teams together, for each label set (default 10,000)"),
+    "charges": _Rule(int, "charges of each team (default 2)"),
+    "estimate": _Rule(float, "expected score; the plan is narrowest there"),
+    "prior_error": _Rule(
+        float, "expected error of honest claims (default: about that of a score from 10,000 rows)"
+    ),
+    "confidence": _Rule(float, "probability that all intervals hold together (default 0.95)"),
+    "id_column": _Rule(str, 'column of ids (default "id" if there is one; "" for rows in order)', "id"),
+    "submissions_per_day": _Rule(int, "limit of each team"),
+    "submissions_per_team": _Rule(
+        int, "limit of each team for each label set (default: a hundredth of queries)"
+    ),
+    "sign_up": _Rule(
+        str,
+        "people who may make teams: only the organiser, holders of the newest invitation code, or everyone "
+        "(default closed)",
+        more={"choices": SIGN_UPS},
+    ),
+    "most_teams": _Rule(int, "largest number of teams"),
+    "final_picks": _Rule(int, "submissions that a team may pick for the final (default 1)"),
+    "also": _Rule(
+        str,
+        "another metric of the same predictions in the final; may be repeated",
+        more={"action": "append", "metavar": "NAME"},
+    ),
+    "opens_at": _Rule(str, _DATE, "opens"),
+    "closes_at": _Rule(str, _DATE, "closes"),
+    "blind": _Rule(bool, "hide all scores until 'board unblind'"),
+    "vacuous": _Rule(bool, "allow answers that may be off by more than a quarter of the metric's range"),
 }
-ALSO = "another metric that the final standings show, of the same predictions; may be repeated"
-SIGN_UPS = ("closed", "code", "open")
-SIGN_UP = "who makes teams: the organiser, who has the newest invitation code, or everyone (default closed)"
 
 
-def add_place(parser: Any) -> None:
-    """Let a command say where a competition lies."""
-    parser.add_argument(
-        "--folder", type=Path, default=FOLDER, help=f"of labels, keys and SQLite files (default ./{FOLDER})"
-    )
-    parser.add_argument(
-        "--slug", help="name of the competition in addresses and folders (default: the only one)"
-    )
-    parser.add_argument(
-        "--database",
-        help=f"PostgreSQL URL without a password, which ~/.pgpass may hold (default: ${DATABASE})",
-    )
-    parser.add_argument("--database-file", type=Path, help="file of mode 600 with the URL, password and all")
-    parser.add_argument("--key", type=Path, help="file of the noise key (default: beside the labels)")
+def add_rules(parser: Any, *, change: bool) -> None:
+    """Add options for rules; for a change only those that can be changed, and "none" removes a value.
+
+    Parameters
+    ----------
+    parser : argparse parser or group
+    change : bool
+    """
+    for name, rule in _RULES.items():
+        if change and name not in CHANGEABLE:
+            continue
+        more: dict[str, Any] = {"type": rule.kind, **rule.more}
+        if rule.kind is bool:
+            more = {"action": "store_true"}
+        elif change and rule.kind is int:
+            more["type"] = _whole_or_none
+        option = rule.option or name.replace("_", "-")
+        about = f"{rule.about}, or {_NONE}" if change and rule.kind is int else rule.about
+        parser.add_argument(f"--{option}", dest=name, default=argparse.SUPPRESS, help=about, **more)
 
 
-def check_extra() -> None:
-    """Refuse to go on without the libraries of a leaderboard.
+def _whole_or_none(text: str) -> int | None:
+    return None if text == _NONE else int(text)
+
+
+def stated_rules(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the rules that a command line states, and no others.
 
     Raises
     ------
-    MissingExtraError
+    InputError
+        If a file cannot be read.
     """
-    for name in _EXTRA:
-        if find_spec(name) is None:
-            raise MissingExtraError("a leaderboard", name, "leaderboard")
+    stated = {name: value for name, value in vars(options).items() if name in _RULES}
+    if "description" in stated:
+        stated["description"] = text_of(stated["description"])
+    if "metric_parameters" in stated:
+        stated["metric_parameters"] = dict(stated["metric_parameters"])
+    empty = {"id_column": "", "also": [_NONE], "opens_at": _NONE, "closes_at": _NONE}
+    for name, text in empty.items():
+        if stated.get(name) == text:
+            stated[name] = [] if name == "also" else None
+    return stated
+
+
+def add_place(parser: Any) -> None:
+    """Add options for the place of a competition."""
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=_FOLDER,
+        help=f"folder of labels, keys and SQLite files (default ./{_FOLDER})",
+    )
+    parser.add_argument("--slug", help="name of the competition in addresses (default: the only one)")
+    parser.add_argument("--database", help=f"PostgreSQL URL without a password (default: ${_DATABASE})")
+    parser.add_argument("--database-file", type=Path, help="file of mode 600 with the URL")
+    parser.add_argument("--key", type=Path, help="file of the noise key (default: beside the labels)")
 
 
 def database_of(options: argparse.Namespace) -> str | None:
-    """URL of the database, from a file, the command line without a password, or the environment; None for SQLite.
+    """Return the URL of the database: from a file, the command line, or the environment; None for SQLite.
 
     Raises
     ------
     InputError
         If it cannot be used.
     """
-    from reusable_holdout_leaderboard.settings import check_private, checked_database
-
     if options.database is not None and options.database_file is not None:
         raise InputError("a database is named by --database or by --database-file, not by both")
     if options.database_file is not None:
         return checked_database(check_private(options.database_file).read_text().strip(), secret=True)
     if options.database is not None:
         return checked_database(options.database, secret=False)
-    stated = os.environ.get(DATABASE)
+    stated = os.environ.get(_DATABASE)
     return checked_database(stated, secret=True) if stated else None
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path} must be a text file in UTF-8; it cannot be read") from None

@@ -1,4 +1,4 @@
-"""What is ready before the first request: the competition, the administrator's token, the settings."""
+"""Preparations for a server: the competition, the administrator's token, the settings."""
 
 from __future__ import annotations
 
@@ -9,48 +9,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet
+
+from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.command.example import CLAIMED, EXAMPLE, example_files, make_example
+from reusable_holdout.registry import registry_of_its_own
+from reusable_holdout_leaderboard.command.options import stated_rules, text_of
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
+from reusable_holdout_leaderboard.private import check_private, write_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
-from reusable_holdout_leaderboard.settings import Settings, check_private, read_token, write_private
-from reusable_holdout_leaderboard.store.records import Status
+from reusable_holdout_leaderboard.settings import Settings, read_token
 
-__all__ = ["Prepared", "prepare", "text_of"]
+__all__ = ["CLAIMED", "EXAMPLE", "Prepared", "make_example", "prepare"]
 
-_UNWATCHED = "none: an older copy of the folder would pass for this one; --witness names one"
-_SETTINGS = (
-    "answer_seconds",
-    "requests_per_minute",
-    "submissions_per_minute",
-    "newcomers_per_minute",
-    "max_body_bytes",
-    "secure_cookies",
-    "connections_per_address",
-    "head_seconds",
-)
-_SAME_NAME = (
-    "slug",
-    "title",
-    "metric",
-    "policy",
-    "queries",
-    "charges",
-    "tolerance",
-    "estimate",
-    "prior_error",
-    "threshold",
-    "confidence",
-    "submissions_per_day",
-    "submissions_per_team",
-    "charges_per_team",
-    "sign_up",
-    "most_teams",
-    "final_picks",
-    "blind",
-    "vacuous",
-)
+_UNWATCHED = "none: nobody would notice an older copy of the folder; name one with --witness"
 
 
 class Prepared(NamedTuple):
@@ -60,7 +34,7 @@ class Prepared(NamedTuple):
     ----------
     settings : Settings
     text : str
-        What its organiser is told.
+        Facts for its organiser.
     """
 
     settings: Settings
@@ -73,7 +47,6 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
     Parameters
     ----------
     options : argparse.Namespace
-        Of the command line.
     database : str or None
 
     Raises
@@ -81,8 +54,8 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
     InputError, PlanError, StoreError, LedgerError
         If the competition can be neither made nor resumed.
     """
-    stated = _stated_rules(options)
-    _check_place(options)
+    stated = _stated(options)
+    _check_server(options)
     options.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = Competition.slugs(options.folder, database=database)
     if options.example:
@@ -99,26 +72,22 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         _check_same(stated, competition.rules)
         text = _told(options, competition)
     admin = options.admin_token_file or options.folder / "admin.token"
-    given = {name: getattr(options, name) for name in _SETTINGS}
+    if not admin.exists():
+        write_private(admin, f"{new_token()}\n")
     settings = Settings(
         folder=options.folder,
         database=database,
         slug=slug,
         key_file=options.key,
         witness=options.witness,
-        admin_digest=digest_of(_admin_token(admin)).hex(),
+        admin_digest=digest_of(read_token(check_private(admin))).hex(),
         trusted_proxies=tuple(options.proxy_headers or ()),
-        **{name: value for name, value in given.items() if value is not None},
+        **{one.name: getattr(options, one.name) for one in fields(Settings) if "help" in one.metadata},
     )
     return Prepared(settings, f"{text}\nadmin token  {admin}")
 
 
-def _check_place(options: argparse.Namespace) -> None:
-    if (options.tls_certificate is None) != (options.tls_key is None):
-        raise InputError("--tls-certificate and --tls-key go together; one of them is missing")
-    for path in (options.tls_certificate, options.tls_key):
-        if path is not None and not path.is_file():
-            raise InputError(f"there must be a file {path}; there is none")
+def _check_server(options: argparse.Namespace) -> None:
     if options.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", options.root_path):
         raise InputError(f"--root-path must be a path such as /board; got {options.root_path!r}")
 
@@ -126,8 +95,7 @@ def _check_place(options: argparse.Namespace) -> None:
 def _create(options: argparse.Namespace, database: str | None, given: dict[str, Any]) -> None:
     if options.labels is None:
         raise InputError(
-            f"there is no competition {given['slug']!r} in {options.folder}; make it with --labels, or look around "
-            "with --example"
+            f"there is no competition {given['slug']!r} in {options.folder}; make it with --labels, or try --example"
         )
     if "id_column" not in given:
         given["id_column"] = "id" if "id" in _columns(options.labels) else None
@@ -142,97 +110,60 @@ def _create(options: argparse.Namespace, database: str | None, given: dict[str, 
     ).close()
 
 
-def _stated_rules(options: argparse.Namespace) -> dict[str, Any]:
-    """Rules that the command line names, and no others."""
-    given: dict[str, Any] = {}
+def _stated(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the rules of a file, and over them those of the command line."""
+    given: Any = {}
     if options.rules is not None:
         text = text_of(options.rules)
         try:
             given = json.loads(text)
         except ValueError:
-            raise InputError(f"{options.rules} must be JSON; it is not") from None
+            given = None
         if not isinstance(given, dict):
-            raise InputError(f"{options.rules} must hold a JSON object; it does not")
-    given |= {name: getattr(options, name) for name in _SAME_NAME if getattr(options, name) is not None}
-    if options.description is not None:
-        given["description"] = text_of(options.description)
-    if options.also:
-        given["also"] = tuple(options.also)
-    if options.metric_parameter:
-        given["metric_parameters"] = dict(map(_parameter, options.metric_parameter))
-    if options.id is not None:
-        given["id_column"] = options.id or None
-    for name in ("opens", "closes"):
-        if getattr(options, name) is not None:
-            given[f"{name}_at"] = getattr(options, name)
-    return given
+            raise InputError(f"{options.rules} must be a JSON object; it is not")
+    named = {} if options.slug is None else {"slug": options.slug}
+    return {**given, **named, **stated_rules(options)}
 
 
 def _check_same(stated: dict[str, Any], rules: Rules) -> None:
-    """Refuse to resume a competition under other rules than it was made with."""
-    if not stated:
-        return
+    """Refuse to resume a competition under rules that differ from its own."""
     asked = Rules.from_dict({"slug": rules.slug, "title": rules.title, **stated})
-    others = [
-        one.name
-        for one in fields(Rules)
-        if one.name in stated and getattr(asked, one.name) != getattr(rules, one.name)
-    ]
+    others = [name for name in stated if getattr(asked, name) != getattr(rules, name)]
     if others:
+        way = "the guard's answers depend on it: make another competition with --slug"
+        if CHANGEABLE.issuperset(others):
+            way = "change it with 'reusable-holdout board change'"
         raise InputError(
-            f"the competition {rules.slug!r} was made with another {', '.join(others)}; leave them out to resume it; "
-            + (
-                "change them with 'reusable-holdout board change'"
-                if CHANGEABLE.issuperset(others)
-                else "what the guard rests on cannot be changed: make another with --slug"
-            )
+            f"the competition {rules.slug!r} was made with another {', '.join(others)}; leave this out to resume it; "
+            + way
         )
 
 
 def _told(options: argparse.Namespace, competition: Competition) -> str:
     status, rules = competition.status(), competition.rules
     host = f"[{options.host}]" if ":" in options.host else options.host
-    scheme = "http" if options.tls_certificate is None else "https"
-    url = f"{scheme}://{host}:{options.port}{options.root_path.rstrip('/')}"
+    url = f"http://{host}:{options.port}{options.root_path.rstrip('/')}"
     lines = [
-        f"competition  {rules.title}: {rules.metric}, {rules.policy}, {status.rows:,} rows",
-        f"budget       {status.queries_left:,} of {rules.queries:,} queries, {_charges(rules, status)}",
+        f"competition  {rules.title}: {rules.metric}, {status.rows:,} rows",
+        f"budget       {status.queries_left:,} of {rules.queries:,} queries, {status.charges} charges for each team",
         f"board        {url}/",
         f"witness      {competition.witness or _UNWATCHED}",
     ]
     if options.example:
-        made = example_files(options.folder)
+        made, bearer = options.folder / "example", "Authorization: Bearer $(cat {}/team.token)"
         lines += [
-            f"for teams    {made.train}, {made.test}; the team First has its token in {made.token}",
-            "submit       "
-            f"curl -F file=@{made.first} -F claimed={CLAIMED} "
-            f'-H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
+            f"for teams    train.csv and test.csv in {made}; the token of the team First is in team.token there",
+            f"submit       curl -F file=@{made}/first.csv -F claimed={CLAIMED} "
+            f'-H "{bearer.format(made)}" {url}/api/v1/submissions',
         ]
     return "\n".join(lines)
 
 
-def _charges(rules: Rules, status: Status) -> str:
-    """Whose charges there are, and how many teams they serve at most."""
-    if rules.policy == "claims":
-        return f"{status.charges} charges of each team"
-    if rules.policy == "ladder":
-        return f"{status.charges} charges in all, which serve {status.charges} teams: the first score of each is one"
-    return f"{status.charges} charges in all"
-
-
-def _admin_token(path: Path) -> str:
-    if not path.exists():
-        write_private(path, f"{new_token()}\n")
-    return read_token(check_private(path))
-
-
 def _columns(labels: Path) -> list[str]:
-    """Names of a label file's columns; they are public."""
+    """Return the columns of a label file; they are public."""
     try:
         if labels.suffix in {".parquet", ".pq"}:
-            import pyarrow.parquet as pq  # noqa: PLC0415
-
-            return [str(name) for name in pq.read_schema(labels).names]
+            return [str(name) for name in pa.parquet.read_schema(labels).names]
         with labels.open(encoding="utf-8-sig") as file:
             return [name.strip().strip('"') for name in file.readline().split(",")]
     except FileNotFoundError:
@@ -241,23 +172,54 @@ def _columns(labels: Path) -> list[str]:
         raise InputError(f"{labels} must be a CSV or Parquet file that can be read; it is not") from None
 
 
-def _parameter(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    try:
-        return name.strip(), float(value)
-    except ValueError:
-        raise InputError(f"a metric parameter must be NAME=NUMBER; got {text!r}") from None
+# ---- an example on real data: incomes of more than 50,000 dollars
+
+_TRAIN, _TEST = 12_000, 20_000
+CLAIMED = 0.75
+"""Accuracy of the first submission's rule on the training rows."""
+
+EXAMPLE = Rules(
+    slug="income",
+    title="Who earns more than 50,000 dollars?",
+    description=(
+        "UCI Adult, the census of 1994. Learn from train.csv, predict the rows of test.csv: 1 if the income exceeds "
+        "50,000 dollars a year, else 0. A submission is a CSV file with the columns id and prediction."
+    ),
+    queries=2_000,
+    estimate=0.85,
+)
 
 
-def text_of(path: Path) -> str:
-    """Text of a file.
+def make_example(folder: Path, *, database: str | None = None) -> Path:
+    """Make the example competition with a team and a file that it could send; return the folder of files for teams.
 
-    Raises
-    ------
-    InputError
-        If it is none.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the competitions.
+    database : str, optional
+        As for :meth:`Competition.create`.
     """
+    X, y = load_adult()
+    order = X.sample(frac=1, random_state=0).index
+    train, test = order[:_TRAIN], order[_TRAIN : _TRAIN + _TEST]
+    made = folder / "example"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made.mkdir(mode=0o700, exist_ok=True)
+    X.loc[train].assign(income=y[train].astype(int)).to_csv(made / "train.csv", index=False)
+    rows = X.loc[test].reset_index(drop=True).rename_axis("id")
+    rows.to_csv(made / "test.csv")
+    guess = (rows["education_num"] >= 13).astype(int).rename("prediction")
+    guess.to_csv(made / "first.csv")
+    labels = made / "labels.csv"
+    answers = y[test].astype(int).reset_index(drop=True).rename("label").rename_axis("id")
+    write_private(labels, answers.to_csv())
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path} must be a text file in UTF-8; it cannot be read") from None
+        with (
+            registry_of_its_own(),
+            Competition.create(folder, EXAMPLE, labels, database=database) as competition,
+        ):
+            write_private(made / "team.token", competition.add_team("First"))
+    finally:
+        labels.unlink()
+    return made

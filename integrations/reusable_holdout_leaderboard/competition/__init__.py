@@ -1,4 +1,4 @@
-"""One competition: its label sets and their guards, its standings, and what teams and organisers do."""
+"""One competition: its label sets and their guards, its board, its teams and its organisers."""
 
 from reusable_holdout_leaderboard.competition.competition import Competition
 

@@ -1,38 +1,29 @@
-"""Files that organisers give to everyone: public data, descriptions of it, examples."""
+"""Public files of a competition: data, descriptions of it, examples."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import secrets
 from pathlib import Path
-from typing import NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.competition.epoch import Epochs
+from reusable_holdout_leaderboard.competition.base import Base
 from reusable_holdout_leaderboard.files.disclosure import labels_found
 from reusable_holdout_leaderboard.files.labels import load_labels
-from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.private import write_private
+from reusable_holdout_leaderboard.store.records import PublicFile, StoreError
 
-__all__ = ["Attachments", "PublicFile"]
+__all__ = ["Attachments"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST = 50
 
 
-class PublicFile(NamedTuple):
-    """A file that everyone may have."""
-
-    name: str
-    bytes: int
-
-
-class Attachments(Epochs):
-    """Public files of a competition, in a folder of their own."""
+class Attachments(Base):
+    """The part of a competition that gives files to everyone, from a folder of their own."""
 
     def public_files(self) -> list[PublicFile]:
-        """All of them, by name."""
+        """Return all public files, by name."""
         folder = self._place.public
         if not folder.is_dir():
             return []
@@ -40,17 +31,17 @@ class Attachments(Epochs):
         return sorted(PublicFile(one.name, one.stat().st_size) for one in found)
 
     def public_file(self, name: str) -> Path | None:
-        """Where one of them lies; None if there is none."""
+        """Return the path of a public file; None if there is none."""
         path = self._place.public / name
         return path if _NAME.fullmatch(name) and path.is_file() else None
 
     def attach(self, name: str, content: bytes) -> PublicFile:
-        """Give everyone a file; one of the same name is replaced. It is an event, with the file's SHA-256.
+        """Give everyone a file; it replaces a file of the same name. It is an event, with the file's SHA-256.
 
         Raises
         ------
         InputError
-            If the name is no plain file name, there are too many files, or the file holds private labels.
+            If the name is not a plain file name, there are too many files, or the file holds private labels.
         StoreError
             If it cannot be written.
         """
@@ -61,34 +52,22 @@ class Attachments(Epochs):
             )
         known = {one.name for one in self.public_files()}
         if name not in known and len(known) >= _MOST:
-            raise InputError(f"there are {_MOST} public files at most; remove one first; nothing was changed")
-        self._check_private(content)
-        _write(self._place.public / name, content)
-        digest = hashlib.sha256(content).hexdigest()
-        detail = {"file": name, "bytes": len(content), "sha256": digest}
-        self._store.note(self._number, "attach", detail, at=self._clock())
+            raise InputError(f"there are at most {_MOST} public files; remove one first; nothing was changed")
+        self._check_labels(content)
+        problem = None
+        try:
+            write_private(self._place.public / name, content)
+        except OSError as error:
+            problem = error.strerror
+        if problem is not None:
+            raise StoreError(f"the folder of public files must be writable; {problem}")
+        detail = {"file": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        with self._changing() as (connection, _):
+            self._tell(connection, "attach", detail=detail)
         return PublicFile(name, len(content))
 
-    def _check_private(self, content: bytes) -> None:
-        """Refuse a file that holds labels, until the final standings are made: nothing is asked of them any more.
-
-        Labels of earlier label sets are free.
-        """
-        if self._row().final is not None:
-            return
-        epoch = self._current()
-        private = [load_labels(self._place.labels(epoch.number))]
-        if len(epoch.fresh):
-            private.append(load_labels(self._place.fresh_labels))
-        found = labels_found(content, private)
-        if found:
-            raise InputError(
-                f"a public file must not hold private labels; {found}; nothing was changed; leave that column out, or "
-                "these rows"
-            )
-
     def detach(self, name: str) -> None:
-        """Take a public file away.
+        """Remove a public file.
 
         Raises
         ------
@@ -99,18 +78,23 @@ class Attachments(Epochs):
         if path is None:
             raise InputError("there must be a public file of this name; there is none; nothing was changed")
         path.unlink(missing_ok=True)
-        self._store.note(self._number, "detach", {"file": name}, at=self._clock())
+        with self._changing() as (connection, _):
+            self._tell(connection, "detach", detail={"file": name})
 
+    def _check_labels(self, content: bytes) -> None:
+        """Refuse a file that holds private labels.
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file, all or nothing."""
-    part = path.with_name(f".{secrets.token_hex(8)}")
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-        part.replace(path)
-    except OSError as error:
-        raise StoreError(f"a public file must be one that can be written; {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
+        Labels of earlier label sets are not private, and after the final standings none are.
+        """
+        if self._state().final is not None:
+            return
+        epoch = self._current()
+        private = [load_labels(self._place.labels(epoch.number))]
+        if len(epoch.fresh):
+            private.append(load_labels(self._place.fresh_labels))
+        found = labels_found(content, private)
+        if found:
+            raise InputError(
+                f"a public file must not hold private labels; {found}; nothing was changed; leave that column or these "
+                "rows out"
+            )

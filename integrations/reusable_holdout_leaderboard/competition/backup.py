@@ -1,4 +1,4 @@
-"""Backups: a folder's board, ledgers, labels and keys as they were at one moment, taken while they are in use."""
+"""Backups of a folder's board, ledgers, labels and keys at one moment, taken while they are in use."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.version import __version__
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.competition.organising import rotation_locked
+from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.records import StoreError
-from reusable_holdout_leaderboard.store.store import Store
 from reusable_holdout_leaderboard.store.tables import SCHEMA
 
 __all__ = ["back_up", "restore"]
@@ -32,32 +32,31 @@ _CHUNK = 1 << 20
 
 
 def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
-    """Copy what a folder of competitions holds, as it is at one moment; return the manifest.
+    """Copy a folder of competitions as it is at one moment; return the manifest.
 
-    Servers go on meanwhile: submissions that come wait until the board is copied. A ledger is never older in the copy
-    than the board, and what it has more is answers to submissions that the board has as pending. A key that lies
-    elsewhere is not copied, nor is what this server remembers as a witness of other ledgers: restored, it would have
-    forgotten.
+    Servers keep running. Submissions wait while the board is copied. In the copy a ledger is never older than the
+    board, and its additional answers belong to pending submissions. Not copied are a key that is elsewhere, and the
+    heads that this server holds as a witness of other ledgers, because a restored witness would have forgotten some.
 
     Parameters
     ----------
     folder : Path
     to : Path
-        Folder to be made; all or nothing of it.
+        Folder to be made; it is complete, or it is not there.
     clock : callable
 
     Raises
     ------
     InputError
-        If there is no board, or there is something at `to` already.
+        If there is no board, or `to` exists already.
     StoreError
         If a file cannot be read or written.
     """
     folder, to = folder.absolute(), to.absolute()
     if not (folder / _BOARD).exists():
-        raise InputError(f"a backup needs a board; there is none in {folder}")
+        raise InputError(f"a backup needs a board; there is none in {folder}; name another folder")
     if to.exists():
-        raise InputError(f"a backup is made anew; there is something at {to} already; name another folder")
+        raise InputError(f"a backup needs a new folder; {to} exists already; name another")
     part = to.with_name(f"{to.name}.{secrets.token_hex(8)}")
     try:
         with _disk():
@@ -72,18 +71,18 @@ def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -
 def restore(
     backup: Path, folder: Path, *, key_file: Path | None = None, clock: Callable[[], float] = time.time
 ) -> dict[str, Any]:
-    """Put a backup into a folder that holds none of it, check it, and note so on each board; return the manifest.
+    """Put a backup into an empty folder, check it, and note it on each board; return the manifest.
 
-    What was answered after the backup is forgotten: that part of a budget can be spent again, so the restored boards
+    Answers after the backup are forgotten, so that part of a budget can be spent again. The restored boards therefore
     tell everyone of which moment they are.
 
     Parameters
     ----------
     backup : Path
     folder : Path
-        Not there yet, or empty.
+        Empty, or not there yet.
     key_file : Path, optional
-        Noise key, if it lay elsewhere.
+        Noise key, if it was elsewhere.
     clock : callable
 
     Raises
@@ -91,14 +90,14 @@ def restore(
     InputError
         If the backup is incomplete or was changed, or the folder is not empty.
     StoreError, LedgerError
-        If what was restored cannot be opened.
+        If the restored boards cannot be opened.
     """
     backup, folder = backup.absolute(), folder.absolute()
     manifest = _checked(backup)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            f"a backup is restored into an empty folder; {folder} is not; move what is there away and keep it, for it "
-            "may be newer than the backup"
+            f"a backup is restored into an empty folder; {folder} is not empty; move its content away and keep it, "
+            "because it may be newer than the backup"
         )
     part = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
@@ -106,9 +105,8 @@ def restore(
             for name in manifest["files"]:
                 _copy_file(backup / name, part / name)
             for slug, known in manifest["competitions"].items():
-                _note(
-                    part, slug, key_file, {"backup": manifest["at"], "answers": known["answers"]}, at=clock()
-                )
+                with Competition.open(part, slug, key_file=key_file, clock=clock) as competition:
+                    competition.note_restored({"backup": manifest["at"], "answers": known["answers"]})
             with contextlib.suppress(FileNotFoundError):
                 folder.rmdir()
             part.rename(folder)
@@ -118,12 +116,12 @@ def restore(
 
 
 def _copy_all(folder: Path, part: Path, *, at: float) -> dict[str, Any]:
-    store = Store(folder / _BOARD)
-    with contextlib.closing(store), contextlib.ExitStack() as held:
-        slugs = store.slugs()
-        for slug in slugs:  # in the order in which a rotation takes them: its lock, then the board
+    slugs = Competition.slugs(folder)
+    board = Database(folder / _BOARD)
+    with contextlib.closing(board), contextlib.ExitStack() as held:
+        for slug in slugs:  # the order of a rotation: first its lock, then the board
             held.enter_context(rotation_locked(folder / slug))
-        with store.database.writing():
+        with board.writing():
             _copy_database(folder / _BOARD, part / _BOARD)
             for slug in slugs:
                 _copy_database(folder / slug / _LEDGER, part / slug / _LEDGER)
@@ -152,7 +150,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _copy_database(path: Path, to: Path) -> None:
-    """Copy a SQLite file in use, with what its write-ahead log holds."""
+    """Copy a SQLite file in use, including its write-ahead log."""
     with _private(to):
         pass
     source = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
@@ -161,7 +159,7 @@ def _copy_database(path: Path, to: Path) -> None:
 
 
 def _answers(ledger: Path) -> int:
-    """Answers of all label sets together."""
+    """Count the answers of all label sets."""
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as opened:
         return sum(len(opened.rows(epoch=epoch)) for epoch in range(1, opened.epoch + 1))
 
@@ -185,12 +183,11 @@ def _checked(backup: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((backup / _MANIFEST).read_text())
         files, schema = dict(manifest["files"]), int(manifest["schema"])
     except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"a backup must have a readable {_MANIFEST}; {backup} has none") from None
+    if schema != SCHEMA:
         raise InputError(
-            f"a backup must have a {_MANIFEST} that says what is in it; that of {backup} cannot be read"
-        ) from None
-    if schema > SCHEMA:
-        raise InputError(
-            f"the backup is of reusable-holdout {manifest['library']}; install that or a later one"
+            f"a backup must have format {SCHEMA}; this one has format {schema}, of reusable-holdout "
+            f"{manifest['library']}; install that version"
         )
     for name, digest in files.items():
         path = backup / name
@@ -200,7 +197,7 @@ def _checked(backup: Path) -> dict[str, Any]:
             or _digest(path) != digest
         ):
             raise InputError(
-                f"a backup must be as it was made; {name} is missing or another; nothing was restored"
+                f"a backup must be unchanged; {name} is missing or different; nothing was restored"
             )
     return manifest
 
@@ -208,11 +205,6 @@ def _checked(backup: Path) -> dict[str, Any]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _note(folder: Path, slug: str, key_file: Path | None, detail: dict[str, Any], *, at: float) -> None:
-    with Competition.open(folder, slug, key_file=key_file, clock=lambda: at) as competition:
-        competition.note_restored(detail)
 
 
 @contextlib.contextmanager
@@ -224,5 +216,5 @@ def _disk() -> Iterator[None]:
         problem = getattr(error, "strerror", None) or type(error).__name__
     if problem:
         raise StoreError(
-            f"a backup must be read and written whole; it could not be ({problem}); nothing was made"
+            f"a backup must be readable and writable as a whole; it is not ({problem}); nothing was made"
         )

@@ -1,74 +1,64 @@
-"""A competition: one guard for all teams, one store for all workers."""
+"""A competition: one guard for all teams, one database for all workers."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.competition.agreement import check_agreement
+from reusable_holdout.metrics.predictions import is_public
 from reusable_holdout_leaderboard.competition.attachments import Attachments
-from reusable_holdout_leaderboard.competition.epoch import (
-    check_ids,
-    completed,
-    head_of,
-    make_epoch,
-    open_epoch,
-)
+from reusable_holdout_leaderboard.competition.base import epoch_of_guard, open_epoch, order_of
 from reusable_holdout_leaderboard.competition.final import check_also
+from reusable_holdout_leaderboard.competition.guarding import Guard, Place, check_agreement
 from reusable_holdout_leaderboard.competition.organising import Organising
-from reusable_holdout_leaderboard.competition.place import Place, check_database, schema_of
-from reusable_holdout_leaderboard.competition.scoring import Scoring
+from reusable_holdout_leaderboard.competition.submitting import Submitting
 from reusable_holdout_leaderboard.competition.teams import Teams
+from reusable_holdout_leaderboard.competition.views import Views
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES
-from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
+from reusable_holdout_leaderboard.files.labels import Labels, save_labels, take_labels
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.store import Store
+from reusable_holdout_leaderboard.store import rows
+from reusable_holdout_leaderboard.store.database import Database
 
 __all__ = ["Competition"]
 
 
-class Competition(Scoring, Organising, Attachments, Teams):
+class Competition(Submitting, Views, Organising, Attachments, Teams):
     """A leaderboard whose every score comes from one guarded holdout.
 
     With the rules' confidence, all intervals shown in an epoch contain the population values together, whatever the
-    teams send and whatever they make of the answers: the guard is pooled, for validity needs that, and limits for each
-    team come on top. Made by :meth:`create` and :meth:`open`; safe for several threads, and for several processes that
-    open the same folder and database.
+    teams send and however they use the answers. One guard answers all teams, because validity needs that; limits for
+    each team are added. Made by :meth:`create` and :meth:`open`. Safe for several threads, and for several processes
+    that open the same folder and database.
 
-    A submission is reserved in the store, asked of the guard, and recorded in the store. A worker that dies on the way
-    loses nothing and charges nothing twice: the same predictions sent again replay the guard's answer free, and
-    :meth:`settle` finds the answers of those that are not sent again.
+    A submission is reserved in the database, asked of the guard, and recorded in the database. A worker that dies
+    between these steps loses nothing and charges nothing twice: the same predictions sent again get the guard's answer
+    free, and :meth:`settle` finds the answers of submissions that are not sent again.
 
     Attributes
     ----------
     rules : Rules
-        As they are now, with classes and columns filled in.
+        Present rules, with classes and columns filled in.
     slug : str
     metric : Metric
     expected : Expected
-        Form of a submission, of the epoch it stands at.
+        Form of a submission, for the present epoch.
 
     Notes
     -----
-    Policy "ladder": a submission is compared with its team's best so far, and told only if it improves on it by a step.
-    Policy "thresholdout": with the validation score its team claims, else its best, else the middle of the metric's
-    range. The value of an answer that agrees with a claim is the claim, so claims can be too high by the threshold: its
-    interval says so, and ties follow the intervals.
-
-    What is private lies in a folder of its own: labels, noise key and, with SQLite, the ledger. With SQLite the board
-    lies beside them; on a server the board and the ledger are there.
+    Private files are in a folder of their own: labels, noise key and, with SQLite, the ledger. With SQLite the board
+    is beside that folder. With PostgreSQL board and ledger are on the server.
     """
 
     def __repr__(self) -> str:
         return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"
-
-    # ---- made and opened
 
     @classmethod
     def create(
@@ -88,7 +78,7 @@ class Competition(Scoring, Organising, Attachments, Teams):
         Parameters
         ----------
         folder : str or Path
-            Of all competitions; made if it is not there. This one's labels and key get a folder in it.
+            Folder of all competitions; it is made if needed. The labels and key of this one get a folder in it.
         rules : Rules
         labels_file : str or Path
             CSV with a header, or Parquet: one column of labels, and the column of ids that the rules name. It is
@@ -98,54 +88,56 @@ class Competition(Scoring, Organising, Attachments, Teams):
         fresh_labels_file : str or Path, optional
             Labels for the final standings: other rows of the same population. A submission then predicts both.
         key_file : Path, optional
-            Noise key; by default it lies in the folder.
+            Noise key; by default it is in the folder.
         witness : str, optional
-            What remembers outside the folder how far the ledger has come, so that an older copy of the folder is
-            refused: a file of another owner, ``git:repository`` or a URL.
+            Witness outside the folder, so that an older copy of the folder is refused: a file of another owner,
+            ``git:repository`` or a URL.
         clock : callable
             Seconds since 1970, UTC.
 
         Raises
         ------
         InputError
-            If rules and labels do not fit, or there is a competition of this slug.
+            If rules and labels do not fit, or there is a competition with this slug.
         PlanError
             If the labels are too few for the rules.
         StoreError, LedgerError
             If database or ledger cannot be used.
         """
-        rules.check()
-        metric = rules.made_metric()
-        labels = take_labels(Path(labels_file), id_column=rules.id_column, metric=metric)
-        fresh = None
-        if fresh_labels_file is not None:
-            fresh = take_labels(Path(fresh_labels_file), id_column=rules.id_column, metric=metric)
-        check_ids(labels, fresh, rules)
+        metric = rules.check().made_metric()
+        labels, fresh = (
+            None if path is None else take_labels(Path(path), id_column=rules.id_column, metric=metric)
+            for path in (labels_file, fresh_labels_file)
+        )
+        assert labels is not None  # noqa: S101 - only the fresh ones may be missing
+        order_of(labels, fresh, rules)
         rules = completed(rules, labels)
         check_also(rules, fresh)
-        place = Place.of(Path(folder), rules.slug, database=database, key_file=key_file, witness=witness)
+        place = place_of(Path(folder), rules.slug, database, key_file=key_file, witness=witness)
         place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as undone:
-            store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
-            if rules.slug in store.slugs():
-                raise InputError(
-                    f"there is a competition {rules.slug!r} already; open it, or name another slug"
-                )
+            board = undone.enter_context(contextlib.closing(_database(Path(folder), database)))
+            with board.reading() as connection:
+                if rows.find(connection, rules.slug) is not None:
+                    raise InputError(
+                        f"there is a competition {rules.slug!r} already; open it, or name another slug"
+                    )
             if database is not None:
-                with store.database.writing() as connection:
-                    connection.execute(sa.schema.CreateSchema(schema_of(rules.slug), if_not_exists=True))
-            epoch = make_epoch(place, rules, labels, fresh)
-            undone.callback(epoch.close)
+                with board.writing() as connection:
+                    connection.execute(sa.schema.CreateSchema(_schema_of(rules.slug), if_not_exists=True))
+            guard = Guard.make(place, rules, labels.y)
+            undone.callback(guard.close)
+            epoch = epoch_of_guard(guard, rules, labels, fresh, max_bytes=MAX_BYTES)
             save_labels(place.labels(1), labels)
-            place.fresh_labels.unlink(missing_ok=True)  # of somebody who died here before
+            place.fresh_labels.unlink(missing_ok=True)  # left by a process that died here
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
-            number = store.create_competition(rules, at=clock())  # last: before this, there is no competition
-            store.keep_head(number, head_of(epoch.ledger))
-            row = store.competition(rules.slug)
-            assert row is not None  # noqa: S101 - it was written above
+            with board.writing() as connection:  # last: before this, there is no competition
+                rows.create_competition(connection, rules, guard.head(), at=clock())
+                state = rows.find(connection, rules.slug)
+                assert state is not None  # noqa: S101 - it was written above
             undone.pop_all()
-        return cls(place, store, row, epoch, clock)
+        return cls(place, board, state, epoch, clock)
 
     @classmethod
     def open(
@@ -159,18 +151,18 @@ class Competition(Scoring, Organising, Attachments, Teams):
         max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> Self:
-        """Open a competition that was made, in this process or another.
+        """Open an existing competition, in this process or another.
 
         Parameters
         ----------
         folder, database, key_file, clock
             As for :meth:`create`.
         slug : str, optional
-            By default that of the only competition there is.
+            By default the only competition.
         witness : str, optional
-            By default the one that the competition was made with; else one that watches it from now on.
+            By default the one that the competition was made with; otherwise one that watches it from now on.
         max_bytes : int
-            Of a submitted file.
+            Limit of a submitted file.
 
         Raises
         ------
@@ -187,45 +179,40 @@ class Competition(Scoring, Organising, Attachments, Teams):
         if slug not in known:
             if not known:
                 raise InputError(
-                    f"a competition must be made first; there is none in {folder}; make one, as with serve "
+                    f"a competition must be made first; there is none in {folder}; make one, as with board serve "
                     "--labels, or name another folder"
                 )
             raise InputError(
                 f"a competition must be one of {', '.join(known)}; got {slug!r}; name one of them"
             )
         with contextlib.ExitStack() as undone:
-            store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
-            row = store.competition(slug)
-            assert row is not None  # noqa: S101 - it is known, and none is ever removed
-            place = Place.of(
-                Path(folder), row.rules.slug, database=database, key_file=key_file, witness=witness
-            )
-            check_agreement(store, row.id, place.ledger)
-            epoch = open_epoch(place, row.rules, max_bytes=max_bytes)
-            undone.callback(epoch.close)
-            store.keep_head(row.id, head_of(epoch.ledger))
-            store.go_on_to(row.id, epoch.number, at=clock())  # who rotated may have died before noting so
-            competition = cls(place, store, row, epoch, clock)
+            board = undone.enter_context(contextlib.closing(_database(Path(folder), database)))
+            with board.reading() as connection:
+                state = rows.find(connection, slug)
+            assert state is not None  # noqa: S101 - it is known, and competitions are never removed
+            place = place_of(Path(folder), slug, database, key_file=key_file, witness=witness)
+            check_agreement(place, state.head, lambda: _numbers_given(board))
+            epoch = open_epoch(place, state.rules, max_bytes=max_bytes)
+            undone.callback(epoch.guard.close)
+            competition = cls(place, board, state, epoch, clock)
+            competition._go_on_to(epoch)  # a worker that rotated may have died before it noted that
             competition.settle()
             undone.pop_all()
         return competition
 
     @staticmethod
     def slugs(folder: str | Path, *, database: str | None = None) -> list[str]:
-        """Competitions of a folder and database, the oldest first."""
+        """Return the names of the competitions of a folder and database, the oldest first."""
         if database is None and not (Path(folder) / "board.db").exists():
             return []
-        store = _store(Path(folder), database)
-        try:
-            return store.slugs()
-        finally:
-            store.close()
+        with contextlib.closing(_database(Path(folder), database)) as board, board.reading() as connection:
+            return rows.slugs(connection)
 
     def close(self) -> None:
-        """Close ledger and database; it can be opened again."""
+        """Close ledger and database; the competition can be opened again."""
         for epoch in (*self._past, self._epoch):
-            epoch.close()
-        self._store.close()
+            epoch.guard.close()
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -234,7 +221,120 @@ class Competition(Scoring, Organising, Attachments, Teams):
         self.close()
 
 
-def _store(folder: Path, database: str | None) -> Store:
-    check_database(database)
+def _numbers_given(board: Database) -> int:
+    with board.reading() as connection:
+        return rows.numbers_given(connection)
+
+
+# ---- rules that labels complete
+
+
+def completed(rules: Rules, labels: Labels) -> Rules:
+    """Return the rules with the classes and columns that the labels imply.
+
+    Raises
+    ------
+    InputError
+        If they do not fit the metric.
+    """
+    metric = rules.made_metric()
+    if metric.response == "values":
+        if rules.classes is not None:
+            raise InputError(f"{metric.name} measures values, so there are no classes; leave them out")
+        classes = None
+    else:
+        classes = tuple(sorted(_found(labels) if rules.classes is None else rules.classes))
+    of_each_class = metric.response == "probabilities" and classes is not None
+    columns = rules.prediction_columns
+    if not columns:
+        columns = tuple(map(str, classes or ())) if of_each_class else ("prediction",)
+    right = {1}
+    if of_each_class and classes is not None:
+        right = {1, 2} if len(classes) == 2 else {len(classes)}
+    if len(columns) not in right:
+        raise InputError(
+            f"prediction_columns must be {' or '.join(map(str, sorted(right)))} for {metric.name} on these labels; "
+            f"got {len(columns)}"
+        )
+    return replace(rules, classes=classes, prediction_columns=columns).check()
+
+
+def _found(labels: Labels) -> set[Any]:
+    """Return the distinct labels, which rules, pages and messages of a board list."""
+    found = set(labels.y.tolist())
+    kind = "text" if labels.y.dtype.kind == "U" else "numbers"
+    if len(found) > 1 and not is_public(len(found), len(labels.y), kind):  # type: ignore[arg-type]
+        raise InputError(
+            f"the classes of a competition are public, and its {len(labels.y):,} rows have {len(found):,} distinct "
+            "labels, which could be the answers themselves; nothing was made; name all labels that may occur in "
+            "classes, if everyone may know them"
+        )
+    return found
+
+
+# ---- places
+
+
+def place_of(
+    folder: Path,
+    slug: str,
+    database: str | None = None,
+    *,
+    key_file: Path | None = None,
+    witness: str | None = None,
+) -> Place:
+    """Return the places of a competition's files; on a server its ledger has a schema of its own.
+
+    Raises
+    ------
+    InputError
+        If the witness is in the folder, so that both would be restored together.
+    """
+    if witness and _lies_in(witness, folder):
+        raise InputError(
+            "a board's witness must be outside its folder, because an older copy of the folder would bring an older "
+            f"witness; got {witness}; nothing was made; name a file of another owner, git:repository or a URL"
+        )
+    own = folder.absolute() / slug
+    ledger = str(own / "ledger.db")
+    if database is not None:
+        _check_database(database)
+        url = sa.make_url(database)
+        options = f"{url.query.get('options', '')} -csearch_path={_schema_of(slug)}".strip()
+        ledger = url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+    key = own / "ledger.key" if key_file is None else key_file.absolute()
+    return Place(own, ledger, key, witness or None)
+
+
+def _lies_in(witness: str, folder: Path) -> bool:
+    """Return True if a witness is a file, or a repository without a remote, somewhere in a folder."""
+    if "://" in witness:
+        return False
+    path = witness.removeprefix("git:")
+    if path != witness and "@" in path:
+        return False
+    return Path(path.partition("#")[0]).resolve().is_relative_to(folder.resolve())
+
+
+def _check_database(database: str) -> None:
+    """Refuse a database that is not PostgreSQL, without its URL, which may hold a password."""
+    try:
+        backend = sa.make_url(database).get_backend_name()
+    except (sa.exc.ArgumentError, ValueError, AttributeError):
+        backend = "something else"
+    if backend != "postgresql":
+        raise InputError(
+            f"database must be the URL of a PostgreSQL server; got {backend}; leave it out for SQLite files in the "
+            "folder"
+        )
+
+
+def _schema_of(slug: str) -> str:
+    return f"board_{slug.replace('-', '_')}"
+
+
+def _database(folder: Path, database: str | None) -> Database:
+    if database is not None:
+        _check_database(database)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Store(folder / "board.db" if database is None else database)
+    return Database(folder / "board.db" if database is None else database)

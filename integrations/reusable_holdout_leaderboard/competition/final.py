@@ -1,65 +1,55 @@
-"""Final standings: what teams picked, or their best, on fresh labels, which nothing was asked of before."""
+"""Final standings: the entries of all teams on fresh labels, about which nothing was asked before."""
 
 from __future__ import annotations
 
-import io
 import math
-import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-import numpy as np
 from numpy.typing import NDArray
-from reusable_holdout.guard.kinds.samples import sample_of
 
 from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
 from reusable_holdout.certainty.certificate import GRID_SLACK
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.metrics import BoundMetric, Metric
+from reusable_holdout.guard.kinds.samples import sample_of
+from reusable_holdout.metrics import BoundMetric, Metric, bound_or_undefined
 from reusable_holdout_leaderboard.competition.ties import places_of
-from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.files.forms import Expected, unpacked_fresh
 from reusable_holdout_leaderboard.files.labels import Labels
 from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.lists import Finalist
 from reusable_holdout_leaderboard.store.records import FinalStanding
-from reusable_holdout_leaderboard.store.rows import Finalist
 
-__all__ = ["check_also", "final_of", "packed"]
+__all__ = ["check_also", "final_of"]
 
-_FAST = 1
-_MOST_TERMS = 20_000_000  # of graded losses whose own spread is looked at, of all submissions: half a minute
-
-
-def packed(canonical: NDArray[Any]) -> bytes:
-    """Predictions for the fresh rows as the store keeps them."""
-    buffer = io.BytesIO()
-    np.save(buffer, canonical, allow_pickle=False)
-    return zlib.compress(buffer.getvalue(), _FAST)
-
-
-def unpacked(content: bytes) -> NDArray[Any]:
-    """What :func:`packed` packed."""
-    canonical: NDArray[Any] = np.load(io.BytesIO(zlib.decompress(content)), allow_pickle=False)
-    return canonical
+_MOST_TERMS = 20_000_000  # graded losses of all submissions whose spread is used: half a minute
 
 
 def check_also(rules: Rules, fresh: Labels | None) -> None:
-    """Refuse metrics that the final standings could not show.
+    """Refuse metrics that the final standings could not show, whatever the fresh labels are.
+
+    A metric that is not defined on these very labels, such as one that needs a row of each class, has no value at the
+    final: to refuse it would tell of the labels.
 
     Raises
     ------
     InputError
-        If there are no fresh labels, or a metric is for others.
+        If there are no fresh labels, or a metric does not fit labels of their kind.
     """
     if not rules.also:
         return
     if fresh is None:
         raise InputError(
             "other metrics are shown in the final standings, which need fresh labels; got also="
-            f"{', '.join(rules.also)} without; give fresh labels, or leave them out"
+            f"{', '.join(rules.also)} without; give fresh labels, or leave it out"
         )
     for metric in rules.made_also():
-        metric.bind(fresh.y, classes=rules.classes)
+        _bound(metric, fresh, rules)
+
+
+def _bound(metric: Metric, fresh: Labels, rules: Rules) -> BoundMetric:
+    return bound_or_undefined(metric, fresh.y, classes=rules.classes, sample_weight=None)
 
 
 class _Scored(NamedTuple):
@@ -78,35 +68,32 @@ def final_of(
     rules: Rules,
     expected: Expected,
 ) -> list[FinalStanding]:
-    """Final standings.
+    """Return the final standings.
 
-    With the rules' confidence all intervals contain the population values together: what is entered was decided without
-    the fresh labels, and so were the metrics, so there are as many questions as submissions times metrics, all fixed
-    before. Of a team's submissions the best by the first metric is shown, with the intervals that it has among all.
+    With the rules' confidence all intervals contain the population values together. Entries and metrics were fixed
+    without the fresh labels, so there are as many questions as entries times metrics, all fixed in advance. The best
+    entry of a team, by the first metric, is shown with the intervals that it has among all. Another metric that is not
+    defined on the fresh labels is left out.
 
     Parameters
     ----------
     entered : sequence of Finalist
     contents : mapping of int to bytes
-        Of these submissions: predictions for the fresh rows.
+        Predictions of these submissions for the fresh rows.
     fresh : Labels
     metrics : sequence of Metric
-        The one that ranks, then others.
+        The ranking metric, then the others.
     rules : Rules
     expected : Expected
     """
     level = math.log((1 - rules.confidence) / (2 * max(1, len(entered)) * len(metrics)))
-    bound_metrics = [(metric, metric.bind(fresh.y, classes=rules.classes)) for metric in metrics]
+    first_bound = metrics[0].bind(fresh.y, classes=rules.classes)
+    bound = [(metrics[0], first_bound), *((metric, _bound(metric, fresh, rules)) for metric in metrics[1:])]
     scores = []
     for one in entered:
-        predicted = expected.decoded(unpacked(contents[one.submission_id]))
-        scores.append(
-            [
-                _scored(metric, bound, predicted, level, by_rows=_by_rows(bound, len(entered)))
-                for metric, bound in bound_metrics
-            ]
-        )
-    first = [ranking for ranking, *_ in scores]
+        predicted = expected.decoded(unpacked_fresh(contents[one.submission_id]))
+        scores.append([_scored(*two, predicted, level, submissions=len(entered)) for two in bound])
+    first = [cast("_Scored", ranking) for ranking, *_ in scores]
     better = -1 if metrics[0].greater_is_better else 1
 
     def order(number: int) -> tuple[float, ...]:
@@ -117,39 +104,43 @@ def final_of(
     for number in sorted(range(len(entered)), key=order):
         best.setdefault(entered[number].team_id, number)
     shown = list(best.values())
-    places = places_of(
-        [first[number][1:] for number in shown], greater_is_better=metrics[0].greater_is_better
-    )
+    intervals = [first[number][1:] for number in shown]
+    places = places_of(intervals, greater_is_better=metrics[0].greater_is_better)
     return [
         FinalStanding(
             rank=place.rank,
             rank_last=place.rank_last,
             team=entered[number].team,
             team_id=entered[number].team_id,
-            value=first[number].value,
-            low=first[number].low,
-            high=first[number].high,
             public_value=entered[number].value,
             submission_id=entered[number].submission_id,
-            also={name: other._asdict() for name, other in zip(rules.also, scores[number][1:], strict=True)},
+            also={
+                name: other._asdict()
+                for name, other in zip(rules.also, scores[number][1:], strict=True)
+                if other is not None
+            },
+            **first[number]._asdict(),
         )
         for number, place in zip(shown, places, strict=True)
     ]
 
 
-def _by_rows(bound: BoundMetric, submissions: int) -> bool:
-    """Whether intervals rest on the rows' own evidence: of ratios, and of graded losses if they are not too many."""
-    graded = bound.by_rows and bound.family == "bounded"
-    return bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS)
-
-
 def _scored(
-    metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, by_rows: bool
-) -> _Scored:
-    """Score of one submission; each end of its interval is missed with probability at most exp(level)."""
+    metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, submissions: int
+) -> _Scored | None:
+    """Score one submission; each end of its interval fails with probability at most exp(level).
+
+    None of a metric that is not defined on the labels.
+
+    Intervals of ratios rest on the evidence of the rows. So do those of graded losses, unless there are too many.
+    """
     prepared = bound.prepare(predicted)
-    value, span = bound.statistic.value(prepared), metric.upper - metric.lower
-    if by_rows:
+    try:
+        value, span = bound.statistic.value(prepared), metric.upper - metric.lower
+    except ModelError:
+        return None
+    graded = bound.by_rows and bound.family == "bounded"
+    if bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS):
         sample = sample_of(bound, prepared)
         low, high = sample.ends(EvidenceSet(-level, bound.rows))
         low, high = low - GRID_SLACK, high + GRID_SLACK

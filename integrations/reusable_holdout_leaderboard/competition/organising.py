@@ -1,81 +1,105 @@
-"""What organisers do: other rules, freezing, another label set, final standings."""
+"""Actions of organisers on rules, label sets and final standings."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout_leaderboard.competition.epoch import Epochs, check_ids, head_of, of_guard
+from reusable_holdout_leaderboard.competition.base import Base, epoch_of_guard, order_of
 from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
+from reusable_holdout_leaderboard.rules import WORDS
+from reusable_holdout_leaderboard.store import lists
 from reusable_holdout_leaderboard.store.records import ClosedError, Event, FinalStanding
+from reusable_holdout_leaderboard.store.rows import update
 
 __all__ = ["Organising", "rotation_locked"]
 
 
-class Organising(Epochs):
-    """How a competition is run."""
+class Organising(Base):
+    """The part of a competition that its organisers run."""
 
     def change_rules(self, changes: Mapping[str, Any]) -> list[Event]:
-        """Change rules that the guard does not rest on; each change is an event that everyone sees.
+        """Change rules that the guard does not depend on; each change is a public event.
 
         Parameters
         ----------
         changes : mapping of str to object
-            Names of rules and what they are to be; None lifts a limit or a date.
+            New values by the names of rules; None removes a limit or a date.
 
         Returns
         -------
         list of Event
-            One for each rule that is another now.
+            One for each rule that has a new value.
 
         Raises
         ------
         InputError
-            If one of them cannot be changed, or to this; nothing was changed.
+            If a rule cannot be changed, or not to this value; nothing was changed.
         ClosedError
             If the final standings are made.
         """
         if "also" in changes:
             fresh = load_labels(self._place.fresh_labels) if len(self._current().fresh) else None
             check_also(self.rules.changed(changes), fresh)
-        return self._store.change_rules(self._number, changes, at=self._clock())
+        with self._changing() as (connection, state):
+            after = state.rules.changed(changes)
+            names = [name for name in changes if getattr(state.rules, name) != getattr(after, name)]
+            if state.final is not None and set(names) - WORDS:
+                raise ClosedError(
+                    f"the final standings are made, so only {' and '.join(sorted(WORDS))} can change; nothing was "
+                    "changed"
+                )
+            update(connection, state.id, rules=after.to_json())
+            was, now = state.rules.as_dict(), after.as_dict()
+            details = [{"rule": name, "from": was[name], "to": now[name]} for name in names]
+            return [self._tell(connection, "rules", detail=one) for one in details]
 
     def note_restored(self, detail: Mapping[str, Any]) -> None:
-        """Tell everyone that this is a backup, and of which moment."""
-        self._store.note(self._number, "restore", detail, at=self._clock())
+        """Note publicly that this is a restored backup, and of which moment."""
+        with self._changing() as (connection, _):
+            self._tell(connection, "restore", detail=detail)
 
     def freeze(self, on: bool = True) -> None:
-        """Take no new submissions; or take them again.
+        """Take no new submissions, or take them again.
 
         Raises
         ------
         ClosedError
-            If it is to be unfrozen after the final standings.
+            If the final standings are made; then it stays frozen.
         """
-        self._store.freeze(self._number, on, at=self._clock())
+        with self._changing() as (connection, state):
+            if state.final is not None and not on:
+                raise ClosedError("the final standings are made, so the competition stays frozen")
+            if on != state.frozen:
+                update(connection, state.id, frozen=on)
+                self._tell(connection, "freeze" if on else "unfreeze")
 
     def unblind(self) -> None:
-        """Show all scores, also those of submissions that came while it was blind."""
-        self._store.unblind(self._number, at=self._clock())
+        """Show all scores, including those of earlier submissions."""
+        with self._changing() as (connection, state):
+            if state.blind:
+                update(connection, state.id, blind=False)
+                self._tell(connection, "unblind")
 
     def rotate(self, labels_file: str | Path, *, early: bool = False, queries: int | None = None) -> None:
-        """Go on with another label set: standings and budgets begin anew, the old ones stay readable.
+        """Move to another label set: standings and budgets begin anew, and the earlier ones stay readable.
 
-        The old labels are free from then on. Other workers follow at their next call.
+        The earlier labels need no protection from then on. Other workers follow at their next call.
 
         Parameters
         ----------
         labels_file : str or Path
             Fresh rows of the same population, in the form of the first file.
         early : bool
-            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+            True to rotate although the guard has not halted. The rest of its budget is lost.
         queries : int, optional
-            Of the new budget; as before by default.
+            Number of queries of the new budget; by default as before.
 
         Raises
         ------
@@ -89,38 +113,28 @@ class Organising(Epochs):
         before = self._current().number
         labels = take_labels(Path(labels_file), id_column=self.rules.id_column, metric=self.metric)
         with self._lock, rotation_locked(self._place.folder):
-            epoch = self._current(look=True)
-            if epoch.number != before or self._row().final is not None:
+            epoch, rules = self._current(look=True), self.rules
+            if epoch.number != before or self._state().final is not None:
                 raise ClosedError(
-                    "the competition has gone on already; nothing was changed; look at its status"
+                    "the competition has changed meanwhile; nothing was changed; look at its status"
                 )
             fresh = load_labels(self._place.fresh_labels) if len(epoch.fresh) else None
-            check_ids(labels, fresh, self.rules)
-            save_labels(self._place.labels(before + 1), labels)  # until the ledger rotates, nobody reads it
+            order_of(labels, fresh, rules)
+            path = self._place.labels(before + 1)
+            save_labels(path, labels)  # nobody reads it before the ledger has rotated
             try:
-                rotation = epoch.guard.rotate(
-                    None,
-                    labels.y,
-                    queries=queries,
-                    classes=self.rules.classes,
-                    vacuous=self.rules.vacuous,
-                    early=early,
-                )
-            except (InputError, PlanError):  # of other failures it is unknown whether the ledger has rotated
-                self._place.labels(before + 1).unlink()
+                guard = epoch.guard.rotate(labels.y, queries=queries, early=early)
+            except (InputError, PlanError):  # after other errors the ledger may have rotated
+                path.unlink()
                 raise
-            self._past.append(epoch)
-            self._epoch = of_guard(
-                self._place, rotation.guard, self.rules, labels, fresh, max_bytes=epoch.expected.max_bytes
-            )
-            self._store.go_on_to(self._number, before + 1, at=self._clock())
-            self._store.keep_head(self._number, head_of(self._epoch.ledger))
+            most = epoch.expected.max_bytes
+            self._go_on_to(epoch_of_guard(guard, rules, labels, fresh, max_bytes=most))
 
     def final_standings(self) -> list[FinalStanding]:
-        """Score what teams picked, or their best, on the fresh labels: once, and only when the competition is frozen.
+        """Score the picks of all teams, or their best submissions, on the fresh labels; later calls return the same.
 
-        The scores are plain: nothing was ever asked of the fresh labels, and nothing will be, for the competition stays
-        frozen and later calls repeat the first one's standings. They are of the present epoch.
+        The scores are exact: nothing was ever asked about the fresh labels, and nothing will be, because the
+        competition stays frozen. They are of the present epoch.
 
         Raises
         ------
@@ -129,37 +143,38 @@ class Organising(Epochs):
         InputError
             If there are no fresh labels.
         """
-        epoch, row = self._current(), self._row()
+        epoch, state = self._current(), self._state()
         if not len(epoch.fresh):
             raise InputError(
-                "final standings need fresh labels; this competition was made without; show its board"
+                "final standings need fresh labels; this competition was made without; use its board"
             )
-        if row.final is None:
-            if not row.frozen:
-                raise ClosedError("final standings are made of a frozen competition; freeze it first")
-            entered = self._store.finalists(
-                self._number,
-                epoch.number,
-                most=row.rules.final_picks,
-                better=1 if self.metric.greater_is_better else -1,
-            )
-            standings = final_of(
-                entered,
-                self._store.contents([one.submission_id for one in entered]),
-                fresh=load_labels(self._place.fresh_labels),
-                metrics=[self.metric, *row.rules.made_also()],
-                rules=row.rules,
-                expected=epoch.expected,
-            )
-            kept = self._store.finish(self._number, [one._asdict() for one in standings], at=self._clock())
-        else:
-            kept = row.final
-        return [FinalStanding(**({"also": {}} | one)) for one in kept]
+        if state.final is not None:
+            return [FinalStanding(**one) for one in state.final]
+        if not state.frozen:
+            raise ClosedError("final standings need a frozen competition; freeze it first")
+        entered = self._read(lists.finalists, state, epoch.number, better=self._better)
+        made = final_of(
+            entered,
+            self._read(lists.contents, [one.submission_id for one in entered]),
+            fresh=load_labels(self._place.fresh_labels),
+            metrics=[self.metric, *state.rules.made_also()],
+            rules=state.rules,
+            expected=epoch.expected,
+        )
+        with self._changing() as (connection, now):
+            if now.final is not None:  # another worker was first
+                return [FinalStanding(**one) for one in now.final]
+            if not now.frozen:
+                raise ClosedError("final standings need a frozen competition; freeze it first")
+            kept = json.dumps([one._asdict() for one in made], allow_nan=False)
+            update(connection, now.id, final=kept)
+            self._tell(connection, "final")
+        return made
 
 
 @contextlib.contextmanager
 def rotation_locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a competition's rotation: of processes that rotate, one goes first."""
+    """Hold the lock of a competition's rotation; other processes that rotate wait."""
     with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Places over time: as many moments and teams as a chart shows, kept up with each new best."""
+"""Places over time: as many moments and teams as a chart shows, updated with each new best."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, places_of
+from reusable_holdout_leaderboard.store.lists import Improvement
 from reusable_holdout_leaderboard.store.records import RankPoint
-from reusable_holdout_leaderboard.store.rows import Improvement, as_moment
+from reusable_holdout_leaderboard.store.rows import as_moment
 
 __all__ = ["RankHistory"]
 
-_MOST_STEPS = 32  # moments; of more new bests every second, every fourth, ... is shown
-_MOST_TEAMS = 12  # those that are first now
+_MOST_STEPS = 32  # moments; of more new bests every second, fourth, ... is shown
+_MOST_TEAMS = 12  # the teams that are first now
 
 
 class _Place(NamedTuple):
@@ -31,17 +32,15 @@ class _Step(NamedTuple):
 
 
 class RankHistory:
-    """Places of teams after new bests, at moments that depend on nothing but how many there were.
+    """Places of teams after new bests, at moments that depend only on the number of new bests.
 
-    What a new best costs does not depend on how many came before. Safe for several threads.
+    The cost of a new best does not depend on the number before it. Safe for several threads.
 
     Parameters
     ----------
     greater_is_better : bool
-    claims : bool
-        True for a board of claims, which is in the order of its certified ties.
     changed : int
-        Revision of the last change of teams; after another, a history is made anew.
+        Revision of the last change of teams; after another change a new history is made.
 
     Attributes
     ----------
@@ -49,19 +48,18 @@ class RankHistory:
         Revision of the last new best that was taken.
     """
 
-    def __init__(self, *, greater_is_better: bool, claims: bool = False, changed: int = 0) -> None:
+    def __init__(self, *, greater_is_better: bool, changed: int = 0) -> None:
         self.seen, self.changed = 0, changed
-        self._claims = claims
         self.lock = threading.Lock()
         self._greater = greater_is_better
         self._bests: dict[int, Improvement] = {}
-        self._leads: dict[int, float] = {}  # by team: the best value of its own that was measured
+        self._leads: dict[int, float] = {}  # by team: its best measured value
         self._count, self._stride = 0, 1
         self._steps: list[_Step] = []
         self._last: _Step | None = None
 
     def take(self, improvements: Sequence[tuple[int, Improvement]]) -> None:
-        """Take new bests with their revisions, in order; those taken before are left out."""
+        """Take new bests with their revisions, in order; those taken before are skipped."""
         fresh = [(revision, one) for revision, one in improvements if revision > self.seen]
         total = self._count + len(fresh)
         while total // self._stride > _MOST_STEPS:
@@ -72,9 +70,7 @@ class RankHistory:
             if _is_lead(one):
                 self._leads[one.team_id] = max(self._value(one), self._leads.get(one.team_id, -math.inf))
             known = self._bests.get(one.team_id)
-            if known is None or self._worth(one) > self._worth(
-                known
-            ):  # of merged teams either may have the better
+            if known is None or self._least(one) > self._least(known):
                 self._bests[one.team_id] = one
             if self._count % self._stride == 0 or self._count == total:
                 self._last = self._step(one)
@@ -82,7 +78,7 @@ class RankHistory:
                 self._steps.append(self._last)
 
     def points(self, also: int | None = None) -> list[RankPoint]:
-        """A point for each team whose place or value changed: of the teams that are first now, and of one more."""
+        """Return a point for each change of a place or value, of the teams that are first now and of one more."""
         if self._last is None:
             return []
         latest = self._last
@@ -99,10 +95,8 @@ class RankHistory:
                     points.append(_point(step, one))
         return points
 
-    def _worth(self, one: Improvement) -> float:
-        """By which one of a team's own is its best: of claims, what it is certified to be at least."""
-        if not self._claims:
-            return self._value(one)
+    def _least(self, one: Improvement) -> float:
+        """Return the value that a best is certified to have at least; it decides which best of a team counts."""
         return one.low if self._greater else -one.high
 
     def _value(self, one: Improvement) -> float:
@@ -111,13 +105,10 @@ class RankHistory:
     def _step(self, moved: Improvement) -> _Step:
         rows = list(self._bests.values())
         places = places_of([(one.low, one.high) for one in rows], greater_is_better=self._greater)
-
         lead = max(self._leads, key=lambda team: self._leads[team], default=None)
 
         def order(row: tuple[Places, Improvement]) -> tuple[float, ...]:
             ranks, one = row
-            if not self._claims:
-                return (-self._worth(one), one.at, one.submission_id)
             return key_in_tie(
                 ranks.rank,
                 leads=one.team_id == lead,
@@ -135,8 +126,8 @@ class RankHistory:
 
 
 def _is_lead(one: Improvement) -> bool:
-    """Return True if a new best was measured, and took the lead of a board of claims."""
-    return (one.told or "").startswith("measured") and not one.charged
+    """Return True if a new best was measured, and took the lead."""
+    return one.told.startswith("measured") and not one.charged
 
 
 def _point(step: _Step, place: _Place) -> RankPoint:

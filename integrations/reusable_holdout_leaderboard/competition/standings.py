@@ -1,37 +1,45 @@
-"""Places on a board: ties are shown as ties."""
+"""The rows of a board: ties are shown as ties, and neighbours are compared by their files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from reusable_holdout.guard.claiming import Pairs
 from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, ties_of
+from reusable_holdout_leaderboard.files.forms import differing_rows
+from reusable_holdout_leaderboard.store.lists import Best
 from reusable_holdout_leaderboard.store.records import Standing
-from reusable_holdout_leaderboard.store.rows import Best, as_moment
+from reusable_holdout_leaderboard.store.rows import as_moment
 
-__all__ = ["board_of", "hidden_board_of"]
+__all__ = ["Neighbours", "board_of", "hidden_board_of"]
+
+_MOST_COUNTED = 100  # pairs of files that one look at the board counts; the next look continues
+_MOST_KEPT = 20_000  # counts
 
 
 def board_of(
     bests: Sequence[Best],
     *,
     greater_is_better: bool,
-    claims: bool = False,
     better: Callable[[Best, Best], bool] | None = None,
 ) -> list[Standing]:
-    """Return the board: the best value first, of equal ones the earlier.
+    """Return the board in the order of its certified ties; :func:`key_in_tie` decides inside a tie.
 
-    A board of claims is in the order of its certified ties; :func:`key_in_tie` says what decides inside a tie. So no
-    claim stands above the measured lead that it is tied with. Teams that are not certified come last. Neighbours whose
-    intervals overlap are compared by `better`, which is true if the first is certified to be better.
+    No claim stands above a measured lead that it is tied with. Teams that are not certified come last.
+
+    Parameters
+    ----------
+    bests : sequence of Best
+    greater_is_better : bool
+    better : callable, optional
+        True if the first of two neighbours is certified to be better, though their intervals overlap.
     """
     sign = -1 if greater_is_better else 1
-    measured = [one for one in bests if claims and one.measured is not None]
+    measured = [one for one in bests if one.measured is not None]
     lead = min(measured, key=lambda one: sign * cast("float", one.measured)).team_id if measured else None
 
     def order(one: Best, place: Places | None) -> tuple[float, ...]:
-        if not claims:
-            return (sign * one.value, one.best_at, one.submission_id)
         return key_in_tie(
             0 if place is None else place.rank,
             leads=one.team_id == lead,
@@ -41,7 +49,7 @@ def board_of(
             submission_id=one.submission_id,
         )
 
-    certified = [one for one in bests if one.certified is not False]
+    certified = [one for one in bests if one.certified]
     ties = ties_of(
         [(one.low, one.high) for one in certified],
         greater_is_better=greater_is_better,
@@ -54,7 +62,7 @@ def board_of(
         )
         for number in ties.order
     ]
-    others = sorted((one for one in bests if one.certified is False), key=lambda one: order(one, None))
+    others = sorted((one for one in bests if not one.certified), key=lambda one: order(one, None))
     return rows + [_standing(one, None) for one in others]
 
 
@@ -77,7 +85,7 @@ def _standing(one: Best, place: Places | None) -> Standing:
 
 
 def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
-    """Board of a blind competition: who takes part, by name, and how often."""
+    """Return the board of a blind competition: the teams by name, and how often they have sent."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("rank", "rank_last", "value", "low", "high", "charges", "best_at", "query", "submission_id")
     )
@@ -85,3 +93,59 @@ def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
     return [
         Standing(team=one.team, team_id=one.team_id, submissions=one.submissions, **nothing) for one in rows
     ]
+
+
+class Neighbours:
+    """Comparisons of neighbours, by their answers and by the rows on which their files differ.
+
+    Each pair of files is counted once in a process.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of the guard.
+    contents : callable
+        Returns the stored predictions of submissions.
+    """
+
+    def __init__(self, pairs: Pairs, contents: Callable[[Sequence[int]], dict[int, bytes]]) -> None:
+        self._pairs, self._contents = pairs, contents
+        self._counts: dict[tuple[int, int], int | None] = {}
+
+    def better(self, bests: Sequence[Best]) -> Callable[[Best, Best], bool]:
+        """Return a function that is true if the first of two standings is certified to be better.
+
+        Files are read only where that decides.
+
+        Parameters
+        ----------
+        bests : sequence of Best
+            All standings that may be compared.
+        """
+        told = self._pairs.reached([one.query for one in bests])
+        known = {one.submission_id: ends for one, ends in zip(bests, told, strict=True)}
+        left, pairs = _MOST_COUNTED, self._pairs
+
+        def is_better(first: Best, second: Best) -> bool:
+            nonlocal left
+            one, other = known[first.submission_id], known[second.submission_id]
+            if one is None or other is None or not pairs.apart(one, other) or not pairs.may_lead(one, other):
+                return False
+            names = (first.submission_id, second.submission_id)
+            names = names if names[0] < names[1] else names[::-1]
+            if names not in self._counts:
+                if not left:
+                    return False
+                left -= 1
+                self._count(names)
+            rows = self._counts[names]
+            return rows is not None and pairs.leads(one, other, rows)
+
+        return is_better
+
+    def _count(self, names: tuple[int, int]) -> None:
+        if len(self._counts) >= _MOST_KEPT:
+            self._counts.clear()
+        found = self._contents(names)
+        both = [found[name] for name in names if name in found]
+        self._counts[names] = differing_rows(*both) if len(both) == 2 else None

@@ -1,6 +1,6 @@
-"""Who takes part: teams with their names, the tokens that they show, and the sessions of browsers that tokens begin.
+"""Teams, their tokens, and the sessions of browsers.
 
-A token is 256 random bits, so one round of SHA-256 is digest enough: there is nothing to guess.
+A token is 256 random bits, so one round of SHA-256 is enough: it cannot be guessed.
 """
 
 from __future__ import annotations
@@ -8,66 +8,82 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from typing import Any
 
-from reusable_holdout_leaderboard.competition.epoch import Epochs
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.competition.base import Base
 from reusable_holdout_leaderboard.store.names import checked_team, key_of
-from reusable_holdout_leaderboard.store.records import Team
+from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, Team
+from reusable_holdout_leaderboard.store.rows import State, as_moment, update
+from reusable_holdout_leaderboard.store.tables import SESSIONS, TEAMS
 
 __all__ = ["Teams", "digest_of", "is_token", "new_token"]
 
 _BYTES = 32
-_CODE_BYTES = 16  # for it is read out and typed
-_PREFIX = "rh_"  # so that scanners for leaked secrets can know one
+_CODE_BYTES = 16  # short, because people read it out and type it
+_PREFIX = "rh_"  # scanners for leaked secrets can recognise it
+_MOST_SESSIONS = 20  # of one token: the oldest ends when another begins
+_SESSION = SESSIONS.c
+_LASTING = (_SESSION.digest == sa.bindparam("session")) & (_SESSION.ends_at > sa.bindparam("at"))
+_TEAM_OF_SESSION = (
+    sa.select(TEAMS)
+    .select_from(SESSIONS.join(TEAMS, TEAMS.c.token_digest == _SESSION.token_digest))
+    .where(_LASTING, TEAMS.c.competition_id == sa.bindparam("number"))
+)
+_TOKEN_OF_SESSION = sa.select(_SESSION.token_digest).where(_LASTING)
+_TEAM_WITH = sa.select(TEAMS).where(
+    TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.token_digest == sa.bindparam("digest")
+)
 
 
-class Teams(Epochs):
-    """Teams of a competition. Of tokens, and of sessions, which are not worth a token, digests alone are kept."""
+class Teams(Base):
+    """The part of a competition that knows its teams. Of tokens and sessions it stores digests alone."""
+
+    def teams(self) -> list[Team]:
+        """Return all teams, the oldest first."""
+        here = TEAMS.c.competition_id == self._number
+        with self._database.reading() as connection:
+            return [
+                _team(row) for row in connection.execute(sa.select(TEAMS).where(here).order_by(TEAMS.c.id))
+            ]
 
     def add_team(self, name: str) -> str:
-        """Add a team; return its token, which is kept nowhere.
+        """Add a team; return its token, which is not stored.
 
         Raises
         ------
         InputError
             If the name is empty, too long, unprintable or taken.
         """
-        checked, token = checked_team(name), new_token()
-        self._store.add_team(self._number, checked, key_of(checked), digest_of(token), at=self._clock())
-        return token
+        return self._add(name, None)
 
     def invite(self) -> str:
-        """Make an invitation code, by which teams sign up while the rules say so; the one before is void."""
+        """Make an invitation code with which teams sign up; the earlier code is void."""
         code = secrets.token_urlsafe(_CODE_BYTES)
-        self._store.invite(self._number, digest_of(code).hex())
+        with self._database.writing() as connection:
+            update(connection, self._number, invitation=digest_of(code).hex())
         return code
 
     def sign_up(self, name: str, code: str = "") -> str:
-        """Add a team that signs up by itself; return its token, which is kept nowhere.
+        """Add a team that signs up by itself; return its token, which is not stored.
 
         Raises
         ------
         InputError
             If the name is empty, too long, unprintable or taken.
         ClosedError
-            If teams do not sign up, or not any more.
+            If the rules do not allow it, or the competition is over.
         InvitationError
-            If the rules ask for a code, and this is not the newest.
+            If the rules need a code, and this is not the newest one.
         LimitError
             If there are as many teams as the rules allow.
         """
-        checked, token = checked_team(name), new_token()
-        self._store.add_team(
-            self._number,
-            checked,
-            key_of(checked),
-            digest_of(token),
-            at=self._clock(),
-            invitation=digest_of(code.strip()).hex(),
-        )
-        return token
+        return self._add(name, digest_of(code.strip()).hex())
 
     def renew_token(self, team_id: int) -> str:
-        """Give a team another token and return it; the old one is void.
+        """Give a team another token and return it; the earlier token and its sessions are void.
 
         Raises
         ------
@@ -75,22 +91,28 @@ class Teams(Epochs):
             If there is no such team.
         """
         token = new_token()
-        self._store.set_token(self._number, team_id, digest_of(token))
+        with self._database.writing() as connection:
+            self._one(connection, team_id)
+            _change(connection, team_id, token_digest=digest_of(token))
         return token
 
     def rename_team(self, team_id: int, name: str) -> None:
-        """Give a team another name, which everyone is told.
+        """Give a team another name, publicly; in the ledger it keeps its name.
 
         Raises
         ------
         InputError
-            If there is no such team, or the name is none or taken.
+            If there is no such team, or the name is invalid or taken.
         """
         checked = checked_team(name)
-        self._store.rename(self._number, team_id, checked, key_of(checked), at=self._clock())
+        with self._changing() as (connection, _):
+            team = self._one(connection, team_id)
+            self._check_free(connection, checked, team_id)
+            _change(connection, team_id, name=checked, name_key=key_of(checked))
+            self._tell(connection, "rename", team_id=team_id, detail={"from": team.name, "to": checked})
 
     def disqualify(self, team_id: int, on: bool = True) -> None:
-        """Take a team off board and final, or put it back; its answers stay in the ledger, and were paid for.
+        """Take a team off board and final, or put it back; its answers and charges stay.
 
         Raises
         ------
@@ -99,69 +121,148 @@ class Teams(Epochs):
         ClosedError
             If the final standings are made.
         """
-        self._store.disqualify(self._number, team_id, on, at=self._clock())
+        with self._changing() as (connection, state):
+            team = self._one(connection, team_id)
+            _check_not_final(state)
+            if bool(team.disqualified) != on:
+                _change(connection, team_id, disqualified=on)
+                kind = "disqualify" if on else "reinstate"
+                self._tell(connection, kind, team_id=team_id, detail={"team": team.name})
 
-    def merge_teams(self, team_id: int, other_id: int) -> None:
-        """Let a team have the submissions and charges of another, whose token is void; they count to its limits.
+    def charges_left_of(self, team_id: int) -> int | None:
+        """Return the charges that a team has left; None while blind."""
+        if self._state().blind:
+            return None
+        with self._database.reading() as connection:
+            series = str(self._one(connection, team_id).series)
+        return self._current().guard.charges_left(series)
 
-        Raises
-        ------
-        InputError
-            If they are not two teams that take part.
-        ClosedError
-            If the final standings are made.
-        """
-        better = 1 if self.metric.greater_is_better else -1
-        self._store.merge(self._number, team_id, other_id, better=better, at=self._clock())
+    # ---- tokens and sessions
 
     def authenticate(self, token: str) -> Team | None:
-        """Team of a token; None if it is nobody's."""
-        found = self._store.team_with(self._number, digest_of(token))
-        return found[0] if found is not None and is_token(token, found[1]) else None
-
-    # ---- browsers: a random number in place of a token, which ends when it should
+        """Return the team of a token; None if it belongs to nobody."""
+        with self._database.reading() as connection:
+            row = connection.execute(_TEAM_WITH, {"number": self._number, "digest": digest_of(token)}).first()
+        return None if row is None or not is_token(token, bytes(row.token_digest)) else _team(row)
 
     def begin_session(self, token: str, *, seconds: float) -> str:
-        """Begin a session of who has shown a token, a team's or the administrator's; return its number.
+        """Begin a browser's session, and forget sessions that are over; return its number.
 
         Parameters
         ----------
         token : str
-            That was checked: whoever has the number is its owner, until the session ends.
+            A checked token, of a team or the administrator.
         seconds : float
-            How long it lasts. It ends before when it is ended, or the token is no longer the owner's.
+            Length of the session. It ends earlier if it is ended, or if its token is renewed.
         """
-        session, now = secrets.token_urlsafe(_BYTES), self._clock()
-        self._store.begin_session(digest_of(session), digest_of(token), at=now, ends_at=now + seconds)
+        session, now, digest = secrets.token_urlsafe(_BYTES), self._clock(), digest_of(token)
+        own = _SESSION.token_digest == digest
+        newest = sa.select(_SESSION.digest).where(own).order_by(_SESSION.began_at.desc(), _SESSION.digest)
+        values: dict[str, Any] = {"digest": digest_of(session), "token_digest": digest}
+        values |= {"began_at": now, "ends_at": now + seconds}
+        with self._database.writing() as connection:
+            connection.execute(sa.delete(SESSIONS).where(_SESSION.ends_at <= now))
+            kept = list(connection.scalars(newest.limit(_MOST_SESSIONS - 1)))
+            connection.execute(sa.delete(SESSIONS).where(own, _SESSION.digest.not_in(kept)))
+            connection.execute(sa.insert(SESSIONS).values(values))
         return session
 
     def end_session(self, session: str) -> None:
-        """End a session; whoever has its number is nobody from then on."""
-        self._store.end_session(digest_of(session))
+        """End a session, also for others who have its number."""
+        with self._database.writing() as connection:
+            connection.execute(sa.delete(SESSIONS).where(_SESSION.digest == digest_of(session)))
 
     def team_of_session(self, session: str) -> Team | None:
-        """Team that signed in; None if the session is over or another's."""
-        return self._store.team_of_session(self._number, digest_of(session), at=self._clock())
+        """Return the team that signed in; None if the session is over or unknown."""
+        asked = {"session": digest_of(session), "at": self._clock(), "number": self._number}
+        with self._database.reading() as connection:
+            row = connection.execute(_TEAM_OF_SESSION, asked).first()
+        return None if row is None else _team(row)
 
     def is_session_of(self, session: str, token_digest: bytes) -> bool:
-        """Whether a session was begun with the token of this digest."""
-        found = self._store.token_of_session(digest_of(session), at=self._clock())
-        return found is not None and hmac.compare_digest(found, token_digest)
+        """Return True if a session began with the token of this digest."""
+        asked = {"session": digest_of(session), "at": self._clock()}
+        with self._database.reading() as connection:
+            found = connection.execute(_TOKEN_OF_SESSION, asked).scalar()
+        return found is not None and hmac.compare_digest(bytes(found), token_digest)
+
+    # ---- inside
+
+    def _add(self, name: str, invitation: str | None) -> str:
+        checked, token = checked_team(name), new_token()
+        values = {"competition_id": self._number, "name": checked, "name_key": key_of(checked)}
+        values |= {"token_digest": digest_of(token), "created_at": self._clock()}
+        with self._changing() as (connection, state):
+            if invitation is not None:
+                self._check_sign_up(connection, state, invitation)
+            self._check_free(connection, checked, None)
+            (team_id,) = connection.execute(sa.insert(TEAMS).values(values)).inserted_primary_key or (0,)
+            named = (TEAMS.c.competition_id == self._number) & (TEAMS.c.series == checked)
+            taken = connection.execute(sa.select(TEAMS.c.id).where(named)).first() is not None
+            _change(connection, team_id, series=f"{checked} ({team_id})" if taken else checked)
+            self._tell(connection, "team", team_id=team_id)
+        return token
+
+    def _one(self, connection: sa.Connection, team_id: int) -> Any:
+        here = (TEAMS.c.competition_id == self._number) & (TEAMS.c.id == team_id)
+        row = connection.execute(sa.select(TEAMS).where(here)).first()
+        if row is None:
+            raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
+        return row
+
+    def _check_free(self, connection: sa.Connection, name: str, team_id: int | None) -> None:
+        """Refuse a name that another team has, or one that looks the same."""
+        same = (TEAMS.c.competition_id == self._number) & (TEAMS.c.name_key == key_of(name))
+        found = connection.execute(sa.select(TEAMS.c.id).where(same)).scalar()
+        if found is not None and found != team_id:
+            raise InputError(
+                f"there is a team {name!r} already, or one that looks the same; choose another name"
+            )
+
+    def _check_sign_up(self, connection: sa.Connection, state: State, invitation: str) -> None:
+        rules, now = state.rules, as_moment(self._clock())
+        if rules.sign_up == "closed":
+            raise ClosedError("only the organisers make teams; no team was made; ask them for a token")
+        if state.frozen or (rules.closes_at is not None and now >= rules.closes_at):
+            raise ClosedError("the competition is over, so nobody can sign up; no team was made")
+        if rules.sign_up == "code" and not hmac.compare_digest(state.invitation, invitation):
+            raise InvitationError(
+                "an invitation code must be the organisers' newest; this one is not; no team was made; ask them for it"
+            )
+        here = TEAMS.c.competition_id == self._number
+        counted = connection.execute(sa.select(sa.func.count()).select_from(TEAMS).where(here)).scalar_one()
+        if rules.most_teams is not None and counted >= rules.most_teams:
+            raise LimitError(
+                f"there are at most {rules.most_teams} teams, and all have signed up; no team was made"
+            )
+
+
+def _team(row: Any) -> Team:
+    return Team(row.id, row.name, as_moment(row.created_at), bool(row.disqualified))
+
+
+def _change(connection: sa.Connection, team_id: int, **values: Any) -> None:
+    connection.execute(sa.update(TEAMS).where(TEAMS.c.id == team_id).values(values))
+
+
+def _check_not_final(state: State) -> None:
+    if state.final is not None:
+        raise ClosedError("the final standings are made, so teams cannot change; nothing was changed")
 
 
 # ---- tokens
 
 
 def new_token() -> str:
-    """A new token, safe in URLs; it is shown once and kept by nobody but its owner."""
+    """Return a new token, safe in URLs; it is shown once and not stored."""
     return _PREFIX + secrets.token_urlsafe(_BYTES)
 
 
 def digest_of(token: str) -> bytes:
-    """SHA-256 of a token, 32 bytes: all that a store keeps."""
+    """Return the SHA-256 of a token, 32 bytes."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def is_token(token: str, digest: bytes) -> bool:
-    """Whether a token has this digest, in a time that does not depend on where they differ."""
+    """Return True if a token has this digest, in constant time."""
     return hmac.compare_digest(digest_of(token), digest)

@@ -1,7 +1,7 @@
-"""Certified ties: what intervals leave open between neighbours, their files may decide.
+"""Certified ties: intervals leave neighbours tied, and their files may decide.
 
-A pair that is certified is a fact beside the intervals, and all facts hold together. So what follows from them is
-certified, too: who is better than the better one is better than the other.
+A certified pair is a fact beside the intervals, and all facts hold together. So every conclusion from them is certified
+too: if A is better than B, and B is better than C, then A is better than C.
 """
 
 from __future__ import annotations
@@ -14,35 +14,32 @@ from typing import NamedTuple
 
 __all__ = ["Places", "Ties", "key_in_tie", "places_of", "ties_of"]
 
-_PASSES = 32  # most boards need one or two; a pair that is not looked at is tied
+_PASSES = 32  # most boards need one or two; a pair that is never compared stays tied
 
 
 class Places(NamedTuple):
-    """First and last place a team can have."""
+    """The first and the last place that a team can have."""
 
     rank: int
     rank_last: int
 
 
 class Ties(NamedTuple):
-    """Order of a board.
+    """The order of a board.
 
     Attributes
     ----------
     order : list of int
-        Numbers of its rows, the first one first.
+        Numbers of its rows, the first row first.
     places : list of Places
         By number.
     better_than_next : set of int
         Numbers of the rows that are certified to be better than the next one in the order.
-    by_pairs : bool
-        Whether any tie was decided by a pair.
     """
 
     order: list[int]
     places: list[Places]
     better_than_next: set[int]
-    by_pairs: bool
 
 
 def places_of(
@@ -51,10 +48,10 @@ def places_of(
     greater_is_better: bool,
     pairs: Sequence[tuple[int, int]] = (),
 ) -> list[Places]:
-    """Places that teams can have, by their intervals and the pairs of which the first is better.
+    """Return the places that teams can have, by their intervals and by pairs whose first team is better.
 
-    If all intervals contain the population values, and all pairs are right, every team's true place is among those it
-    gets.
+    If all intervals contain the population values, and all pairs are right, every team's true place is among its
+    places.
 
     Parameters
     ----------
@@ -62,7 +59,7 @@ def places_of(
         One for each team.
     greater_is_better : bool
     pairs : sequence of (int, int)
-        Numbers of the better and the other; without a circle.
+        Numbers of the better team and the other one; without a circle.
 
     Examples
     --------
@@ -84,10 +81,10 @@ def places_of(
 
 
 def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int, int]]) -> list[Places]:
-    """Places by all that follows from intervals and pairs.
+    """Return places by everything that follows from intervals and pairs.
 
-    Who is better than another is so by pairs alone, or by a chain in which one interval lies above another: then the
-    largest lower end of those that it is better than lies above the least upper end of those that are better.
+    One team is better than another by pairs alone, or by a chain in which one interval lies above another. In such a
+    chain the largest lower end of the teams below lies above the smallest upper end of the teams above.
     """
     teams = len(intervals)
     below, above = _chains(pairs)
@@ -108,12 +105,12 @@ def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int,
 
 
 def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """By number: whom it is better than by pairs alone, and who is better than it."""
+    """Return for each number the numbers that are worse by pairs alone, and those that are better."""
     worse: dict[int, set[int]] = {}
     for first, second in pairs:
         worse.setdefault(first, set()).add(second)
     below: dict[int, set[int]] = {}
-    for number in TopologicalSorter(worse).static_order():  # the worse come first
+    for number in TopologicalSorter(worse).static_order():  # the worse ones come first
         others = worse.get(number, set())
         below[number] = others.union(*(below[one] for one in others))
     above: dict[int, set[int]] = {number: set() for number in below}
@@ -126,24 +123,24 @@ def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict
 def key_in_tie(
     rank: float, *, leads: bool, worth: float, measured: bool, at: float, submission_id: int
 ) -> tuple[float, ...]:
-    """Return the key that puts a row of a board of claims in order: the smallest key stands first.
+    """Return the key that orders the rows of a board: the smallest key stands first.
 
-    The best place that a row can have comes first, and of several rows with that place the one that leads. Then the
-    values decide, the best first: the measured one where one was told, else the claim that was agreed. Of equal values
-    a measured one stands above a claim. Time decides last.
+    The best possible place decides first. Among rows with the same one the measured lead stands first, then the better
+    value: the measured value, or else the accepted claim. Of equal values a measured one stands above a claim. Time
+    decides last.
 
     Parameters
     ----------
     rank : float
-        The best place that the row can have.
+        Best place that the row can have.
     leads : bool
-        True for the row with the best value that was measured.
+        True for the row with the best measured value.
     worth : float
-        The value that was told; negated if smaller values are better.
+        Value of the row; negated if smaller values are better.
     measured : bool
         True if the value was measured.
     at : float
-        When the row's best was sent.
+        Arrival of the row's best submission.
     submission_id : int
     """
     return (rank, not leads, -worth, not measured, at, submission_id)
@@ -156,24 +153,23 @@ def ties_of(
     key: Callable[[int, Places], tuple[float, ...]],
     better: Callable[[int, int], bool] | None = None,
 ) -> Ties:
-    """Order of a board by intervals alone, in which neighbours change places where the lower is certified to be better.
+    """Return the order of a board: by intervals, and neighbours change places if the lower one is certified better.
 
-    Neighbours that intervals leave tied are compared, and new neighbours, until nothing is new: a function of intervals
-    and files, whoever looks when. Nobody else moves for what is certified: who is known to be a little worse than the
-    first stands above those of whom nothing is known but their intervals, though these might be first.
+    Neighbours that intervals leave tied are compared, and then their new neighbours, until nothing changes. The result
+    depends on intervals and files alone, not on who looks or when. No other row moves. A row that is known to be a
+    little worse than the first stands above rows of which only wide intervals are known, though these might be first.
 
     Parameters
     ----------
     intervals : sequence of (low, high)
     greater_is_better : bool
     key : callable
-        What a row of a number is put in order by, given the places that intervals leave it.
+        Key of a row's number, given the places that intervals leave it.
     better : callable, optional
-        Whether the first of two rows is certified to be better than the second.
+        True if the first of two rows is certified to be better than the second.
     """
-    numbers = range(len(intervals))
     places = places_of(intervals, greater_is_better=greater_is_better)
-    order = sorted(numbers, key=lambda number: key(number, places[number]))
+    order = sorted(range(len(intervals)), key=lambda number: key(number, places[number]))
     pairs: set[tuple[int, int]] = set()
     if better is not None:
         pairs = _compared(order, intervals, better)
@@ -184,13 +180,13 @@ def ties_of(
         for first, second in pairwise(order)
         if (first, second) in pairs or not _overlap(intervals[first], intervals[second])
     }
-    return Ties(order, places, certified, bool(pairs))
+    return Ties(order, places, certified)
 
 
 def _compared(
     order: list[int], intervals: Sequence[tuple[float, float]], better: Callable[[int, int], bool]
 ) -> set[tuple[int, int]]:
-    """Pairs of which the first is better, of all that become neighbours; the order is changed in place."""
+    """Return pairs whose first is better, of all that become neighbours; the order is changed in place."""
     pairs: set[tuple[int, int]] = set()
     compared: set[tuple[int, int]] = set()
     for _ in range(_PASSES):
@@ -209,7 +205,7 @@ def _compared(
             if (second, first) in pairs:
                 order[place], order[place + 1] = second, first
                 moved = True
-        if not moved:  # so all neighbours were compared
+        if not moved:  # all neighbours are compared
             break
     return pairs
 

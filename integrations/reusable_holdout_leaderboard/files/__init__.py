@@ -1,1 +1,1 @@
-"""What organisers and teams bring as files: labels, and submissions that are checked before anything is asked."""
+"""Files of organisers and teams: labels, and submissions that are checked before the guard is asked."""

@@ -1,8 +1,7 @@
-"""Public files that hold private labels: whatever a column is called, and in whatever order the rows are.
+"""A search for private labels in public files, whatever the names of columns and the order of rows.
 
-Tables are searched, upright or lying: CSV with any delimiter, Parquet, Feather, JSON of any shape, JSON lines and NumPy
-arrays, and all of these packed by gzip, bzip2, xz, tar or zip. Classes may have other names, such as "yes" in place of
-1, and a few rows may be wrong.
+It reads CSV with any delimiter, Parquet, JSON of any shape, JSON lines and NumPy arrays, also transposed, and packed by
+gzip, bzip2, xz, tar or zip. Classes may have other names, such as "yes" instead of 1, and a few rows may be wrong.
 """
 
 from __future__ import annotations
@@ -22,32 +21,37 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from reusable_holdout.errors import of_extra
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_leaderboard.files.labels import Labels
 
 __all__ = ["labels_found"]
 
-_LEAST = 30  # rows that a column must agree on: fewer do so by chance
+_LEAST = 30  # fewer rows may agree by chance
 _MOST_UNPACKED = 1 << 28
 _DEPTH = 2  # archives inside archives
 _MOST_STARTS = 100  # places at which a column may begin to follow the labels
 _MOST_WRONG = 0.01  # of the rows of each class
-_LYING = 30  # more columns than that, and few rows: each row may be a column that lies
-_BOM = b"\xef\xbb\xbf"
+_WIDE = 30  # a table with more columns and fewer rows may be transposed
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_UNREADABLE = (ValueError, TypeError, OSError, KeyError, RecursionError, EOFError, csv.Error, AttributeError)
+_UNPACKABLE = (
+    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError),
+    *(RuntimeError, NotImplementedError),  # an archive with a password, or of an unknown kind
+)
 
 
 @sealed
 def labels_found(content: bytes, labels: Sequence[Labels]) -> str:
-    """Say where a file holds the labels of any of these sets of rows; empty if it does not.
+    """Say where a file holds the labels of any of these sets of rows; return an empty string if it does not.
 
     Parameters
     ----------
     content : bytes
-        Of the file.
     labels : sequence of Labels
     """
     for table in _tables(content, depth=_DEPTH):
@@ -63,36 +67,27 @@ def labels_found(content: bytes, labels: Sequence[Labels]) -> str:
 
 
 def _tables(content: bytes, *, depth: int) -> Iterator[pd.DataFrame]:
-    """Tables of a file, all cells text where they were text, and no row taken for a header."""
+    """Yield the tables of a file. Text stays text, and no row is taken for a header."""
     parts = _unpacked(content) if depth else []
     for part in parts:
         yield from _tables(part, depth=depth - 1)
     if parts:
         return
-    for read in (_parquet, _feather, _array, _json, _csv):
+    for read in (_parquet, _array, _json, _csv):
         try:
             found = [one for one in read(content) if len(one.columns)]
-        except (
-            ValueError,
-            TypeError,
-            OSError,
-            KeyError,
-            RecursionError,
-            EOFError,
-            csv.Error,
-            AttributeError,
-        ):
+        except _UNREADABLE:
             continue
         for one in found:
             yield one
-            if len(one) < _LYING < len(one.columns):
+            if len(one) < _WIDE < len(one.columns):
                 yield one.T.reset_index()
         if found:
             return
 
 
 def _unpacked(content: bytes) -> list[bytes]:
-    """Return what is packed in a file; empty if it is no archive."""
+    """Return the files in an archive, as far as it can be unpacked; an empty list for other files."""
     left, found = _MOST_UNPACKED, []
     try:
         for sign, opened in _PACKED.items():
@@ -109,9 +104,7 @@ def _unpacked(content: bytes) -> list[bytes]:
             with tarfile.open(fileobj=io.BytesIO(content)) as archive:
                 files = (archive.extractfile(one) for one in archive if one.isfile())
                 found += [file.read(left) for file in files if file is not None]
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError):
-        return found  # an archive is searched as far as it can be unpacked
-    except (RuntimeError, NotImplementedError):  # locked, or packed in a way that Python does not know
+    except _UNPACKABLE:
         return found
     return found
 
@@ -119,21 +112,8 @@ def _unpacked(content: bytes) -> list[bytes]:
 def _parquet(content: bytes) -> list[pd.DataFrame]:
     if not content.startswith(b"PAR1"):
         return []
-    with of_extra("leaderboard", "a public file"):
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
     frame: pd.DataFrame = pq.read_table(io.BytesIO(content)).to_pandas()
     return [frame.reset_index()]
-
-
-def _feather(content: bytes) -> list[pd.DataFrame]:
-    if not content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return []
-    with of_extra("leaderboard", "a public file"):
-        import pyarrow as pa  # noqa: PLC0415
-
-    opened = pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream
-    return [opened(io.BytesIO(content)).read_all().to_pandas().reset_index()]
 
 
 def _array(content: bytes) -> list[pd.DataFrame]:
@@ -144,7 +124,7 @@ def _array(content: bytes) -> list[pd.DataFrame]:
 
 
 def _json(content: bytes) -> list[pd.DataFrame]:
-    text = content.removeprefix(_BOM).strip()
+    text = content.removeprefix(b"\xef\xbb\xbf").strip()
     if not text.startswith((b"[", b"{")):
         return []
     try:
@@ -154,7 +134,7 @@ def _json(content: bytes) -> list[pd.DataFrame]:
 
 
 def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
-    """Tables that stand in a JSON value: lists of rows, objects of columns, rows or entries, a list of each class."""
+    """Yield tables in a JSON value: lists of rows; objects of columns, rows or entries; a list for each class."""
     inner = [*(value.values() if isinstance(value, dict) else value)]
     nested = [one for one in inner if isinstance(one, dict | list)]
     if isinstance(value, list):
@@ -170,22 +150,18 @@ def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
         lists = {name: one for name, one in value.items() if isinstance(one, list)}
         yield pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in lists.items()})
         yield pd.DataFrame([(one, name) for name, ones in lists.items() for one in ones])
-    if len(nested) < _LYING:  # not of each row of a table
+    if len(nested) < _WIDE:  # more are the rows of a table
         for one in nested:
             yield from _json_tables(one)
 
 
 def _csv(content: bytes) -> list[pd.DataFrame]:
-    with of_extra("leaderboard", "a public file"):
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.csv  # noqa: PLC0415
-
     text = _decoded(content).replace("\r\n", "\n").replace("\r", "\n")
     lines = [line for line in islice(text.split("\n"), 100) if line.strip()]
-    first = lines[len(lines) // 2] if lines else ""  # a title may stand above
-    delimiter = max(",;\t|", key=first.count)
-    delimiter = delimiter if delimiter in first else max(": ", key=first.count)
-    names = [str(number) for number in range(len(next(csv.reader([first], delimiter=delimiter))))]
+    middle = lines[len(lines) // 2] if lines else ""  # the first line may be a title
+    delimiter = max(",;\t|", key=middle.count)
+    delimiter = delimiter if delimiter in middle else max(": ", key=middle.count)
+    names = [str(number) for number in range(len(next(csv.reader([middle], delimiter=delimiter))))]
     table = pa.csv.read_csv(
         io.BytesIO(text.encode()),
         read_options=pa.csv.ReadOptions(column_names=names),
@@ -207,7 +183,7 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-# ---- labels in them
+# ---- labels in a table
 
 
 def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
@@ -227,7 +203,7 @@ def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Say which column has the labels in their order, among other rows or not, or alone in another order."""
+    """Say which column has the labels in their order, perhaps among other rows, or alone in another order."""
     y, rows = labels.y, len(labels.y)
     for place, column in enumerate(columns):
         if len(column) < rows:
@@ -241,7 +217,7 @@ def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
-    """Rows at which the labels may begin: where a column changes from row to row as they do."""
+    """Yield rows at which the labels may begin: from there on, the column changes where the labels change."""
     if y.dtype.kind == "f":
         numbers = np.ascontiguousarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
         yield from (int(start) for start in np.flatnonzero(np.isclose(numbers, y[0])))
@@ -255,7 +231,7 @@ def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
 
 
 def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
-    """Return True if a column says the labels of its rows, be it under other names of the classes."""
+    """Return True if a column has the labels of its rows, perhaps under other names of the classes."""
     if len(column) != len(y):
         return False
     if y.dtype.kind == "f":
@@ -263,7 +239,7 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
         return bool(len(np.unique(y)) > 1 and np.allclose(numbers, y, rtol=1e-6))
     text = _text(column)
     ours, names = pd.factorize(y)
-    if len(names) < 2 or 3 * len(names) > len(y):  # other names for so many classes fit any column
+    if len(names) < 2 or 3 * len(names) > len(y):  # other names for so many classes would fit any column
         same = text == _text(pd.Series(y))
         return bool(len(names) > 1 and np.mean(~same) <= _MOST_WRONG)
     theirs, others = pd.factorize(text)
@@ -271,13 +247,13 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
     of = pairs // len(others)
     best = np.lexsort((-counts, of))[
         np.flatnonzero(np.diff(np.sort(of), prepend=-1))
-    ]  # of each class of ours
+    ]  # of each of our classes
     few = counts[best] >= (1 - _MOST_WRONG) * np.bincount(ours)
     return bool(few.all() and len(np.unique(pairs[best] % len(others))) == len(names))
 
 
 def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
-    """Return True if a column has the labels in another order, perhaps under a name."""
+    """Return True if a column has the labels in another order, perhaps under a header."""
     ours = np.unique(y, return_counts=True)[1]
     for values in (_text(column), _text(column)[1:]):
         theirs = np.unique(values, return_counts=True)[1]
@@ -287,5 +263,5 @@ def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
 
 
 def _text(column: pd.Series[Any]) -> NDArray[Any]:
-    """Return the cells as text without space around them; whole numbers are the same with and without a point."""
+    """Return the cells as text without space around them, and whole numbers without a decimal point."""
     return np.array([str(one).strip().removesuffix(".0") for one in column.tolist()], dtype=object)

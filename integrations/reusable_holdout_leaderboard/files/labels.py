@@ -1,19 +1,21 @@
-"""Label files: read once from the organiser, kept where only the server's user can read them."""
+"""Label files: read once from the organiser, and kept where only the server's user can read them."""
 
 from __future__ import annotations
 
-import os
-import secrets
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from reusable_holdout_evals.gate.tables import read_labels
 
-from reusable_holdout.errors import InputError, LedgerKeyError, of_extra
+from reusable_holdout.errors import InputError, LedgerKeyError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.metrics import Metric
+from reusable_holdout_leaderboard.private import check_private, write_private
 
 __all__ = ["Labels", "load_labels", "save_labels", "take_labels"]
 
@@ -49,34 +51,22 @@ def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
     Raises
     ------
     InputError
-        If the file does not fit; nothing in it is quoted but ids.
+        If the file does not fit; the message quotes ids alone.
     """
     table = read_labels(path, id_column=id_column)
     ids = None if table.ids is None else tuple(str(one).strip() for one in table.ids)
     if ids is not None and len(set(ids)) < len(ids):
-        raise InputError(f"{path} must have each id once, also without the space around it; it has not")
+        raise InputError(f"{path} must have each id once, also without the space around it; it does not")
     return Labels(ids, _normalised(table.frame.iloc[:, 0].to_numpy(), path, metric))
 
 
 @sealed
 def save_labels(path: Path, labels: Labels) -> None:
-    """Write labels where only their owner can read them, all or nothing."""
-    with of_extra("leaderboard", "a competition's labels"):
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
+    """Write labels to a private file; it is complete, or it is not there."""
     columns = {} if labels.ids is None else {"id": list(labels.ids)}
-    table = pa.table({**columns, "label": labels.y})
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            pq.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({**columns, "label": labels.y}), buffer)
+    write_private(path, buffer.getvalue())
 
 
 @sealed
@@ -88,32 +78,22 @@ def load_labels(path: Path) -> Labels:
     LedgerKeyError
         If it is missing, or others can read or change it.
     """
-    with of_extra("leaderboard", "a competition's labels"):
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-    try:
-        status = path.stat()
-    except OSError:
+    if not path.exists():
         raise LedgerKeyError(
-            f"the labels of this competition must lie in {path}; they do not; restore the file from a backup"
-        ) from None
-    if status.st_mode & 0o077 or status.st_uid != os.getuid():
-        raise LedgerKeyError(
-            f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it"
+            f"the labels of this competition must be in {path}; they are not; restore the file from a backup"
         )
-    table = pq.read_table(path)
+    table = pq.read_table(check_private(path, LedgerKeyError))
     ids = tuple(table.column("id").to_pylist()) if "id" in table.column_names else None
-    column = table.column("label").to_pylist()
-    return Labels(ids, np.array(column))
+    return Labels(ids, np.array(table.column("label").to_pylist()))
 
 
 def _normalised(y: NDArray[Any], path: Path, metric: Metric) -> NDArray[Any]:
-    """Labels as float64, int64 or text, so that a file read again gives the same bytes."""
+    """Return labels as float64, int64 or text, so that a file read again gives the same bytes."""
     numbers = y.dtype.kind in "biuf"
     if metric.response == "values":
         if not numbers:
             raise InputError(
-                f"the labels in {path} must be numbers, for {metric.name} measures values; they are not"
+                f"the labels in {path} must be numbers, because {metric.name} measures values; they are not"
             )
         return y.astype(np.float64)
     if numbers:

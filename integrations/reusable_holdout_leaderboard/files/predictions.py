@@ -1,90 +1,226 @@
-"""A file's predictions, checked and brought into the order of the rows."""
+"""A file's predictions: read, checked, and put into the order of the rows.
+
+CSV is read into Arrow's memory, without a Python object for each cell, so it takes memory in proportion to its size.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 from numpy.typing import NDArray
 
-from reusable_holdout_leaderboard.files.forms import Form, SubmissionError, is_parquet, shown
-from reusable_holdout_leaderboard.files.joins import order_of
-from reusable_holdout_leaderboard.files.tables import Table, in_pieces, read_csv, read_parquet
+from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError, shown
 
-__all__ = ["decoded"]
+__all__ = ["parse_submission"]
 
-_SLACK = 1e-6  # of probabilities, as the guard's
+_LONGEST_HEADER = 1 << 16
+_SPARE_ROWS = 1_000
+_SPARE_LABELS = 500  # different labels that are looked at beyond ten for each class
+_PIECE = 1 << 14  # rows that are Python objects at a time
+_BOM = b"\xef\xbb\xbf"
+_SLACK = 1e-6  # of probabilities, as in the guard
 _SHOWN = 5
-_PACKED = {
-    b"PK\x03\x04": "zip",
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
+_OTHERS = {
+    b"PAR1": "Parquet",
+    b"PK\x03\x04": "packed (zip)",
+    b"\x1f\x8b": "packed (gzip)",
+    b"BZh": "packed (bzip2)",
+    b"\xfd7zXZ": "packed (xz)",
+    b"\x28\xb5\x2f\xfd": "packed (zstd)",
 }
 
 
-def decoded(content: bytes, filename: str, form: Form) -> NDArray[Any]:
-    """Predictions in the order of the rows: places among the classes, or float64.
+def parse_submission(content: bytes, expected: Expected, *, in_order: bool = False) -> NDArray[Any]:
+    r"""Return the predictions of a submitted file, in the order of the rows.
+
+    Everything known here about the labels is public: ids, number of rows, classes. So messages may quote the file, and
+    a file that does not fit costs nothing.
+
+    Parameters
+    ----------
+    content : bytes
+        CSV with a header, in UTF-8, separated by commas or semicolons.
+    expected : Expected
+    in_order : bool
+        True for a file without ids, whose rows have the order of ``expected.ids``.
+
+    Returns
+    -------
+    numpy.ndarray of shape (rows,) or (rows, classes)
+        Class labels, or float64.
 
     Raises
     ------
     SubmissionError
-        Listing what does not fit, the first offenders of each kind.
+        With all problems, and the first examples of each kind.
+
+    Examples
+    --------
+    >>> from reusable_holdout_leaderboard import Expected
+    >>> expected = Expected(ids=("a", "b"), rows=2, id_column="id", columns=("prediction",), response="scores")
+    >>> parse_submission(b"id,prediction\nb,0.5\na,1", expected)
+    array([1. , 0.5])
     """
-    if len(content) > form.max_bytes:
-        raise SubmissionError(
-            [f"a file may have {form.max_bytes:,} bytes; {len(content):,} came; leave other columns out"]
-        )
-    if not content or content.isspace():
-        raise SubmissionError(["the file must hold rows under a header; it is empty"])
-    packed = [kind for begins, kind in _PACKED.items() if content.startswith(begins)]
-    if packed:
-        raise SubmissionError([f"a file must be CSV or Parquet; this one is packed ({packed[0]}); unpack it"])
-    table = (read_parquet if is_parquet(content, filename) else read_csv)(content, form)
+    form = expected.ordered if in_order else expected
+    body = content.removeprefix(_BOM)
+    _check_content(body, form)
+    columns = _columns(body, form)
+    table = _Table(None, columns)
+    if form.id_column is not None:
+        table = _Table(columns[0], columns[1:])
+    if not table.rows:
+        raise SubmissionError(["the file must hold rows under a header; it has none"])
     order, problems = _order(table, form)
-    values, wrong = _labels(table, form) if form.labels else _values(table, form)
+    values, wrong = (_labels if form.response == "labels" else _values)(table, form)
     if problems or wrong:
         raise SubmissionError([*problems, *wrong])
-    return values if order is None else values[order]
+    return form.decoded(values if order is None else values[order])
+
+
+# ---- CSV
+
+
+def _check_content(content: bytes, form: Expected) -> None:
+    size, most = len(content), form.max_bytes
+    kinds = [kind for begins, kind in _OTHERS.items() if content.startswith(begins)]
+    problem = ""
+    if size > most:
+        problem = f"a file may have {most:,} bytes; this one has {size:,}; leave other columns out"
+    elif not content or content.isspace():
+        problem = "the file must hold rows under a header; it is empty"
+    elif kinds:
+        problem = f"a file must be CSV; this one is {kinds[0]}; send CSV"
+    else:
+        try:
+            if "\x00" in content.decode():
+                problem = "a file must be text; this one has zero bytes; send CSV"
+        except UnicodeDecodeError as error:
+            problem = f"a file must be text in UTF-8; byte {error.start + 1:,} is not; save it as UTF-8"
+    if problem:
+        raise SubmissionError([problem])
+
+
+def _columns(body: bytes, form: Expected) -> list[Any]:
+    """Return the expected columns of a CSV file, without space around their cells."""
+    separator, names = _header_of(body)
+    places = _places(names, form)
+    unique = [str(number) for number in range(len(names))]
+    body = body if b"\n" in body or b"\r" in body else body + b"\n"
+    wrong: list[int] = []
+
+    def skip(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip" if len(wrong) <= _SHOWN else "error"
+
+    read = pa.csv.ReadOptions(use_threads=False, column_names=unique, skip_rows=1, block_size=len(body))
+    parse = pa.csv.ParseOptions(
+        delimiter=separator, newlines_in_values=b'"' in body, invalid_row_handler=skip
+    )
+    convert = pa.csv.ConvertOptions(
+        include_columns=[unique[place] for place in places],
+        column_types=dict.fromkeys(unique, pa.string()),
+        strings_can_be_null=False,
+    )
+    rows = None
+    with contextlib.suppress(pa.ArrowInvalid):
+        rows = pa.csv.read_csv(pa.BufferReader(body), read, parse, convert)
+    if wrong:
+        more = " and more" if len(wrong) > _SHOWN else ""
+        listed = ", ".join(map(str, wrong[:_SHOWN]))
+        problem = f"each line must have {len(names)} cells like the header; lines {listed}{more} do not"
+    elif rows is None:
+        problem = "the CSV file cannot be read; a quotation mark may be missing or unneeded"
+    elif len(rows) > 2 * form.rows + _SPARE_ROWS:
+        problem = f"{form.rows:,} rows are expected; there are {len(rows):,}"
+    else:
+        return [pc.utf8_trim_whitespace(_whole(column)) for column in rows.columns]
+    raise SubmissionError([problem])
+
+
+def _header_of(body: bytes) -> tuple[str, list[str]]:
+    """Return the separator and the names of the columns."""
+    first = body[:_LONGEST_HEADER].splitlines()[0]
+    if len(first) == _LONGEST_HEADER:
+        raise SubmissionError([f"the header must have at most {_LONGEST_HEADER:,} bytes; it has more"])
+    line = first.decode()
+    separator = ";" if line.count(";") > line.count(",") else ","
+    (cells,) = csv.reader([line], delimiter=separator) if line else ([],)
+    return separator, [name.strip() for name in cells]
+
+
+def _places(header: Sequence[str], form: Expected) -> list[int]:
+    """Return the places of the expected columns in a file's header."""
+    wanted, problems = form.header(), []
+    missing = [name for name in wanted if name not in header]
+    twice = sorted({name for name in header if header.count(name) > 1}) if len(header) < 1_000 else []
+    unknown = [name for name in header if name not in wanted]
+    for names, what in ((missing, "missing"), (unknown, "unknown"), (twice, "more than once")):
+        if names:
+            more = ", ..." if len(names) > _SHOWN else ""
+            problems.append(f"columns {what}: {', '.join(map(shown, names[:_SHOWN]))}{more}")
+    if problems:
+        listed = f"{', '.join(map(shown, wanted[:20]))}{', ...' * (len(wanted) > 20)}"
+        raise SubmissionError([*problems, f"the columns must be {listed}"])
+    return [header.index(name) for name in wanted]
+
+
+def _whole(column: Any) -> Any:
+    """Return a column as one array."""
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
 
 
 # ---- rows
 
 
-def _order(table: Table, form: Form) -> tuple[NDArray[np.int64] | None, list[str]]:
-    """Place in the file of each expected row; None if it has their order."""
+class _Table(NamedTuple):
+    ids: Any  # pyarrow.StringArray, empty texts for missing ids; or None
+    predictions: list[Any]  # a pyarrow.StringArray for each expected column
+
+    @property
+    def rows(self) -> int:
+        return len(self.predictions[0])
+
+    def where(self, row: int) -> str:
+        """Return the name of a row for a message."""
+        one = "" if self.ids is None else self.ids[row].as_py()
+        return f"id {shown(one)}" if one else f"row {row + 1}"
+
+
+def _order(table: _Table, form: Expected) -> tuple[NDArray[np.int64] | None, list[str]]:
+    """Return the place of each expected row in the file; None if the file has their order."""
     if form.ids is None or table.ids is None:
         if table.rows == form.rows:
             return None, []
         return None, [
-            f"{form.rows:,} rows are expected, in the order of the competition's; {table.rows:,} came"
+            f"{form.rows:,} rows are expected, in the order of the competition; {table.rows:,} came"
         ]
-    if table.ids.equals(form.ids):
+    if table.ids.equals(form.id_texts):
         return None, []
-    order = order_of(table.ids, form.ids) if table.rows == form.rows else None
-    if order is not None:
-        return order, []
-    places = pc.index_in(form.ids, value_set=table.ids)
+    places = pc.index_in(form.id_texts, value_set=table.ids)
     if table.rows == form.rows and not places.null_count:  # then each id is there once
         return places.to_numpy(zero_copy_only=False).astype(np.int64), []
     return None, _wrong_ids(table, form, places)
 
 
-def _wrong_ids(table: Table, form: Form, places: Any) -> list[str]:
-    empty = pc.equal(table.ids, "").to_numpy(zero_copy_only=False)
-    unknown = pc.is_null(pc.index_in(table.ids, value_set=form.ids)).to_numpy(zero_copy_only=False) & ~empty
-    first = pc.index_in(table.ids, value_set=table.ids).to_numpy(zero_copy_only=False)
+def _wrong_ids(table: _Table, form: Expected, places: Any) -> list[str]:
+    ids, expected = table.ids, form.id_texts
+    empty = pc.equal(ids, "").to_numpy(zero_copy_only=False)
+    unknown = pc.is_null(pc.index_in(ids, value_set=expected)).to_numpy(zero_copy_only=False) & ~empty
+    first = pc.index_in(ids, value_set=ids).to_numpy(zero_copy_only=False)
     twice = (first < np.arange(table.rows)) & ~unknown & ~empty
     found = (
         (np.flatnonzero(empty), table.where, "row", "without an id"),
-        (np.flatnonzero(unknown), _shown_in(table.ids), "id", "unknown"),
-        (np.flatnonzero(twice), _shown_in(table.ids), "id", "more than once"),
-        (np.flatnonzero(pc.is_null(places)), _shown_in(form.ids), "id", "missing"),
+        (np.flatnonzero(unknown), _shown_in(ids), "id", "unknown"),
+        (np.flatnonzero(twice), _shown_in(ids), "id", "more than once"),
+        (np.flatnonzero(pc.is_null(places)), _shown_in(expected), "id", "missing"),
     )
     return [_counted(rows, say, noun, what) for rows, say, noun, what in found if len(rows)]
 
@@ -96,22 +232,24 @@ def _shown_in(ids: Any) -> Callable[[int], str]:
 # ---- values
 
 
-def _labels(table: Table, form: Form) -> tuple[NDArray[Any], list[str]]:
-    parse: Callable[[Any], Any] = _whole if form.classes and isinstance(form.classes[0], int) else _text
-    places = {label: place for place, label in enumerate(form.classes)}
-    column = table.predictions[0]
-    coded = column.dictionary_encode(null_encoding="encode")  # few different values, many rows
-    known = in_pieces(coded.dictionary, lambda value: places.get(parse(value), -1))
+def _labels(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
+    classes = form.classes or ()
+    parse: Callable[[str], Any] = _integer if isinstance(classes[0], int) else str
+    places = {label: place for place, label in enumerate(classes)}
+    coded = table.predictions[0].dictionary_encode()  # few different values, many rows
+    listed = ", ".join(map(shown, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    if len(coded.dictionary) > 10 * len(classes) + _SPARE_LABELS:
+        return np.array([]), [f"labels must be among {listed}; {len(coded.dictionary):,} different ones came"]
+    known = (places.get(parse(value), -1) for value in coded.dictionary.to_pylist())
     codes = np.fromiter(known, np.int64, len(coded.dictionary))[coded.indices.to_numpy(zero_copy_only=False)]
     strange = np.flatnonzero(codes < 0)
     if not len(strange):
         return codes, []
-    listed = ", ".join(map(shown, form.classes[:10])) + (", ..." if len(form.classes) > 10 else "")
     problem = f"of column {form.columns[0]!r} with a label that is not one of {listed}"
-    return codes, [_counted(strange, _valued(table, column), "row", problem)]
+    return codes, [_counted(strange, _valued(table, table.predictions[0]), "row", problem)]
 
 
-def _values(table: Table, form: Form) -> tuple[NDArray[Any], list[str]]:
+def _values(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
     columns, problems = [], []
     for name, column in zip(form.columns, table.predictions, strict=True):
         numbers = _numbers(column)
@@ -121,27 +259,29 @@ def _values(table: Table, form: Form) -> tuple[NDArray[Any], list[str]]:
             what = f"of column {name!r} without a finite number"
             problems.append(_counted(rows, _valued(table, column), "row", what))
     values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-    if form.probabilities and not problems:
+    if form.response == "probabilities" and not problems:
         problems = _not_probabilities(table, values)
     return values, problems
 
 
-def _valued(table: Table, column: Any) -> Callable[[int], str]:
+def _valued(table: _Table, column: Any) -> Callable[[int], str]:
     return lambda row: f"{table.where(row)} ({shown(column[row].as_py())})"
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
-    kind = column.type
     try:
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind):
-            cast = pc.cast(column, pa.float64(), safe=False)
-            return np.array(cast.fill_null(math.nan).to_numpy(zero_copy_only=False))
+        return np.array(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:  # text that is no number, or written in another way
-        pass
-    return np.fromiter(in_pieces(column, _number), np.float64, len(column))
+        return np.fromiter(map(_number, _in_pieces(column)), np.float64, len(column))
 
 
-def _not_probabilities(table: Table, values: NDArray[np.float64]) -> list[str]:
+def _in_pieces(column: Any) -> Iterator[Any]:
+    """Yield all values; few of them are Python objects at a time."""
+    for start in range(0, len(column), _PIECE):
+        yield from column.slice(start, _PIECE).to_pylist()
+
+
+def _not_probabilities(table: _Table, values: NDArray[np.float64]) -> list[str]:
     outside = (values < -_SLACK) | (values > 1 + _SLACK)
     rows = np.flatnonzero(outside if values.ndim == 1 else outside.any(axis=1))
     if len(rows):
@@ -152,32 +292,25 @@ def _not_probabilities(table: Table, values: NDArray[np.float64]) -> list[str]:
     return [_counted(rows, table.where, "row", "whose probabilities do not sum to 1")] if len(rows) else []
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or value is None or (isinstance(value, str) and "_" in value):
-        return math.nan
+def _number(text: str) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return math.nan if "_" in text else float(text)
+    except ValueError:
         return math.nan
 
 
-def _whole(value: Any) -> int | None:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
-        return int(value.strip().lower() == "true")
-    if isinstance(value, int):
-        return value
-    number = _number(value)
-    return int(number) if math.isfinite(number) and number == int(number) else None
-
-
-def _text(value: Any) -> str | None:
-    return value.strip() if isinstance(value, str) else None
+def _integer(text: str) -> int | None:
+    """Return a whole number, which may be written as 7.0, 7e0 or true."""
+    if text.lower() in {"true", "false"}:
+        return int(text.lower() == "true")
+    number = _number(text)
+    if not math.isfinite(number) or number != int(number):
+        return None
+    return int(text) if text.lstrip("+-").isdecimal() else int(number)
 
 
 def _counted(rows: Sequence[int] | NDArray[Any], say: Callable[[int], str], noun: str, what: str) -> str:
-    """How many, and the first few."""
+    """Return a sentence with the number of rows and the first few of them."""
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     plural = "" if len(rows) == 1 else "s"
     return f"{len(rows):,} {noun}{plural} {what}: {', '.join(say(int(row)) for row in rows[:_SHOWN])}{more}"

@@ -1,4 +1,4 @@
-"""What people see in a browser."""
+"""The pages of a board in a browser."""
 
 from reusable_holdout_leaderboard.pages.endpoints import add_pages
 

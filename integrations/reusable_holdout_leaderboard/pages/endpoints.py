@@ -1,48 +1,48 @@
-"""Pages of a server: boards people look at, forms they submit with, and the rules in plain words.
+"""Pages of a server: boards, rules, and forms for teams.
 
-They work without scripts. A script makes them live: it loads the same page again when there is news, and exchanges the
-parts that changed, so that there is one template for everything that is shown.
+They work without scripts. With a script they are live: it loads the same page again when something has changed, and
+exchanges the parts that differ. So one template makes everything that is shown.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fastapi import FastAPI
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from reusable_holdout_leaderboard.pages.changes import changes_of
-from reusable_holdout_leaderboard.pages.content import (
-    Contents,
-    also_text_of,
-    column_text_of,
-    halt_of,
-    limits_of,
-    metric_text_of,
-    own_limits_of,
-    part_of,
-)
+from reusable_holdout_leaderboard.pages.content import board_content, part_of
 from reusable_holdout_leaderboard.pages.organiser import OrganisersPages
 from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
-from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
-from reusable_holdout_leaderboard.pages.teams import TeamsPages
+from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of
+from reusable_holdout_leaderboard.pages.sessions import Sessions
+from reusable_holdout_leaderboard.pages.words import (
+    PREDICTED,
+    also_texts,
+    changes_of,
+    limits_of,
+    metric_text,
+    own_limits_of,
+    sentence,
+)
 from reusable_holdout_leaderboard.store.records import Submission, Team
-from reusable_holdout_leaderboard.web.once import answer_once, sample_of
+from reusable_holdout_leaderboard.web.api import scored
+from reusable_holdout_leaderboard.web.problems import Problem
 from reusable_holdout_leaderboard.web.requests import GONE, intake_of, whole_of
-from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.services import Boards
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.requests import Request
+from reusable_holdout_leaderboard.web.tables import download, submissions_csv
 
 __all__ = ["add_pages"]
 
+_Endpoint = Callable[[Request], Awaitable[Response]]
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
+_A_YEAR = "public, max-age=31536000, immutable"  # the address changes with the content
 _SHOWN_COLUMNS = 6
+_MOST_CODE = 200
+_MOST_SUBMISSIONS = 200
 _TITLES = {
     "bad_submission": "This submission does not fit",
     "closed": "Closed",
@@ -57,9 +57,7 @@ _TITLES = {
 
 
 def add_pages(app: FastAPI, boards: Boards) -> None:
-    """Add the pages to an application.
-
-    They show what the guard released and what is public, and nothing else.
+    """Add the pages to an application. They show only public content and answers that the guard released.
 
     Parameters
     ----------
@@ -67,19 +65,23 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
     boards : Boards
     """
     pages = _Pages(boards)
-    organisers = OrganisersPages(boards, pages.rendering, pages.visit)
-    routes = (
+    organisers = OrganisersPages(boards, pages.sessions, pages.rendering, pages.visit)
+    here = "/c/{slug}"
+    routes: tuple[tuple[str, _Endpoint, str], ...] = (
         *organisers.routes,
-        *TeamsPages(boards, pages).routes,
         ("/", pages.home, "GET"),
         ("/competitions", pages.all, "GET"),
-        ("/c/{slug}", pages.board, "GET"),
-        ("/c/{slug}/rules", pages.rules, "GET"),
-        ("/c/{slug}/login", pages.login_form, "GET"),
-        ("/c/{slug}/login", pages.login, "POST"),
-        ("/c/{slug}/logout", pages.logout, "POST"),
-        ("/c/{slug}/submit", pages.submit, "POST"),
-        ("/c/{slug}/sample.csv", pages.sample, "GET"),
+        (here, pages.board, "GET"),
+        (f"{here}/rules", pages.rules, "GET"),
+        (f"{here}/login", pages.login_form, "GET"),
+        (f"{here}/login", pages.login, "POST"),
+        (f"{here}/logout", pages.logout, "POST"),
+        (f"{here}/join", pages.join_form, "GET"),
+        (f"{here}/join", pages.join, "POST"),
+        (f"{here}/submit", pages.submit, "POST"),
+        (f"{here}/team", pages.team, "GET"),
+        (f"{here}/team/picks", pages.pick, "POST"),
+        (f"{here}/team/submissions.csv", pages.table, "GET"),
         ("/static/{name}", pages.static, "GET"),
     )
     for path, endpoint, method in routes:
@@ -89,17 +91,16 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
 
 
 class _Pages:
-    """Endpoints, with what they share: templates, static files, contents."""
+    """The endpoints, and the templates and sessions that they share."""
 
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
-        self.contents = Contents(boards)
-        self.rendering = Rendering(boards)
+        self.sessions = Sessions(boards)
+        self.rendering = Rendering(boards, self.sessions)
+        self._page = self.rendering.page
 
-    def guarded(
-        self, endpoint: Callable[[Request], Awaitable[Response]]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        """Endpoint whose refusals are pages too."""
+    def guarded(self, endpoint: _Endpoint) -> _Endpoint:
+        """Return an endpoint whose refusals are pages, too."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -107,241 +108,245 @@ class _Pages:
             except Problem as problem:
                 refused = problem
             if refused.code == GONE:
-                return Response(status_code=refused.status)  # a page would be drawn for nobody
+                return Response(status_code=refused.status)  # nobody waits for a page
             return await self._refusal(request, refused)
 
         return answered
 
-    # ---- pages
+    # ---- pages for everyone
 
     async def home(self, request: Request) -> Response:
-        """The only competition, or the server's own; otherwise all of them."""
-        slug = await self._boards.run(self.rendering.default)
+        """Show the only competition or the server's own; otherwise all of them."""
+        slug = await self._boards.run(self._boards.default)
         if slug is None:
             return await self.all(request)
         return RedirectResponse(place_of(request, slug, "board"), 303)
 
     async def all(self, request: Request) -> Response:
-        """All competitions."""
+        """Show all competitions."""
 
         def listed() -> list[dict[str, Any]]:
-            found = []
-            for slug in self._boards.slugs():
-                competition = self._boards.competition(slug)
-                found.append(
-                    {
-                        "href": place_of(request, slug, "board"),
-                        "title": competition.rules.title,
-                        "metric": metric_text_of(competition).label,
-                        "teams": len(competition.teams()),
-                        "status": competition.status(),
-                    }
-                )
-            return found
+            found = {slug: self._boards.competition(slug) for slug in self._boards.slugs()}
+            return [
+                {
+                    "href": place_of(request, slug, "board"),
+                    "title": one.rules.title,
+                    "metric": metric_text(one).label,
+                    "teams": len(one.teams()),
+                    "status": one.status(),
+                }
+                for slug, one in found.items()
+            ]
 
-        return await self._boards.run(
-            self.rendering.page, request, "all.html", None, competitions=await self._boards.run(listed)
-        )
+        return await self._page(request, "all.html", None, competitions=await self._boards.run(listed))
 
     async def board(self, request: Request) -> Response:
-        """Board with everything around it."""
+        """Show the board and everything around it."""
         visit = await self.visit(request)
-        return await self._boards.run(self._board, request, visit)
+
+        def found() -> dict[str, Any]:
+            shown = board_content(self._boards, visit.competition, visit.status)
+            asked = {name: request.query_params.get(name, "") for name in ("q", "page")}
+            part = part_of(shown["rows"], shown["scale"], search=asked["q"], page=asked["page"])
+            summary = summary_of(visit.competition.rules.description)
+            return {"part": part, "summary": summary, **_form(visit, shown), **shown}
+
+        return await self._page(request, "board.html", visit, page="board", **await self._boards.run(found))
 
     async def rules(self, request: Request) -> Response:
-        """Rules, and how the guard works."""
-        return await self._boards.run(self._rules, request, await self.visit(request))
+        """Show the rules, and how the guard works."""
+        visit = await self.visit(request)
 
-    async def login_form(self, request: Request) -> Response:
-        """Form that asks for a token."""
-        return await self._boards.run(
-            self.rendering.page, request, "login.html", await self.visit(request), page="login"
-        )
-
-    # ---- what forms do
-
-    async def login(self, request: Request) -> Response:
-        """Begin a session of a team that shows its token."""
-        visit = await self.checked(request)
-        slug = visit.competition.slug
-        upload = await intake_of(request).form(request, intake_of(request).stranger())
-        token = upload.fields.get("token", "").strip()
-        if await self._boards.run(visit.competition.authenticate, token) is None:
-            said: dict[str, Any] = {
-                "problem_title": "No team has this token",
-                "problems": ["Look whether all of it was copied."],
+        def found() -> dict[str, Any]:
+            competition = visit.competition
+            rules, expected = competition.rules, competition.expected
+            return {
+                "expected": expected,
+                "plan": competition.plan,
+                "also": also_texts(rules),
+                "compared": competition.compares_neighbours,
+                "description": prose_of(rules.description),
+                "files": competition.public_files(),
+                "predicted": PREDICTED[expected.response],
+                "limits": limits_of(rules, visit.status),
+                "changes": changes_of(competition.changes()),
+                "megabytes": f"{expected.max_bytes / (1 << 20):.0f} MiB",
             }
-            return await self._boards.run(
-                self.rendering.page, request, "login.html", visit, status_code=401, page="login", **said
-            )
-        response = RedirectResponse(place_of(request, slug, "board"), 303)
-        await self._boards.sign_in(request, response, visit.competition, slug, token)
-        return response
 
-    async def logout(self, request: Request) -> Response:
-        """End a session."""
-        competition = (await self.checked(request)).competition
-        slug = competition.slug
-        response = RedirectResponse(place_of(request, slug, "board"), 303)
-        await self._boards.sign_out(request, response, competition, slug)
-        return response
-
-    async def submit(self, request: Request) -> Response:
-        """Have a file scored."""
-        visit, team = await self.entered(request)
-        competition = visit.competition
-        async with intake_of(request).large(intake_of(request).team(team)) as sender:
-            upload = await intake_of(request).form(request, sender, files=1)
-            submission = await self._boards.submit(
-                competition,
-                team,
-                upload.file(),
-                filename=upload.filename,
-                claimed=_claim(upload.fields.get("claimed", "")),
-                anew=upload.fields.get("anew") == "yes",
-            )
-        if _wants_part(request):
-            return await self._boards.run(
-                self.rendering.page, request, "result.html", visit, submission=submission
-            )
-        shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
-        return RedirectResponse(place_of(request, competition.slug, "team") + shown, 303)
-
-    # ---- files
-
-    async def sample(self, request: Request) -> Response:
-        """A file that fits."""
-        competition = (await self.visit(request)).competition
-        after = whole_of(request.query_params.get("after", "")) or 0
-        content, _ = await self._boards.run(sample_of, competition, after)
-        named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
-        return answer_once(request, content, media="text/csv; charset=utf-8", headers=named)
+        return await self._page(request, "rules.html", visit, page="rules", **await self._boards.run(found))
 
     async def static(self, request: Request) -> Response:
-        """Styles and scripts."""
+        """Send styles and scripts."""
         name = request.path_params["name"]
         if name not in self.rendering.files:
             raise Problem(404, "not_found", "There is nothing at this address.")
         media = _MEDIA.get(name[name.rfind(".") :], "application/octet-stream")
         return Response(self.rendering.files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
 
-    # ---- what other pages share
+    # ---- sessions
+
+    async def login_form(self, request: Request) -> Response:
+        """Ask for a token."""
+        return await self._page(request, "login.html", await self.visit(request), page="login")
+
+    async def login(self, request: Request) -> Response:
+        """Begin a session with a team's token."""
+        visit = await self._checked(request)
+        upload = await intake_of(request).form(request, intake_of(request).stranger())
+        token = upload.fields.get("token", "").strip()
+        if await self._boards.run(visit.competition.authenticate, token) is None:
+            return await self._page(
+                request,
+                "login.html",
+                visit,
+                status_code=401,
+                page="login",
+                problem_title="No team has this token",
+                problems=["Check that you copied all of it."],
+            )
+        response = RedirectResponse(place_of(request, visit.competition.slug, "board"), 303)
+        await self.sessions.sign_in(request, response, visit.competition, visit.competition.slug, token)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End a session."""
+        competition = (await self._checked(request)).competition
+        response = RedirectResponse(place_of(request, competition.slug, "board"), 303)
+        await self.sessions.sign_out(request, response, competition, competition.slug)
+        return response
+
+    async def join_form(self, request: Request) -> Response:
+        """Show the form for signing up; the address may hold an invitation code."""
+        code = request.query_params.get("code", "")[:_MOST_CODE]
+        return await self._page(request, "join.html", await self.visit(request), code=code, token="")
+
+    async def join(self, request: Request) -> Response:
+        """Make a team that signs up, log it in, and show its token this once."""
+        visit, intake = await self._checked(request), intake_of(request)
+        fields = (await intake.form(request, intake.newcomer(request, "sign-up"))).fields
+        name, code = fields.get("name", ""), fields.get("code", "")
+        token = await self._boards.run(visit.competition.sign_up, name, code)
+        response = await self._page(request, "join.html", visit, code="", token=token, status_code=201)
+        await self.sessions.sign_in(request, response, visit.competition, visit.competition.slug, token)
+        return response
+
+    # ---- teams
+
+    async def submit(self, request: Request) -> Response:
+        """Score a file."""
+        visit, team = await self._entered(request)
+        submission = await scored(request, visit.competition, team)
+        if _wants_part(request):
+            return await self._page(request, "result.html", visit, submission=submission)
+        shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
+        return RedirectResponse(place_of(request, visit.competition.slug, "team") + shown, 303)
+
+    async def team(self, request: Request) -> Response:
+        """Show a team's own submissions."""
+        visit = await self.visit(request)
+        if visit.team is None:
+            return await self.login_form(request)
+        found = await self._boards.run(self._own, request, visit, visit.team)
+        return await self._page(request, "team.html", visit, page="team", **found)
+
+    async def pick(self, request: Request) -> Response:
+        """Enter the submissions whose boxes are checked for the final."""
+        visit, team = await self._entered(request)
+        fields = (await intake_of(request).form(request, intake_of(request).team(team))).fields
+        stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
+        picked = [number for number in map(whole_of, stated) if number is not None]
+        await self._boards.run(visit.competition.pick, team.id, picked)
+        return RedirectResponse(place_of(request, visit.competition.slug, "team"), 303)
+
+    async def table(self, request: Request) -> Response:
+        """Send a team's own submissions as CSV."""
+        visit = await self.visit(request)
+        if visit.team is None:
+            raise Problem(401, "unauthorized", "Log in first.")
+        content = await self._boards.run(submissions_csv, visit.competition, visit.team.id)
+        return download(content, f"{visit.competition.slug}-submissions")
+
+    # ---- visitors
 
     async def visit(self, request: Request) -> Visit:
-        """Competition that a request is about, and who looks at it."""
+        """Return the competition of a request, and the team that looks at it."""
 
         def found() -> Visit:
             competition = self._boards.competition(request.path_params["slug"])
-            return Visit(competition, competition.status(), self._boards.team(request, competition))
+            return Visit(competition, competition.status(), self.sessions.team(request, competition))
 
         return await self._boards.run(found)
 
-    async def checked(self, request: Request) -> Visit:
-        """Return who visits, if this browser was sent the form; of the form nothing is read yet."""
+    async def _checked(self, request: Request) -> Visit:
+        """Return the visit of a browser that was sent the form; nothing of the form is read yet."""
         visit = await self.visit(request)
-        competition = visit.competition
-        self._boards.sessions.check_form(request, competition.slug, competition.form_secret)
+        self.sessions.check_form(request, visit.competition.slug, visit.competition.form_secret)
         return visit
 
-    async def entered(self, request: Request) -> tuple[Visit, Team]:
-        """Return who visits, if it is a team that was sent the form; of the form nothing is read yet."""
-        visit = await self.checked(request)
+    async def _entered(self, request: Request) -> tuple[Visit, Team]:
+        """Return the visit of a team that was sent the form; nothing of the form is read yet."""
+        visit = await self._checked(request)
         if visit.team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
         return visit, visit.team
 
     # ---- inside
 
-    def _board(self, request: Request, visit: Visit, **more: Any) -> Response:
-        shown = self.contents.of_board(visit.competition, visit.status)
-        return self.rendering.page(
-            request,
-            "board.html",
-            visit,
-            page="board",
-            summary=summary_of(visit.competition.rules.description),
-            halt=halt_of(visit.status),
-            part=part_of(
-                shown["rows"],
-                shown["scale"],
-                search=request.query_params.get("q", ""),
-                page=request.query_params.get("page", ""),
-            ),
-            **self.submitting(visit, shown),
-            **shown,
-            **more,
+    def _own(self, request: Request, visit: Visit, team: Team) -> dict[str, Any]:
+        done, before = (request.query_params.get(name, "") for name in ("done", "before"))
+        first = whole_of(before)
+        own = visit.competition.submissions(
+            team.id, before=first, limit=_MOST_SUBMISSIONS + 1, newest_first=True
         )
-
-    def _rules(self, request: Request, visit: Visit) -> Response:
-        competition = visit.competition
-        expected = competition.expected
-        return self.rendering.page(
-            request,
-            "rules.html",
-            visit,
-            page="rules",
-            expected=expected,
-            plan=competition.plan,
-            also=also_text_of(competition.rules),
-            compared=competition.compares_neighbours,
-            start=competition.start,
-            description=prose_of(competition.rules.description),
-            files=competition.public_files(),
-            column_says=column_text_of(expected),
-            limits=limits_of(competition.rules, visit.status),
-            changes=changes_of(competition.changes()),
-            megabytes=f"{expected.max_bytes / (1 << 20):.0f} MiB",
-        )
-
-    def submitting(
-        self, visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None
-    ) -> dict[str, Any]:
-        """What the form of a submission needs."""
-        competition, status, team = visit
-        expected, reason = competition.expected, status.closed_reason
-        columns = expected.header()
+        shown = own[:_MOST_SUBMISSIONS]
+        submission = next((one for one in shown if str(one.id) == done), None)
+        if submission is not None and request.query_params.get("again"):
+            submission = submission._replace(replayed=True)
+        board = board_content(self._boards, visit.competition, visit.status)
         return {
-            "expected": expected,
-            "plan": competition.plan,
-            "shown_columns": columns[:_SHOWN_COLUMNS],
-            "more_columns": len(columns) > _SHOWN_COLUMNS,
-            "closed_reason": f"{reason[:1].upper()}{reason[1:]}.",
-            "own_limits": [] if team is None else own_limits_of(competition, team, shown["rows"]),
-            "submission": submission,
+            "submissions": shown,
+            "older": shown[-1].id if len(own) > len(shown) else None,
+            "newest": first is None,
+            "may_pick": visit.status.has_fresh_labels and not visit.status.final,
+            **_form(visit, board, submission),
         }
 
     async def _refusal(self, request: Request, problem: Problem) -> Response:
-        """Problem as a page, or as the part of one that a script asked for."""
+        """Return a problem as a page, or as the part of one that a script asked for."""
         problems = problem.details.get("problems")
-        said: dict[str, Any] = {
-            "problem_title": _TITLES.get(problem.code, "That did not work"),
-            "problems": [
-                sentence(one) for one in (problems if isinstance(problems, list) else [problem.message])
-            ],
-            "free": problem.code == "bad_submission",
-        }
+        said = problems if isinstance(problems, list) else [problem.message]
         try:
             visit = None if problem.code == "no_competition" else await self.visit(request)
-        except (Problem, KeyError):  # then there is no competition to be shown around it
+        except (Problem, KeyError):  # then there is no competition to show around it
             visit = None
-        template = "result.html" if _wants_part(request) else "message.html"
-        response = await self._boards.run(
-            self.rendering.page, request, template, visit, status_code=problem.status, **said
+        response = await self._page(
+            request,
+            "result.html" if _wants_part(request) else "message.html",
+            visit,
+            status_code=problem.status,
+            problem_title=_TITLES.get(problem.code, "That did not work"),
+            problems=[sentence(one) for one in said],
+            free=problem.code == "bad_submission",
         )
         response.headers.update(problem.headers)
         return response
 
 
+def _form(visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None) -> dict[str, Any]:
+    """Return the values that the form of a submission needs."""
+    competition, status, team = visit
+    columns = competition.expected.header()
+    own = (row.one for row in shown["rows"] if team is not None and row.one.team_id == team.id)
+    return {
+        "expected": competition.expected,
+        "plan": competition.plan,
+        "shown_columns": columns[:_SHOWN_COLUMNS],
+        "more_columns": len(columns) > _SHOWN_COLUMNS,
+        "closed_reason": sentence(status.closed_reason),
+        "own_limits": [] if team is None else own_limits_of(competition.rules, next(own, None)),
+        "submission": submission,
+    }
+
+
 def _wants_part(request: Request) -> bool:
     return request.headers.get("x-part") == "result"
-
-
-def _claim(text: str) -> float | None:
-    """Claimed score of a form; a comma may be its decimal point."""
-    stated = text.strip().replace(",", ".")
-    if not stated:
-        return None
-    try:
-        return float(stated)
-    except ValueError:
-        return math.nan  # which is no score, and is refused as such

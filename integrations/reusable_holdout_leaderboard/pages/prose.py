@@ -1,4 +1,4 @@
-"""Descriptions: Markdown whose HTML is text and whose links go where links may go."""
+"""Descriptions in Markdown: HTML is shown as text, and links are restricted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from markupsafe import Markup
 __all__ = ["prose_of", "summary_of"]
 
 _SCHEMES = {"http", "https", "mailto"}
-_HIGHEST = 3  # a page has headings of its own above these
+_HIGHEST = 3  # the page has headings of its own above
 _MOST_SUMMARY = 280
 
 
+@lru_cache(maxsize=16)
 def prose_of(text: str) -> Markup:
-    """HTML of a description.
+    """Return the HTML of a description.
 
     Examples
     --------
@@ -26,11 +27,6 @@ def prose_of(text: str) -> Markup:
     >>> print(prose_of("[x](javascript:alert(1))"))
     <p>[x](javascript:alert(1))</p>
     """
-    return _rendered(text)
-
-
-@lru_cache(maxsize=16)
-def _rendered(text: str) -> Markup:
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:
@@ -43,7 +39,7 @@ def _rendered(text: str) -> Markup:
 
 
 def summary_of(text: str) -> str:
-    """First paragraph without its marks, if it is short enough; else its beginning."""
+    """Return the first paragraph without marks, shortened if it is long."""
     tokens = _parser().parse(text)
     paragraphs = (one for before, one in pairwise(tokens) if before.type == "paragraph_open")
     children = getattr(next(paragraphs, None), "children", None) or []
@@ -59,7 +55,7 @@ def _parser() -> MarkdownIt:
 
 
 def _may_link(url: str) -> bool:
-    """Whether a link may go there; the parser asks after it has decoded entities."""
+    """Return True if a link may go there; the parser has decoded entities before."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

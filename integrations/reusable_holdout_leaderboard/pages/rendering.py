@@ -1,33 +1,32 @@
-"""How a page is made of a template: words, numbers, addresses, and forms that fit one browser."""
+"""Pages from templates: texts, numbers, addresses, and forms that fit one browser."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.pages.content import MetricText, metric_text_of
-from reusable_holdout_leaderboard.pages.times import moment
+from reusable_holdout_leaderboard.pages.sessions import Sessions
+from reusable_holdout_leaderboard.pages.words import MetricText, metric_text, moment, sentence
 from reusable_holdout_leaderboard.store.records import Status, Team
 from reusable_holdout_leaderboard.web.services import Boards
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-__all__ = ["Rendering", "Visit", "addresses_of", "place_of", "sentence"]
+__all__ = ["Rendering", "Visit", "place_of"]
 
 _PACKAGE = "reusable_holdout_leaderboard.pages"
+_PLACES = ("rules", "team", "login", "logout", "submit", "organise", "join")
 
 
 class Visit(NamedTuple):
-    """Who looks at which competition, in which state."""
+    """A competition, its state, and the team that looks at it."""
 
     competition: Competition
     status: Status
@@ -40,6 +39,7 @@ class Rendering:
     Parameters
     ----------
     boards : Boards
+    sessions : Sessions
 
     Attributes
     ----------
@@ -47,15 +47,15 @@ class Rendering:
         Styles and scripts, by name.
     """
 
-    def __init__(self, boards: Boards) -> None:
-        self._boards = boards
+    def __init__(self, boards: Boards, sessions: Sessions) -> None:
+        self._boards, self._sessions = boards, sessions
         self._templates = _templates()
         folder = resources.files(_PACKAGE) / "static"
         self.files = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
         content = b"".join(self.files[name] for name in sorted(self.files))
         self._version = hashlib.sha256(content).hexdigest()[:12]
 
-    def page(
+    async def page(
         self,
         request: Request,
         template: str,
@@ -65,7 +65,7 @@ class Rendering:
         scope: str | None = None,
         **more: Any,
     ) -> Response:
-        """Render a page; its forms fit the browser it is sent to. Call it in a thread.
+        """Render a page; its forms fit the browser that it is sent to.
 
         Parameters
         ----------
@@ -74,26 +74,36 @@ class Rendering:
         visit : Visit or None
         status_code : int
         scope : str, optional
-            Whose session its forms fit; the team's of the competition by default.
-        more : dict
-            What the template needs besides.
+            Scope of the session that its forms fit; by default the competition.
+        **more
+            Further values for the template.
         """
-        shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "key": ""}
+        return await self._boards.run(self._page, request, template, visit, status_code, scope, more)
+
+    def _page(
+        self,
+        request: Request,
+        template: str,
+        visit: Visit | None,
+        status_code: int,
+        scope: str | None,
+        more: dict[str, Any],
+    ) -> Response:
         cookies, slug = Response(), ""
+        shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "key": ""}
         if visit is not None:
             slug = visit.competition.slug
+            secret = visit.competition.form_secret
             shared = {
                 "rules": visit.competition.rules,
                 "status": visit.status,
                 "team": visit.team,
-                "metric": metric_text_of(visit.competition),
-                "key": self._boards.sessions.form_key(
-                    request, cookies, scope or slug, visit.competition.form_secret
-                ),
+                "metric": metric_text(visit.competition),
+                "key": self._sessions.form_key(request, cookies, scope or slug, secret),
                 "when": _when(visit),
             }
         shared |= {
-            "at": self.at(request, slug),
+            "at": _addresses(request, slug, default=self._boards.default()),
             "version": self._version,
             "hours": f"{self._boards.settings.session_seconds / 3600:g}",
             "several": len(self._boards.slugs()) > 1,
@@ -106,21 +116,15 @@ class Rendering:
         response.raw_headers.extend(one for one in cookies.raw_headers if one[0] == b"set-cookie")
         return response
 
-    def default(self) -> str | None:
-        """Competition that is meant where none is named. Call it in a thread."""
-        slugs = self._boards.slugs()
-        return self._boards.settings.slug or (slugs[0] if len(slugs) == 1 else None)
 
-    def at(self, request: Request, slug: str) -> dict[str, str]:
-        """Where things are, seen from the browser."""
-        return addresses_of(request, slug, default=self.default())
+def place_of(request: Request, slug: str, name: str) -> str:
+    """Return the address of one of a competition's pages, seen from the browser."""
+    return _addresses(request, slug, default=None)[name]
 
 
-def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[str, str]:
-    """Where things are, seen from the browser."""
+def _addresses(request: Request, slug: str, *, default: str | None) -> dict[str, str]:
     root = request.scope.get("root_path", "").rstrip("/")
     here = f"{root}/c/{quote(slug)}"
-    within = ("rules", "team", "login", "logout", "submit", "organise", "join", "sample.csv")
     return {
         "home": here if slug else f"{root}/",
         "board": here,
@@ -130,28 +134,18 @@ def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[st
         "static": f"{root}/static",
         "origin": f"{request.url.scheme}://{request.url.netloc}",
         "server": f"{request.url.scheme}://{request.url.netloc}{root}",
-        **{name.removesuffix(".csv"): f"{here}/{name}" for name in within},
+        **{name: f"{here}/{name}" for name in _PLACES},
     }
 
 
-def place_of(request: Request, slug: str, name: str) -> str:
-    """Where one of these is."""
-    return addresses_of(request, slug, default=None)[name]
-
-
 def _when(visit: Visit) -> str:
+    """Return the competition's next date in words; empty if there is none."""
     rules = visit.competition.rules
     if visit.status.halted or visit.status.frozen or rules.closes_at is None:
         return ""
     if not visit.status.open:
         return sentence(visit.status.closed_reason)
     return Markup("until {}").format(moment(rules.closes_at))
-
-
-def sentence(text: object) -> str:
-    """Text that begins and ends as a sentence does."""
-    said = str(text)
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
 
 
 # ---- templates
@@ -166,19 +160,20 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(score=_score, rounded=_rounded, percent=_percent, moment=moment)
+    found.filters.update(score=_score, percent=_percent, moment=moment, words=_words)
     return found
 
 
 @jinja2.pass_context
-def _score(context: jinja2.runtime.Context, value: float) -> str:
-    return f"{value:.{context['metric'].decimals}f}"
-
-
-def _rounded(value: float, metric: MetricText) -> str:
-    """Value of another metric than the one that ranks."""
-    return f"{value:.{metric.decimals}f}"
+def _score(context: jinja2.runtime.Context, value: float, metric: MetricText | None = None) -> str:
+    """Return a value of the ranking metric, or of another one, with its decimals."""
+    return f"{value:.{(metric or context['metric']).decimals}f}"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
+
+
+def _words(name: str) -> str:
+    """Return the name of an action as words."""
+    return name.replace("-", " ").capitalize()

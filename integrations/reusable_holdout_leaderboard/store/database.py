@@ -23,17 +23,17 @@ from reusable_holdout_leaderboard.store.tables import prepare_tables
 __all__ = ["Database"]
 
 _BUSY_SECONDS = 60
-_IDLE_SECONDS = 1.0  # after which a connection may be gone without our knowing
-_TABLES_LOCK = 0x7268_6C62  # of PostgreSQL, for those who make the tables at the same moment
+_IDLE_SECONDS = 1.0  # a connection that was idle for longer may be gone
+_TABLES_LOCK = 0x7268_6C62  # PostgreSQL: one process at a time creates the tables
 _SOON = sa.text("SET LOCAL synchronous_commit = off")
 
 
 class Database:
-    """Where boards are kept.
+    """The database of all boards of a folder or server.
 
-    A transaction that was left without an exception is on the disk (SQLite: WAL, synchronous=FULL), unless it was said
-    that it need not be yet. On SQLite writers
-    take turns (``BEGIN IMMEDIATE``); on a server whoever writes locks the row of its competition first.
+    After a transaction has ended without an exception its content is on the disk (SQLite: WAL, synchronous=FULL),
+    unless the caller allows a delay. On SQLite writers take turns (``BEGIN IMMEDIATE``). On a server a writer locks the
+    row of its competition first.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Database:
     Raises
     ------
     StoreError
-        If it cannot be opened, or a later version wrote it.
+        If it cannot be opened, or another version of the library made it.
     """
 
     def __init__(self, location: str | Path) -> None:
@@ -65,7 +65,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Connection of which one statement reads; of two each sees what is there then.
+        """Open a connection for reading; each statement sees the state at its own time.
 
         Raises
         ------
@@ -77,13 +77,13 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self, *, lasting: bool = True) -> Iterator[sa.Connection]:
-        """A transaction that writes; rolled back if its block raises.
+        """Open a transaction that writes; it is rolled back if its block raises.
 
         Parameters
         ----------
         lasting : bool
-            Whether it is on the disk when the block is left. What another file tells again need not be: if the machine
-            stops within a second, it may be gone, with nothing that came after it.
+            True to have it on the disk when the block ends. Otherwise it may be lost if the machine stops within a
+            second, which is allowed where another file has the same content.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections; used again, it makes new ones."""
+        """Close all connections; a later use opens new ones."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -104,18 +104,16 @@ class Database:
         problem: str | None = None
         options: dict[str, Any] = {"writing": writing, "lasting": lasting}
         if self.path is None and not writing:
-            options["isolation_level"] = "AUTOCOMMIT"  # or each of them is three ways to the server and back
+            options["isolation_level"] = "AUTOCOMMIT"  # otherwise each read takes three round trips
         try:
             with self._engine.connect().execution_options(**options) as connection, connection.begin():
                 yield connection
         except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
-            problem = (
-                reason(error) or type(error).__name__
-            )  # a driver's words may quote digests and passwords
+            problem = reason(error) or type(error).__name__  # a driver's message may quote a password
         if problem is not None:
             raise StoreError(
-                f"the board's database must be one that can be {'written' if writing else 'read'}; it could not be "
-                f"({problem}); check the file, its folder and the disk, or the server"
+                f"the board's database must be {'writable' if writing else 'readable'}; it is not ({problem}); check "
+                "the file, its folder and the disk, or the server"
             )
 
 
@@ -149,9 +147,9 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
 
 
 def _look_after_idling(engine: sa.Engine) -> None:
-    """Have a connection that was not used for some time asked whether it is still there, before it is used again.
+    """Check a connection before use if it was idle for some time.
 
-    To ask each time is a way to the server and back for every transaction.
+    Checking it every time would cost a round trip for each transaction.
     """
 
     @sa.event.listens_for(engine, "checkin")
@@ -165,26 +163,24 @@ def _look_after_idling(engine: sa.Engine) -> None:
         try:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error:
-            problem = sa.exc.DisconnectionError()  # of which the pool makes a new connection
+            problem = sa.exc.DisconnectionError()  # the pool opens a new connection then
         else:
             return
         raise problem
 
 
 def _make_private(path: Path) -> None:
-    """Make the file for its owner alone: a blind board's scores are in it, and what SQLite puts beside it is alike.
+    """Create the file with access for its owner alone, because it holds a blind board's scores.
 
-    A file that is there is not touched: to close it would drop the locks of all connections this process has to it, and
-    the next process to leave would delete the write-ahead log under them.
+    An existing file is not touched. Closing it would drop the locks of all connections of this process, and the next
+    process to leave would delete the write-ahead log under them.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         pass
     except OSError as error:
-        raise StoreError(
-            f"the board's database {path} must be a file that can be written; {error.strerror}"
-        ) from None
+        raise StoreError(f"the board's database {path} must be a writable file; {error.strerror}") from None
 
 
 # ---- SQLite's locks do not survive a fork: see reusable_holdout.ledger.connection

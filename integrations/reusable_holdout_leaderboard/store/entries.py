@@ -1,389 +1,325 @@
-"""Submissions in the store: reserved before the guard is asked, recorded after it has answered.
+"""Submissions in the database: reserved before the guard is asked, recorded after it has answered.
 
-The guard is asked between two transactions. Whatever ends a worker there loses nothing: the submission is pending, with
-the prior it was asked with, so that asking again is the same question and replays the guard's answer free.
+The guard is asked between two transactions. A worker that dies there loses nothing: the submission is pending with its
+claim, so asking again is the same question, and the guard repeats its answer free.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
-from reusable_holdout_leaderboard.store.database import Database
-from reusable_holdout_leaderboard.store.kept import Kept, keep_compared
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
-from reusable_holdout_leaderboard.store.rows import (
-    ANSWERED,
-    FIRST,
-    ID,
-    LATER,
-    NEW,
-    SAME,
-    SENT,
-    STANDS,
-    TEAM,
-    Best,
-    CompetitionRow,
-    Improvement,
-    Outcome,
-    Reserved,
-    Wish,
-    as_moment,
-    as_submission,
-    lock_competition,
-    of_team,
-    select_submissions,
-    tell_answer,
-)
-from reusable_holdout_leaderboard.store.tables import EVENTS, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
+from reusable_holdout_leaderboard.store.rows import State, as_moment, tell_answer
+from reusable_holdout_leaderboard.store.tables import COMPARED, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
-__all__ = ["Entries"]
+__all__ = ["ALL", "Outcome", "Wish", "as_submission", "record", "release", "reserve"]
 
 _DAY_SECONDS = 86_400
 _ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
 _NOTHING = "nothing was asked and nothing was charged"
-_UNTOLD = ("value", "low", "high", "charged", "threshold", "query", "told", "improved")
+_ANSWER = ("prior", "value", "low", "high", "threshold", "charged", "query", "told", "improved")
 
 
-class Entries(Kept):
-    """Submissions and standings of all competitions in a database."""
+class Wish(NamedTuple):
+    """A submission that asks for its place.
 
-    database: Database
+    Attributes
+    ----------
+    epoch, team_id : int
+    digest : bytes
+        SHA-256 of its canonical predictions.
+    name : str
+    claimed : float
+    at : float
+        Seconds since 1970, UTC.
+    fresh : bytes or None
+        Predictions for the fresh rows, if there are any.
+    compared : bytes or None
+        Predictions for the holdout's rows, if neighbours on the board are compared by them.
+    """
 
-    # ---- reserved, then recorded or released
-
-    def reserve(self, number: int, wish: Wish) -> Reserved:
-        """Give a submission its place, if its team has one left.
-
-        Predictions that were sent before keep the place they have, whatever the limits and whether or not the
-        competition is closed by now. Places are counted and given in one transaction, so that no two workers give the
-        last one.
-
-        Raises
-        ------
-        LimitError, ClosedError
-            If there is none; nothing was written.
-        InputError
-            If there is no such team.
-        """
-        sought = {"number": number, "epoch": wish.epoch, "team": wish.team_id, "digest": wish.digest}
-        with self.database.writing() as connection:
-            state = lock_competition(connection, number)
-            found = connection.execute(SAME, sought).first()
-            if found is None:
-                _check_open(state, wish)
-                sender = _sender(connection, number, wish.team_id)
-                prior = self._checked_prior(connection, number, wish, state)
-                identity = self._insert(connection, number, wish, prior, sender.series)
-                return Reserved(_pending(identity, wish, prior, sender), known=False, blind=state.blind)
-            known = as_submission(found)
-            if known.state == "pending":  # its worker died, or still works on it
-                tried = sa.update(SUBMISSIONS).where(_ENTRY.id == known.id).values(tried_at=wish.at)
-                connection.execute(tried)
-            return Reserved(known, known=True, blind=state.blind)
-
-    def record(
-        self,
-        number: int,
-        submission_id: int,
-        outcome: Outcome,
-        *,
-        better: int,
-        at: float,
-        wish: Wish | None = None,
-        head: Head | None = None,
-    ) -> Submission:
-        """Keep what the guard said; of two that record the same submission, the first one's stays.
-
-        Parameters
-        ----------
-        number, submission_id : int
-        outcome : Outcome
-        better : int
-            1 if larger values are better, else -1.
-        at : float
-            Seconds since 1970, UTC.
-        wish : Wish, optional
-            To write the submission again if it was released meanwhile.
-        head : Head, optional
-            The ledger's, after this answer.
-
-        Notes
-        -----
-        It is not waited for until it is on the disk: the ledger has the answer there, and the submission, which was
-        reserved there, is finished again.
-        """
-        with self.database.writing(lasting=False) as connection:
-            state = lock_competition(connection, number)
-            known = self._one(connection, submission_id)
-            if known is None:
-                if wish is None:
-                    raise InputError(f"there must be a submission of number {submission_id}; there is none")
-                sender = _sender(connection, number, wish.team_id, sending=False)
-                stated = wish.otherwise if wish.prior is None else wish.prior
-                self._insert(connection, number, wish, stated, sender.series, identity=submission_id)
-                known = self._one(connection, submission_id)
-                assert known is not None  # noqa: S101 - it was written above
-            if known.state == "scored":
-                return known
-            claims = state.rules.policy == "claims"
-            improved = self._stand(connection, number, known, outcome, better=better, claims=claims)
-            if improved and wish is not None and wish.compared is not None:
-                keep_compared(connection, number, known, wish.compared)
-            answer = outcome._asdict() | {"improved": improved}
-            connection.execute(ANSWERED, {"submission": submission_id, **answer})
-            tell_answer(connection, state, known, at, head)
-        answer.pop("paid")  # which is nobody's but the organisers'
-        return known._replace(state="scored", **answer)
-
-    def release(self, number: int, submission_id: int) -> None:
-        """Give back the place of a submission that was not answered."""
-        with self.database.writing() as connection:
-            lock_competition(connection, number)
-            pending = (_ENTRY.id == submission_id) & _ENTRY.query.is_(None)
-            if connection.execute(sa.delete(SUBMISSIONS).where(pending)).rowcount:
-                connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == submission_id))
-
-    def pending(self, number: int, *, before: float) -> list[Submission]:
-        """Submissions that nobody has tried to have answered since a moment, the oldest first."""
-        waiting = (_ENTRY.competition_id == number) & _ENTRY.query.is_(None) & (_ENTRY.tried_at < before)
-        with self.database.reading() as connection:
-            found = connection.execute(select_submissions(waiting).order_by(_ENTRY.id)).all()
-        return [as_submission(row) for row in found]
-
-    # ---- read
-
-    def submissions(
-        self,
-        number: int,
-        *,
-        team_id: int | None = None,
-        epoch: int | None = None,
-        after: int = 0,
-        before: int | None = None,
-        limit: int = 100,
-        newest_first: bool = False,
-        picked: bool = False,
-    ) -> list[Submission]:
-        """Submissions with numbers above `after`, and below `before`."""
-        where = [_ENTRY.competition_id == number, _ENTRY.id > after]
-        if team_id is not None:
-            where.append(of_team(team_id))
-        if epoch is not None:
-            where.append(_ENTRY.epoch == epoch)
-        if before is not None:
-            where.append(_ENTRY.id < before)
-        if picked:
-            where.append(_ENTRY.picked.is_(True))
-        order = _ENTRY.id.desc() if newest_first else _ENTRY.id
-        with self.database.reading() as connection:
-            found = connection.execute(select_submissions(*where).order_by(order).limit(limit)).all()
-        return [as_submission(row) for row in found]
-
-    def standings(self, number: int, epoch: int) -> list[Best]:
-        """Each team's best, in no order."""
-        joined = STANDINGS.join(TEAMS, TEAMS.c.id == _STANDING.team_id)
-        names = [TEAMS.c.name if name == "team" else _STANDING[name] for name in Best._fields]
-        here = (_STANDING.competition_id == number) & (_STANDING.epoch == epoch) & ~TEAMS.c.disqualified
-        with self.database.reading() as connection:
-            return [
-                Best(*row) for row in connection.execute(sa.select(*names).select_from(joined).where(here))
-            ]
-
-    def improvements(self, number: int, epoch: int, *, after: int = 0) -> list[tuple[int, Improvement]]:
-        """Submissions that became their team's best after a revision, with their own, in the order of the commits."""
-        here = self._here(number, epoch) & ~TEAMS.c.disqualified
-        best = select_submissions(here, _ENTRY.improved.is_(True)).subquery()
-        names = ("id", "owner_id", "team", "asked_at", "value", "low", "high", "told", "charged")
-        told = (EVENTS.c.competition_id == number) & (EVENTS.c.kind == "submission")
-        asked = (
-            sa.select(EVENTS.c.revision, *(best.c[name] for name in names))
-            .select_from(EVENTS.join(best, best.c.id == EVENTS.c.submission_id))
-            .where(told, EVENTS.c.revision > after)
-            .order_by(EVENTS.c.revision)
-        )
-        with self.database.reading() as connection:
-            return [(revision, Improvement(*one)) for revision, *one in connection.execute(asked)]
-
-    def last_change_of_teams(self, number: int) -> int:
-        """Revision at which a team was last renamed, merged, disqualified or reinstated; 0 if none was."""
-        kinds = EVENTS.c.kind.in_(("rename", "merge", "disqualify", "reinstate"))
-        asked = sa.select(sa.func.max(EVENTS.c.revision)).where(EVENTS.c.competition_id == number, kinds)
-        with self.database.reading() as connection:
-            return int(connection.execute(asked).scalar() or 0)
-
-    def paid_queries(self, number: int, epoch: int) -> list[int]:
-        """Questions of the guard that took a charge, in order."""
-        asked = sa.select(_ENTRY.query).where(self._here(number, epoch), _ENTRY.paid.is_(True))
-        with self.database.reading() as connection:
-            return list(connection.scalars(asked.order_by(_ENTRY.query)))
-
-    # ---- inside a transaction, the competition locked
-
-    def _here(self, number: int, epoch: int) -> sa.ColumnElement[bool]:
-        return sa.and_(_ENTRY.competition_id == number, _ENTRY.epoch == epoch)
-
-    def _one(self, connection: sa.Connection, submission_id: int) -> Submission | None:
-        row = connection.execute(ID, {"submission": submission_id}).first()
-        return None if row is None else as_submission(row)
-
-    def _insert(
-        self,
-        connection: sa.Connection,
-        number: int,
-        wish: Wish,
-        prior: float,
-        series: str,
-        *,
-        identity: int | None = None,
-    ) -> int:
-        values: dict[str, Any] = {
-            "competition_id": number,
-            "epoch": wish.epoch,
-            "team_id": wish.team_id,
-            "series": series,
-            "digest": wish.digest,
-            "name": wish.name,
-            "claimed": wish.claimed,
-            "prior": prior,
-            "asked_at": wish.at,
-            "tried_at": wish.at,
-        }
-        if identity is not None:
-            values["id"] = identity
-        added = connection.execute(NEW, values)
-        (identity,) = added.inserted_primary_key or (identity,)
-        if wish.content is not None:
-            connection.execute(sa.insert(PREDICTIONS).values(submission_id=identity, content=wish.content))
-        return int(identity)  # type: ignore[arg-type]
-
-    def _checked_prior(
-        self, connection: sa.Connection, number: int, wish: Wish, state: CompetitionRow
-    ) -> float:
-        """What a submission is compared with; refuse one too many."""
-        rules, best = state.rules, None
-        if rules.charges_per_team is not None or wish.prior is None:
-            here = {"number": number, "at_epoch": wish.epoch, "team": wish.team_id}
-            best = connection.execute(STANDS, here).first()
-        limits = (rules.most_submissions, rules.submissions_per_day, rules.charges_per_team)
-        if any(most is not None for most in limits):
-            self._check_limits(connection, number, wish, state, spent=0 if best is None else best.charges)
-        if wish.prior is not None:
-            return wish.prior
-        return wish.otherwise if best is None else float(best.value)
-
-    def _check_limits(
-        self, connection: sa.Connection, number: int, wish: Wish, state: CompetitionRow, *, spent: int
-    ) -> None:
-        """Refuse a submission too many of a team that has spent so many charges."""
-        rules, midnight = state.rules, wish.at - wish.at % _DAY_SECONDS
-        asked = {"number": number, "epoch": wish.epoch, "team": wish.team_id, "midnight": midnight}
-        sent, sent_today, waiting = connection.execute(SENT, asked).one()
-        most = rules.most_submissions
-        if most is not None and (sent or 0) >= most:
-            raise LimitError(f"each team has {most} submissions; all are used; {_NOTHING}")
-        most = rules.submissions_per_day
-        if most is not None and (sent_today or 0) >= most:
-            raise LimitError(
-                f"each team has {most} submissions a day; all are used; {_NOTHING}; the next day begins at "
-                f"{as_moment(midnight + _DAY_SECONDS):%Y-%m-%d %H:%M} UTC"
-            )
-        most = rules.charges_per_team
-        if most is not None and spent >= most:
-            raise LimitError(f"each team has {most} charges; all are spent; {_NOTHING}")
-        if most is not None and spent + (waiting or 0) >= most:
-            raise LimitError(
-                "a submission that is being scored may take the team's last charge; wait for it, or send it again if "
-                f"it got no answer; {_NOTHING}"
-            )
-
-    def _stand(
-        self,
-        connection: sa.Connection,
-        number: int,
-        known: Submission,
-        outcome: Outcome,
-        *,
-        better: int,
-        claims: bool,
-    ) -> bool:
-        """Count a submission, and make it its team's best if it is; say whether it is."""
-        here = {"number": number, "at_epoch": known.epoch, "team": known.team_id}
-        best = connection.execute(STANDS, here).first()
-        improved = _improves(outcome, best, better=better, claims=claims)
-        told: dict[str, Any] = {
-            "submission_id": known.id,
-            "value": outcome.value,
-            "low": outcome.low,
-            "high": outcome.high,
-            "best_at": known.at.timestamp(),
-            "query": outcome.query,
-            "certified": outcome.told != "not certified",
-        }
-        if claims and best is not None and improved and _are_tied(outcome, best):
-            told["best_at"] = best.best_at  # inside a tie the earlier stands first: with itself, too
-        # a lead is better than all before it, though a team's best may be another claim
-        lead = {"measured": outcome.value} if outcome.leads else {}
-        if best is None:
-            key = {"competition_id": number, "epoch": known.epoch, "team_id": known.team_id}
-            counts = {"submissions": 1, "charges": int(outcome.paid)}
-            connection.execute(FIRST, key | told | counts | lead)
-        else:
-            counts = {"submissions": best.submissions + 1, "charges": best.charges + int(outcome.paid)}
-            values = counts | told if improved else counts
-            values |= lead
-            connection.execute(LATER, here | values)
-        return improved
+    epoch: int
+    team_id: int
+    digest: bytes
+    name: str
+    claimed: float
+    at: float
+    fresh: bytes | None
+    compared: bytes | None = None
 
 
-def _improves(outcome: Outcome, best: Any, *, better: int, claims: bool) -> bool:
-    """Whether an answer is better than a team's best: of claims, whether it is certified to be at least better."""
-    if outcome.told == "not certified" or best is None or best.certified is False:
-        return outcome.told != "not certified"
-    if not claims:
-        return bool(better * (outcome.value - best.value) > 0)
-    ours, theirs = (one.low if better > 0 else one.high for one in (outcome, best))
-    return bool(better * (ours - theirs) > 0)
+class Outcome(NamedTuple):
+    """The guard's answer to a submission.
+
+    Attributes
+    ----------
+    paid : bool
+        True if this submission took the charge, and not an earlier one with the same question.
+    told : str
+        Name of the outcome.
+    """
+
+    prior: float
+    value: float
+    low: float
+    high: float
+    threshold: float
+    charged: bool
+    query: int
+    told: str
+    paid: bool
+
+    @property
+    def certified(self) -> bool:
+        """True if the guard certifies it."""
+        return self.told != "not certified"
+
+    @property
+    def leads(self) -> bool:
+        """True if it takes the lead of the board."""
+        return self.told.startswith("measured") and not self.charged
 
 
-def _are_tied(outcome: Outcome, best: Any) -> bool:
-    return bool(best.certified is not False and outcome.low <= best.high and best.low <= outcome.high)
+# ---- statements of every submission, built once
 
 
-def _check_open(state: CompetitionRow, wish: Wish) -> None:
+def _count(where: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.coalesce(sa.func.sum(sa.case((where, 1), else_=0)), 0)
+
+
+ALL = sa.select(SUBMISSIONS, TEAMS.c.name.label("team")).join(TEAMS, TEAMS.c.id == _ENTRY.team_id)
+_ONE = ALL.where(_ENTRY.id == sa.bindparam("submission"))
+_SAME = ALL.where(
+    _ENTRY.competition_id == sa.bindparam("number"),
+    _ENTRY.epoch == sa.bindparam("epoch"),
+    _ENTRY.digest == sa.bindparam("digest"),
+    _ENTRY.team_id == sa.bindparam("team"),
+)
+_SENT = sa.select(
+    _count(_ENTRY.epoch == sa.bindparam("epoch")), _count(_ENTRY.asked_at >= sa.bindparam("midnight"))
+).where(_ENTRY.competition_id == sa.bindparam("number"), _ENTRY.team_id == sa.bindparam("team"))
+_AT = sa.and_(
+    _STANDING.competition_id == sa.bindparam("number"),
+    _STANDING.epoch == sa.bindparam("at_epoch"),
+    _STANDING.team_id == sa.bindparam("team"),
+)
+_STANDS, _FIRST, _LATER = (
+    sa.select(STANDINGS).where(_AT),
+    sa.insert(STANDINGS),
+    sa.update(STANDINGS).where(_AT),
+)
+_NEW = sa.insert(SUBMISSIONS)
+_TRIED = sa.update(SUBMISSIONS).where(_ENTRY.id == sa.bindparam("submission"))
+_TEAM = sa.select(TEAMS.c.series, TEAMS.c.disqualified).where(
+    TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.id == sa.bindparam("team")
+)
+_OLD_COMPARED = sa.delete(COMPARED).where(COMPARED.c.submission_id == sa.bindparam("submission"))
+_NEW_COMPARED = sa.insert(COMPARED)
+
+
+def as_submission(row: Any) -> Submission:
+    """Return the submission of a row, with nothing hidden."""
+    return Submission(
+        id=row.id,
+        team_id=row.team_id,
+        team=row.team,
+        epoch=row.epoch,
+        name=row.name,
+        at=as_moment(row.asked_at),
+        state="pending" if row.query is None else "scored",
+        claimed=row.claimed,
+        series=row.series,
+        picked=bool(row.picked),
+        **{name: getattr(row, name) for name in _ANSWER},
+    )
+
+
+def _one(connection: sa.Connection, submission_id: int) -> Submission | None:
+    row = connection.execute(_ONE, {"submission": submission_id}).first()
+    return None if row is None else as_submission(row)
+
+
+# ---- reserve, then record or release; the competition is locked
+
+
+def reserve(connection: sa.Connection, state: State, wish: Wish) -> Submission:
+    """Give a submission its place, if its team has one left.
+
+    Predictions that the team sent before keep their place, whatever the limits, and also after the competition has
+    closed. Places are counted and given in one transaction, so two workers cannot give the last one twice.
+
+    Raises
+    ------
+    LimitError, ClosedError
+        If there is no place; nothing was written.
+    InputError
+        If there is no such team.
+    """
+    sought = {"number": state.id, "epoch": wish.epoch, "team": wish.team_id, "digest": wish.digest}
+    found = connection.execute(_SAME, sought).first()
+    if found is None:
+        _check_open(state, wish)
+        series = _series(connection, state, wish, sending=True)
+        _check_limits(connection, state, wish)
+        made = _one(connection, _insert(connection, state, wish, series))
+        assert made is not None  # noqa: S101 - it was written above
+        return made
+    known = as_submission(found)
+    if known.state == "pending":  # its worker died, or is still working
+        connection.execute(_TRIED, {"submission": known.id, "tried_at": wish.at})
+    return known
+
+
+def record(
+    connection: sa.Connection,
+    state: State,
+    submission_id: int,
+    outcome: Outcome,
+    *,
+    better: int,
+    at: float,
+    head: Head,
+    wish: Wish | None = None,
+) -> Submission:
+    """Store the guard's answer. If two workers record the same submission, the first answer stays.
+
+    Parameters
+    ----------
+    connection : Connection
+    state : State
+    submission_id : int
+    outcome : Outcome
+    better : int
+        1 if larger values are better, else -1.
+    at : float
+        Seconds since 1970, UTC.
+    head : Head
+        Head of the ledger after this answer.
+    wish : Wish, optional
+        To write the submission again if it was released meanwhile.
+    """
+    known = _one(connection, submission_id)
+    if known is None and wish is not None:
+        _insert(connection, state, wish, _series(connection, state, wish, sending=False), submission_id)
+        known = _one(connection, submission_id)
+    if known is None:
+        raise InputError(f"there must be a submission of number {submission_id}; there is none")
+    if known.state == "scored":
+        return known
+    compared = None if wish is None else wish.compared
+    improved = _stand(connection, state, known, outcome, compared, better=better)
+    answer: dict[str, Any] = outcome._asdict() | {"improved": improved}
+    del answer["paid"]  # only the organisers may see whose question took the charge
+    connection.execute(_TRIED, {"submission": submission_id, **answer})
+    tell_answer(connection, state, known.team_id, known.id, at, head)
+    return known._replace(state="scored", **answer)
+
+
+def release(connection: sa.Connection, submission_id: int) -> None:
+    """Give back the place of a submission that was not answered."""
+    waiting = (_ENTRY.id == submission_id) & _ENTRY.query.is_(None)
+    if connection.execute(sa.delete(SUBMISSIONS).where(waiting)).rowcount:
+        connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == submission_id))
+
+
+def _insert(
+    connection: sa.Connection, state: State, wish: Wish, series: str, number: int | None = None
+) -> int:
+    values: dict[str, Any] = {
+        "competition_id": state.id,
+        "epoch": wish.epoch,
+        "team_id": wish.team_id,
+        "series": series,
+        "digest": wish.digest,
+        "name": wish.name,
+        "claimed": wish.claimed,
+        "asked_at": wish.at,
+        "tried_at": wish.at,
+    }
+    if number is not None:
+        values["id"] = number
+    (number,) = connection.execute(_NEW, values).inserted_primary_key or (number,)
+    if wish.fresh is not None:
+        connection.execute(sa.insert(PREDICTIONS).values(submission_id=number, content=wish.fresh))
+    return int(number)  # type: ignore[arg-type]
+
+
+def _series(connection: sa.Connection, state: State, wish: Wish, *, sending: bool) -> str:
+    """Return the sender's name in the ledger; refuse a team that may not send."""
+    row = connection.execute(_TEAM, {"number": state.id, "team": wish.team_id}).first()
+    if row is None:
+        raise InputError(f"there must be a team of number {wish.team_id} in this competition; there is none")
+    if sending and row.disqualified:
+        raise ClosedError(f"the team is disqualified; {_NOTHING}")
+    return str(row.series)
+
+
+def _check_open(state: State, wish: Wish) -> None:
     reason = "the competition is frozen" if state.frozen else state.rules.closed_reason(as_moment(wish.at))
     if state.epoch != wish.epoch:
-        reason = "the competition has gone on to another label set; send predictions for its rows"
+        reason = "the competition has moved to another label set; send predictions for its rows"
     if reason:
         raise ClosedError(f"{reason}; {_NOTHING}")
 
 
-def _sender(connection: sa.Connection, number: int, team_id: int, *, sending: bool = True) -> Any:
-    """Row of the team that sends; refuse one that may not."""
-    row = connection.execute(TEAM, {"number": number, "team": team_id}).first()
-    if row is None:
-        raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
-    if sending and row.disqualified:
-        raise ClosedError(f"the team is disqualified; {_NOTHING}")
-    return row
+def _check_limits(connection: sa.Connection, state: State, wish: Wish) -> None:
+    """Refuse a submission beyond the limits of its team."""
+    midnight = wish.at - wish.at % _DAY_SECONDS
+    asked = {"number": state.id, "epoch": wish.epoch, "team": wish.team_id, "midnight": midnight}
+    sent, sent_today = connection.execute(_SENT, asked).one()
+    most, most_a_day = state.rules.most_submissions, state.rules.submissions_per_day
+    if sent >= most:
+        raise LimitError(f"each team has {most} submissions; all are used; {_NOTHING}")
+    if most_a_day is not None and sent_today >= most_a_day:
+        raise LimitError(
+            f"each team has {most_a_day} submissions a day; all are used; {_NOTHING}; the next day begins at "
+            f"{as_moment(midnight + _DAY_SECONDS):%Y-%m-%d %H:%M} UTC"
+        )
 
 
-def _pending(identity: int, wish: Wish, prior: float, sender: Any) -> Submission:
-    """A submission that has just been given its place."""
-    nothing: dict[str, Any] = dict.fromkeys(_UNTOLD)
-    return Submission(
-        id=identity,
-        team_id=sender.owner_id,
-        team=sender.owner,
-        epoch=wish.epoch,
-        name=wish.name,
-        at=as_moment(wish.at),
-        state="pending",
-        prior=prior,
-        claimed=wish.claimed,
-        series=sender.series,
-        **nothing,
-    )
+def _stand(
+    connection: sa.Connection,
+    state: State,
+    known: Submission,
+    outcome: Outcome,
+    compared: bytes | None,
+    *,
+    better: int,
+) -> bool:
+    """Count a submission, and make it its team's best if it is; return True then."""
+    here = {"number": state.id, "at_epoch": known.epoch, "team": known.team_id}
+    best = connection.execute(_STANDS, here).first()
+    improved = best is None or _improves(outcome, best, better=better)
+    values: dict[str, Any] = {
+        "submissions": (0 if best is None else best.submissions) + 1,
+        "charges": (0 if best is None else best.charges) + int(outcome.paid),
+    }
+    if improved:
+        values |= {name: getattr(outcome, name) for name in ("value", "low", "high", "query", "certified")}
+        values |= {"submission_id": known.id, "best_at": known.at.timestamp()}
+        if best is not None and best.certified and outcome.low <= best.high and best.low <= outcome.high:
+            values["best_at"] = best.best_at  # inside a tie the earlier one is first, also within one team
+    if outcome.leads:  # a lead beats all earlier leads, even if the team's best is another claim
+        values["measured"] = outcome.value
+    if best is None:
+        key = {"competition_id": state.id, "epoch": known.epoch, "team_id": known.team_id}
+        connection.execute(_FIRST, key | values)
+    else:
+        connection.execute(_LATER, here | values)
+    if improved and outcome.certified and compared is not None:
+        if best is not None:
+            connection.execute(_OLD_COMPARED, {"submission": best.submission_id})
+        connection.execute(_NEW_COMPARED, {"submission_id": known.id, "content": compared})
+    return improved and outcome.certified
+
+
+def _improves(outcome: Outcome, best: Any, *, better: int) -> bool:
+    """Return True if an answer is certified to be at least better than the team's best."""
+    if not outcome.certified or not best.certified:
+        return outcome.certified
+    ours, theirs = (one.low if better > 0 else one.high for one in (outcome, best))
+    return bool(better * (ours - theirs) > 0)

@@ -1,7 +1,7 @@
-"""Names that people give to teams, and the key that names which look alike have in common.
+"""Names of teams, and a key that is equal for names that look alike.
 
-Unicode's tables decide: its confusables (UTS 39) say which characters look alike, its default-ignorable code points
-which ones are invisible.
+Unicode's tables decide: the confusables (UTS 39) list characters that look alike, and the default-ignorable code points
+are invisible.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
-from reusable_holdout.errors import InputError, of_extra
+import regex  # type: ignore[import-untyped]  # the standard library has no Unicode properties
+
+from reusable_holdout.errors import InputError
 
 __all__ = ["checked_team", "key_of"]
 
 _MOST_TEAM, _MOST_KEY = 64, 256
 _ALPHABETS = {"CYRILLIC", "GREEK", "LATIN"}
 _UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # controls, invisible marks, unassigned
-_STROKES = str.maketrans("i‐‑‒–—", "l-----")  # noqa: RUF001 - the table has dashes of other lengths for others
-_INVISIBLE = (
-    r"[\p{Default_Ignorable_Code_Point}\u2800]"  # Braille's blank is a character that shows nothing, too
+_STROKES = str.maketrans("i‐‑‒–—", "l-----")  # noqa: RUF001 - the table lists dashes of other lengths
+_INVISIBLE = regex.compile(
+    r"[\p{Default_Ignorable_Code_Point}\u2800]"  # Braille's blank shows nothing either
 )
-# Where an invisible character is honest: letters whose shape it decides, and emoji that it makes one of several.
-_HONEST = (
+# An invisible character is honest where it changes the shape of letters, or joins several emoji into one.
+_HONEST = regex.compile(
     r"(?<=[\p{Joining_Type=D}\p{Joining_Type=L}\p{Joining_Type=R}]\p{Mn}*)\u200c(?=[\p{Joining_Type=D}\p{Joining_Type=R}])"
     r"|(?<=\p{Canonical_Combining_Class=Virama})[\u200c\u200d](?=\p{L})"
     r"|\U0001f3f4[\U000e0030-\U000e007a]{4,6}\U000e007f"
@@ -45,20 +46,20 @@ def checked_team(name: object) -> str:
     given = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not 0 < len(given) <= _MOST_TEAM or not _shows_all(given):
         raise InputError(
-            f"a team's name must be 1 to {_MOST_TEAM} printable characters, none of them invisible; name another"
+            f"a team's name must be 1 to {_MOST_TEAM} printable characters, none of them invisible; choose another"
         )
     if any(len(_alphabets(word)) > 1 for word in re.findall(r"\w+", given)):
-        raise InputError("a word of a team's name must have letters of one alphabet; name another")
+        raise InputError("each word of a team's name must have letters of one alphabet; choose another")
     if len(key_of(given)) > _MOST_KEY:
-        raise InputError("a team's name must be short also when its ligatures are written out; name another")
+        raise InputError("a team's name must be short, also with its ligatures written out; choose another")
     return given
 
 
 def key_of(team: str) -> str:
-    """Return what names that look alike have in common.
+    """Return a key that is equal for names that look alike.
 
-    Case, width, space and invisible characters do not count, nor does a stroke: i, l, 1 and | are alike, as are o and
-    0. Otherwise Unicode's table says which characters look alike, so rn is alike m.
+    Case, width, space and invisible characters do not matter. The strokes i, l, 1 and | are alike, and so are o and 0.
+    Otherwise Unicode's table decides; rn looks like m.
 
     Examples
     --------
@@ -66,9 +67,9 @@ def key_of(team: str) -> str:
     True
     """
     key, before = team, ""
-    while key != before:  # twice, as a rule: some letters look like another in one case alone
+    while key != before:  # usually twice: some letters look like another letter in one case only
         before = key
-        wide = _invisible().sub("", unicodedata.normalize("NFKC", key))
+        wide = _INVISIBLE.sub("", unicodedata.normalize("NFKC", key))
         alike = unicodedata.normalize("NFD", wide).translate(_prototypes())
         small = unicodedata.normalize("NFD", alike.casefold()).translate(_prototypes())
         key = " ".join(small.casefold().translate(_STROKES).split())
@@ -76,9 +77,9 @@ def key_of(team: str) -> str:
 
 
 def _shows_all(given: str) -> bool:
-    """Return True if nothing in a name is invisible but joiners and marks that decide what is seen."""
-    left = _honest().sub("", given)
-    if _invisible().search(left) or any(unicodedata.category(one) in _UNSHOWN for one in left):
+    """Return True if a name has no invisible characters except honest joiners and marks."""
+    left = _HONEST.sub("", given)
+    if _INVISIBLE.search(left) or any(unicodedata.category(one) in _UNSHOWN for one in left):
         return False
     return bool(key_of(given))
 
@@ -92,31 +93,14 @@ def _alphabets(word: str) -> set[str]:
 
 
 @lru_cache(maxsize=1)
-def _invisible() -> Any:
-    return _pattern(_INVISIBLE)
-
-
-@lru_cache(maxsize=1)
-def _honest() -> Any:
-    return _pattern(_HONEST)
-
-
-def _pattern(text: str) -> Any:
-    with of_extra("leaderboard", "a leaderboard"):
-        import regex  # type: ignore[import-untyped]  # noqa: PLC0415 - the standard library knows no properties
-
-    return regex.compile(text)
-
-
-@lru_cache(maxsize=1)
 def _prototypes() -> Mapping[int, str]:
-    """Return the one text that each of the characters that look alike stands for.
+    """Return a prototype for each character that looks like others.
 
-    The library lists for each text those that it is alike. One text of several characters, such as rn, can only be
-    what the others stand for; else it is the one that most others are alike.
+    The library lists the look-alikes of each text. A text of several characters, such as rn, must be the prototype of
+    its group. Otherwise the text with the most look-alikes is.
     """
-    with of_extra("leaderboard", "a leaderboard"):
-        from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]  # noqa: PLC0415
+    # it reads a large table
+    from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]  # noqa: PLC0415
 
     alike = {_plain(text): [_plain(one["c"]) for one in ones] for text, ones in confusables_data.items()}
     found: dict[int, str] = {}
@@ -129,5 +113,5 @@ def _prototypes() -> Mapping[int, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text of the library's table without the marks that it has around letters written from right to left."""
+    """Return a text of the library's table without the marks around letters that are written from right to left."""
     return text.strip("\u200e")

@@ -1,4 +1,4 @@
-"""What a competition shows, and what it refuses with."""
+"""The public records of a competition, and its errors."""
 
 from __future__ import annotations
 
@@ -8,38 +8,48 @@ from typing import Any, Literal, NamedTuple
 from reusable_holdout.errors import HoldoutError
 
 __all__ = [
+    "AccessError",
     "ClosedError",
     "Event",
     "FinalStanding",
+    "Invitation",
     "InvitationError",
     "LimitError",
+    "Overview",
+    "PublicFile",
     "RankPoint",
     "Standing",
     "Status",
     "StoreError",
     "Submission",
     "Team",
+    "Token",
+    "WitnessName",
 ]
 
 
 class LimitError(HoldoutError):
-    """The team has no submission or charge left; nothing was asked and nothing was charged."""
+    """The team has no submission left; nothing was asked and nothing was charged."""
 
 
 class ClosedError(HoldoutError):
-    """The competition takes no submissions now, or not any more; nothing was asked and nothing was charged."""
+    """The competition takes no submissions now; nothing was asked and nothing was charged."""
+
+
+class AccessError(HoldoutError):
+    """The token does not allow this; nothing was done."""
 
 
 class InvitationError(HoldoutError):
-    """The invitation code is not the organiser's newest; no team was made."""
+    """The invitation code is not the newest one; no team was made."""
 
 
 class StoreError(HoldoutError):
-    """The board's database cannot be used; a submission that was answered is not lost: sent again, it replays free."""
+    """The board's database cannot be used; an answered submission is not lost: sent again, it is answered free."""
 
 
 class Team(NamedTuple):
-    """One team; its token is not kept, only a digest of it.
+    """One team. Its token is stored as a digest alone.
 
     Attributes
     ----------
@@ -48,7 +58,7 @@ class Team(NamedTuple):
     created_at : datetime
         UTC.
     disqualified : bool
-        Whether it is on no board, in no final, and sends nothing new. What it was answered stays in the ledger.
+        True if it is on no board and in no final, and may send nothing new. Its answers stay in the ledger.
     """
 
     id: int
@@ -63,39 +73,39 @@ class Submission(NamedTuple):
     Attributes
     ----------
     id : int
-        Unique in the store, growing.
+        Unique in the database, growing.
     team_id : int
     team : str
     epoch : int
         Label set it was scored on, from 1.
     name : str
-        File name, or what the team called it.
+        File name, or a name that the team gave.
     at : datetime
-        When it came, UTC.
+        Time of arrival, UTC.
     state : {"pending", "received", "scored"}
-        Pending: not answered yet, or its worker died; sent again, it goes on where it was. Received: answered, and
-        hidden while the competition is blind; then all numbers below are None. Scored: all is shown.
+        Pending: not answered yet, perhaps because its worker died; send it again to finish it. Received: answered, but
+        hidden while the competition is blind; then all numbers below are None. Scored: everything is shown.
     value, low, high : float or None
-        The guard's answer and its certified interval, in the metric's unit. A ladder answers a submission that is no
-        new best of its team with the team's best, and an interval that is open to the bad side.
+        The guard's answer and its certified interval, in the metric's unit.
     charged : bool or None
-        Whether it deviated from its prior, and was paid for.
+        True if the answer took a charge.
     threshold, prior : float or None
-        What it was compared with, and how closely.
-    claimed : float or None
-        Validation score the team claimed.
+        The claim that the guard compared the score with, and how closely. The claim may be another team's, which asked
+        the same question first.
+    claimed : float
+        Score that this team claimed.
     query : int or None
         Number of the guard's question, from 1 in each epoch.
     told : str or None
         Name of the guard's outcome, such as "agreed", "measured 1" or "not certified".
     improved : bool or None
-        Whether it became the team's best.
+        True if it became the team's best.
     series : str
-        Name of its team in the ledger, which stays when the team is renamed or merged.
+        The team's name in the ledger; renaming the team does not change it.
     picked : bool
-        Whether its team has picked it for the final standings.
+        True if the team has picked it for the final standings.
     replayed : bool
-        Whether this call repeats an answer that was recorded before, free.
+        True if this call repeats a recorded answer, free.
     """
 
     id: int
@@ -111,7 +121,7 @@ class Submission(NamedTuple):
     charged: bool | None
     threshold: float | None
     prior: float | None
-    claimed: float | None
+    claimed: float
     query: int | None
     told: str | None
     improved: bool | None
@@ -128,32 +138,30 @@ class Standing(NamedTuple):
     Attributes
     ----------
     rank, rank_last : int or None
-        First and last place the team can have: 1 and the teams whose intervals lie wholly above its own, and all teams
-        but those whose intervals lie wholly below; teams that are certified to be better than a neighbour, and all that
-        follows from it, are among them. Where they differ the team is tied. None while blind, and of whoever is not
-        certified.
+        First and last place that the team can have, given all intervals and certified marks. If they differ, the team
+        is tied. None while the board is blind, and for teams that are not certified.
     team : str
     team_id : int
     value, low, high : float or None
-        Of its best submission; None while blind.
+        Answer to its best submission; None while blind.
     submissions : int
-        Scored ones of this epoch.
+        Number of scored submissions of this epoch.
     charges : int or None
-        It has paid for; None while blind.
+        Number of charges that the team has paid; None while blind.
     best_at : datetime or None
-        When the best submission came, UTC.
+        Arrival of the best submission, UTC.
     query : int or None
-        The guard's question that the value answers.
+        Number of the guard's question that the value answers.
     submission_id : int or None
-        Of the best submission.
+        Number of the best submission.
     certified : bool
-        Whether the guard stands for the interval: not for that of a team of claims that has spent its charges before
-        any of its claims stood.
+        True if the guard certifies the interval. It is false for a team that spent its charges before any of its claims
+        was accepted.
     leads : bool
-        Whether it has the best value that was measured, on a board of claims.
+        True if the team has the best measured value.
     better_than_next : bool
-        Whether it is certified to be better than the next row, by their intervals or, on a board of claims, by what
-        both were told and the rows that they predict differently.
+        True if it is certified to be better than the next row, by their intervals, or by their answers and the rows
+        that they predict differently.
     """
 
     rank: int | None
@@ -174,7 +182,7 @@ class Standing(NamedTuple):
 
 
 class FinalStanding(NamedTuple):
-    """One row of the final standings: of what a team picked, or its best, the one that is best on fresh labels.
+    """One row of the final standings: the entered submission of a team that is best on the fresh labels.
 
     Attributes
     ----------
@@ -183,15 +191,15 @@ class FinalStanding(NamedTuple):
     team : str
     team_id : int
     value : float
-        Plain score on the fresh labels.
+        Score on the fresh labels.
     low, high : float
-        With the competition's confidence, all of these together contain the population values.
+        With the competition's confidence, all final intervals together contain the population values.
     public_value : float
-        What the board said.
+        Value on the board.
     submission_id : int
     also : dict of str to dict
-        By the names of the other metrics that the rules name: "value", "low" and "high" of the same submission. They
-        hold together with all of the above.
+        For each other metric of the rules that is defined on the fresh labels: "value", "low" and "high" of the same
+        submission.
     """
 
     rank: int
@@ -214,12 +222,12 @@ class RankPoint(NamedTuple):
     at : datetime
         UTC.
     submission_id : int
-        Which moved it: this team's, or another's.
+        Submission that changed it, of this team or another.
     team : str
     team_id : int
     rank, rank_last : int
     place : int
-        Its row on the board, from 1; different for tied teams.
+        Row on the board, from 1; different for tied teams.
     value, low, high : float
     """
 
@@ -236,7 +244,7 @@ class RankPoint(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened.
+    """One event of a competition.
 
     Attributes
     ----------
@@ -245,11 +253,11 @@ class Event(NamedTuple):
     at : datetime
         UTC.
     kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
-        "attach", "detach", "rename", "merge", "disqualify", "reinstate"}
+        "attach", "detach", "rename", "disqualify", "reinstate"}
     team_id, submission_id : int or None
     detail : dict or None
-        What was changed: of rules "rule", "from" and "to"; of what was restored "backup", its moment, and "answers";
-        of teams "from" and "to", or "team"; of public files "file", and what was attached "bytes" and "sha256".
+        For rules "rule", "from" and "to"; for a restored backup "backup" and "answers"; for teams "from" and "to", or
+        "team"; for public files "file", "bytes" and "sha256".
     """
 
     revision: int
@@ -266,33 +274,29 @@ class Status(NamedTuple):
     Attributes
     ----------
     epoch : int
-        Label set it stands at, from 1.
+        Present label set, from 1.
     rows : int
         Rows of a submission: those of the holdout, and of the fresh labels if there are any.
     answered : int
-        Answers to all teams together: the number of the last one.
+        Number of answers to all teams.
     queries_asked, queries_left : int
         Of all teams together.
     charges : int
-        The whole budget of this epoch.
-    charges_left : int or None
-        None while blind: it would tell which submissions were charged.
+        Charges of each team.
     halted : bool
-        Whether this label set answers nothing new any more. It stays so until :meth:`Competition.rotate`.
-    halt_reason : {"charges", "queries", "final"} or None
+        True if this label set answers nothing new any more.
+    halt_reason : {"queries", "final"} or None
     blind, frozen : bool
     open : bool
-        Whether a new submission would be taken now: within the dates, not frozen, not halted.
+        True if a new submission would be taken now.
     closed_reason : str
-        Why not; empty if it would.
+        Reason why not; empty if it would.
     has_fresh_labels, final : bool
-        Whether final standings can be had, and whether they were made.
+        True if final standings are possible, and if they are made.
     revision : int
-        Number of the last event; a board that has the same revision is the same.
+        Number of the last event. A board with the same revision is the same.
     confidence : float
-        Of the rules: that of all intervals, and of all that is certified of neighbours, together.
-    tolerance : float
-        Of the guard's plan.
+        Probability that all intervals and certified marks hold together.
     """
 
     epoch: int
@@ -301,7 +305,6 @@ class Status(NamedTuple):
     queries_asked: int
     queries_left: int
     charges: int
-    charges_left: int | None
     halted: bool
     halt_reason: str | None
     blind: bool
@@ -312,4 +315,40 @@ class Status(NamedTuple):
     final: bool
     revision: int
     confidence: float
-    tolerance: float
+
+
+# ---- answers to organisers
+
+
+class Token(NamedTuple):
+    """A team's token; it is shown this once."""
+
+    team: str
+    token: str
+
+
+class Invitation(NamedTuple):
+    """An invitation code; it is shown this once."""
+
+    code: str
+
+
+class PublicFile(NamedTuple):
+    """A file that everyone may download."""
+
+    name: str
+    bytes: int
+
+
+class WitnessName(NamedTuple):
+    """A name that a ledger on another machine may claim at this server."""
+
+    name: str
+
+
+class Overview(NamedTuple):
+    """State, board and teams, also while the competition is blind."""
+
+    status: Status
+    board: list[Standing]
+    teams: list[Team]

@@ -1,1 +1,1 @@
-"""What comes over HTTP: who is asking, what travels, the JSON API, and the server."""
+"""The HTTP server: connections, requests, and the JSON API."""

@@ -1,22 +1,32 @@
-"""The JSON API: what everyone may read, and what teams send."""
+"""The JSON API for everyone and for teams."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, TypeAdapter
+from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi.responses import FileResponse, Response
+from pydantic import TypeAdapter, create_model
+from starlette.routing import BaseRoute
 
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.store.records import Team
-from reusable_holdout_leaderboard.web.admin_api import ADMIN
-from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
-from reusable_holdout_leaderboard.web.exports_api import EXPORTS, final_of
-from reusable_holdout_leaderboard.web.files_api import FILES
-from reusable_holdout_leaderboard.web.once import answer_once, sample_of
+from reusable_holdout_leaderboard.store.records import (
+    Event,
+    FinalStanding,
+    PublicFile,
+    RankPoint,
+    Standing,
+    Status,
+    Submission,
+    Team,
+    Token,
+)
+from reusable_holdout_leaderboard.web.admin import ADMIN, WITNESS
+from reusable_holdout_leaderboard.web.problems import Problem
 from reusable_holdout_leaderboard.web.requests import (
     After,
     Epoch,
@@ -24,59 +34,57 @@ from reusable_holdout_leaderboard.web.requests import (
     Limit,
     Number,
     Ours,
-    Page,
-    Rows,
     boards_of,
-    form_body,
     intake_of,
-    json_body,
     named,
     parsed,
+)
+from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.tables import (
+    board_csv,
+    download,
+    final_csv,
+    final_of,
+)
+from reusable_holdout_leaderboard.web.wire import (
+    PicksBody,
+    SignUpBody,
+    as_json,
+    form_body,
+    history_rows,
+    json_body,
+    model_of,
     refusals,
 )
-from reusable_holdout_leaderboard.web.security import Problem, address_of
-from reusable_holdout_leaderboard.web.services import Boards
-from reusable_holdout_leaderboard.web.wire import (
-    EvaluateBody,
-    EventAnswer,
-    FinalAnswer,
-    PicksBody,
-    RankAnswer,
-    SignUpBody,
-    StandingAnswer,
-    StatusAnswer,
-    SubmissionAnswer,
-    TeamAnswer,
-    TokenAnswer,
-    as_rows,
-    history_rows,
-    several,
-)
-from reusable_holdout_leaderboard.web.witnesses import WITNESS
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.routing import BaseRoute
-
-__all__ = ["add_api"]
+__all__ = ["add_api", "scored"]
 
 _READ = (400, 404, 422, 429)
 _OWN = (*_READ, 401)
 _SENT = (*_OWN, 408, 409, 413, 415)
-_STANDINGS, _RANKS = (TypeAdapter(several(one)) for one in (StandingAnswer, RankAnswer))
+_several: Any = [list[model_of(one)] for one in (Standing, RankPoint)]  # type: ignore[misc]
+_STANDINGS, _RANKS = map(TypeAdapter, _several)
+_CSV: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+}
+_CHARGES_LEFT: dict[str, Any] = {"charges_left": (int | None, ...)}
+MyTeam = create_model("MyTeam", __base__=model_of(Team), __doc__="Your team.", **_CHARGES_LEFT)
+Answered = create_model("Answered", __base__=model_of(Submission), __doc__="An answer.", **_CHARGES_LEFT)
 _PUBLIC = APIRouter(tags=["everyone"], responses=refusals(*_READ))
 _TEAMS = APIRouter(tags=["teams"])
+_MINE: dict[str, Any] = {"responses": refusals(*_OWN), "response_model": list[model_of(Submission)]}  # type: ignore[misc]
 
 
 def add_api(app: FastAPI) -> None:
-    """Mount the API: for the server's own competition, and for each by its name."""
+    """Add the API: for the server's own competition, and for each by its name."""
     app.router.routes.extend(_routes())
 
 
-@cache  # to put together what each address takes and gives costs a fifth of a second, and no server's differ
+@cache  # building the routes takes a fifth of a second, and they are the same for all servers
 def _routes() -> list[BaseRoute]:
     api = APIRouter(prefix="/api/v1")
-    for router in (_PUBLIC, _TEAMS, ADMIN, EXPORTS, FILES):
+    for router in (_PUBLIC, _TEAMS, ADMIN):
         api.include_router(router)
         api.include_router(router, prefix="/c/{slug}", dependencies=[Depends(named)])
     api.include_router(WITNESS)
@@ -88,105 +96,103 @@ def _routes() -> list[BaseRoute]:
 
 @_PUBLIC.get("/competition")
 async def competition(request: Request, competition: Here) -> dict[str, Any]:
-    """Rules, metric, plan of the guard, and form of a submission."""
+    """Return the rules, the metric, the plan of the guard, and the form of a submission."""
     return await boards_of(request).run(_about, competition)
 
 
-@_PUBLIC.get("/board", response_model=several(StandingAnswer))
-async def board(
-    request: Request,
-    competition: Here,
-    epoch: Epoch = None,
-    after: Rows = 0,
-    limit: Page = None,
-    team: Number = None,
-) -> Any:
-    """Standings, the best first; without numbers while the competition is blind.
-
-    All of them; or with `limit` a page, after so many rows, of which the header Link names the next; or one team's.
-    """
-    if not after and limit is None and team is None:
-        call = partial(_listed, partial(competition.board, epoch=epoch), _STANDINGS)
-        return answer_once(request, await kept(request, competition, ("board", epoch), call))
-    rows = await kept(request, competition, ("board's rows", epoch), partial(competition.board, epoch=epoch))
-    last = len(rows) if limit is None else after + limit
-    chosen = [one for one in rows if one.team_id == team] if team is not None else rows[after:last]
-    more = team is None and last < len(rows)
-    headers = {"Link": f'<?after={last}&limit={limit}>; rel="next"'} if more else {}
-    return answer_once(request, _dumped(chosen, _STANDINGS), headers=headers)
+@_PUBLIC.get("/board", response_model=list[model_of(Standing)])  # type: ignore[misc]
+async def board(request: Request, competition: Here, epoch: Epoch = None) -> Any:
+    """Return the standings, the best first, without numbers while the competition is blind."""
+    call = partial(_listed, partial(competition.board, epoch=epoch), _STANDINGS)
+    return _once(request, await _kept(request, competition, ("board", epoch), call))
 
 
-@_PUBLIC.get("/status", response_model=StatusAnswer)
+@_PUBLIC.get("/board.csv", **_CSV)
+async def board_table(request: Request, competition: Here, epoch: Epoch = None) -> Response:
+    """Return the board as CSV, without numbers while the competition is blind."""
+    content = await boards_of(request).run(board_csv, competition, epoch)
+    return download(content, f"{competition.slug}-board")
+
+
+@_PUBLIC.get("/status", response_model=model_of(Status))
 async def status(request: Request, competition: Here) -> Any:
-    """Budget, halts, and the revision, which changes when anything else does."""
-    return (await boards_of(request).run(competition.status))._asdict()
+    """Return budget, halts, and the revision, which changes with everything else."""
+    return as_json(await boards_of(request).run(competition.status))
 
 
 @_PUBLIC.get("/history")
 async def history(
     request: Request, competition: Here, after: After = 0, limit: Limit = 1_000, epoch: Epoch = None
 ) -> list[dict[str, Any]]:
-    """Everything the guard has released, in order, after a question's number; empty while blind."""
+    """Return everything that the guard has released after a question, in order; empty while blind."""
     boards = boards_of(request)
     return await boards.run(_history, boards, competition, after, limit, epoch)
 
 
-@_PUBLIC.get("/rank-history", response_model=several(RankAnswer))
+@_PUBLIC.get("/rank-history", response_model=list[model_of(RankPoint)])  # type: ignore[misc]
 async def rank_history(request: Request, competition: Here, epoch: Epoch = None, team: Number = None) -> Any:
-    """Places over time of the teams that are first now, and of one more; some hundred points; empty while blind."""
+    """Return places over time of the teams that are first now, and of one more; empty while blind."""
     call = partial(_listed, partial(competition.rank_history, epoch=epoch, team_id=team), _RANKS)
-    if team is not None:  # of a thousand teams' charts none is kept
-        return answer_once(request, await boards_of(request).run(call))
-    return answer_once(request, await kept(request, competition, ("rank history", epoch), call))
+    if team is not None:  # the charts of a thousand teams are not stored
+        return _once(request, await boards_of(request).run(call))
+    return _once(request, await _kept(request, competition, ("rank history", epoch), call))
 
 
-@_PUBLIC.get("/final", response_model=several(FinalAnswer))
+@_PUBLIC.get("/final", response_model=list[model_of(FinalStanding)])  # type: ignore[misc]
 async def final(request: Request, competition: Here) -> Any:
-    """Final standings, once they are made."""
-    return as_rows(await boards_of(request).run(final_of, competition))
+    """Return the final standings, once they are made."""
+    return as_json(await boards_of(request).run(final_of, competition))
 
 
-@_PUBLIC.get(
-    "/sample",
-    response_class=Response,
-    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
-)
+@_PUBLIC.get("/final.csv", **_CSV)
+async def final_table(request: Request, competition: Here) -> Response:
+    """Return the final standings as CSV, once they are made, with all metrics that the rules name."""
+    return download(await boards_of(request).run(final_csv, competition), f"{competition.slug}-final")
+
+
+@_PUBLIC.get("/sample", **_CSV)
 async def sample(request: Request, competition: Here, after: After = 0) -> Response:
-    """A file that fits, as CSV: the rows in order, and one prediction for all of them.
+    """Return a CSV file that fits: the rows in order, with one prediction for all of them.
 
-    Of many rows it has those of one page, after so many; the header Link names the next one.
+    It is a page after so many rows, and the header Link names the next page.
     """
-    content, following = await boards_of(request).run(sample_of, competition, after)
-    headers = {} if following is None else {"Link": f'<?after={following}>; rel="next"'}
-    return answer_once(request, content, media="text/csv; charset=utf-8", headers=headers)
+    expected = competition.expected
+    content = await boards_of(request).run(partial(expected.sample, after=after))
+    following = after + expected.sample_rows
+    headers = {"Link": f'<?after={following}>; rel="next"'} if following < expected.rows else {}
+    return _once(request, content, media="text/csv; charset=utf-8", headers=headers)
+
+
+@_PUBLIC.get("/events", response_model=list[model_of(Event)])  # type: ignore[misc]
+async def events(request: Request, competition: Here, after: After = 0, limit: Limit = 100) -> Any:
+    """Return the events after a revision; this is the cheapest request to poll."""
+    return as_json(await boards_of(request).run(partial(competition.events, after=after, limit=limit)))
+
+
+@_PUBLIC.get("/files", response_model=list[model_of(PublicFile)])  # type: ignore[misc]
+async def files(request: Request, competition: Here) -> Any:
+    """Return the public files of the competition."""
+    return as_json(await boards_of(request).run(competition.public_files))
 
 
 @_PUBLIC.get(
-    "/events",
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
-    response_model=several(EventAnswer),
+    "/files/{name}",
+    response_class=FileResponse,
+    responses={
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    },
 )
-async def events(request: Request, competition: Here, after: After = 0, limit: Limit = 100) -> Any:
-    """What happened after a revision; or with ``Accept: text/event-stream`` a stream of revisions."""
-    if "text/event-stream" in request.headers.get("accept", ""):
-        stream = request.app.state.feed.stream(competition, address_of(request))
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
-    return as_rows(await boards_of(request).run(partial(competition.events, after=after, limit=limit)))
+async def file(
+    request: Request, competition: Here, name: Annotated[str, Path(max_length=100, description="of the file")]
+) -> FileResponse:
+    """Return one public file; a browser saves it, and never shows it as a page of this server."""
+    path = await boards_of(request).run(competition.public_file, name)
+    if path is None:
+        raise Problem(404, "no_file", "there is no such file; look at the list of files")
+    return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
 
 # ---- for teams
-
-
-class EvaluateAnswer(BaseModel):
-    """Answers, in the order of the questions, and what stopped the others.
-
-    `charges_left` are those of the whole competition after the last answer; null while it is blind.
-    """
-
-    submissions: list[SubmissionAnswer]  # type: ignore[valid-type]
-    charges_left: int | None
-    stopped: dict[str, Any] | None
 
 
 @_TEAMS.post(
@@ -194,127 +200,132 @@ class EvaluateAnswer(BaseModel):
     status_code=201,
     responses=refusals(*_SENT),
     openapi_extra=json_body(SignUpBody),
-    response_model=TokenAnswer,
+    response_model=model_of(Token),
 )
 async def sign_up(request: Request, competition: Here) -> Any:
-    """Sign up as a team and get its token, where the rules let teams do so."""
-    boards = boards_of(request)
+    """Sign up as a team and get its token, if the rules allow it."""
     sender = intake_of(request).newcomer(request, "sign-up")
     body = parsed(await intake_of(request).json(request, sender), SignUpBody)
-    return await boards.run(_signed_up, competition, body)
+    return await boards_of(request).run(_signed_up, competition, body)
 
 
-@_TEAMS.get("/me", responses=refusals(*_OWN), response_model=TeamAnswer)
-async def me(team: Ours) -> Any:
-    """Whose token it is."""
-    return team._asdict()
+@_TEAMS.get("/me", responses=refusals(*_OWN), response_model=MyTeam)
+async def me(request: Request, competition: Here, team: Ours) -> Any:
+    """Return the team of the token, and its charges."""
+    left = await boards_of(request).run(competition.charges_left_of, team.id)
+    return {**team._asdict(), "charges_left": left}
 
 
-@_TEAMS.get("/me/submissions", responses=refusals(*_OWN), response_model=several(SubmissionAnswer))
+@_TEAMS.get("/me/submissions", **_MINE)
 async def my_submissions(
     request: Request, competition: Here, team: Ours, after: After = 0, limit: Limit = 100, epoch: Epoch = None
 ) -> Any:
-    """The team's submissions, the oldest first."""
+    """Return the team's submissions, the oldest first."""
     call = partial(competition.submissions, team.id, after=after, limit=limit, epoch=epoch)
-    return as_rows(await boards_of(request).run(call))
+    return as_json(await boards_of(request).run(call))
 
 
-@_TEAMS.get("/me/picks", responses=refusals(*_OWN), response_model=several(SubmissionAnswer))
+@_TEAMS.get("/me/picks", **_MINE)
 async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
-    """What the team has picked for the final standings; nothing if its best ones are entered."""
-    return as_rows(await boards_of(request).run(competition.picks, team.id))
+    """Return the team's picks for the final standings; an empty list if its best ones are entered."""
+    return as_json(await boards_of(request).run(competition.picks, team.id))
 
 
-@_TEAMS.post(
-    "/me/picks",
-    responses=refusals(*_SENT),
-    openapi_extra=json_body(PicksBody),
-    response_model=several(SubmissionAnswer),
-)
+@_TEAMS.post("/me/picks", **_MINE | {"responses": refusals(*_SENT)}, openapi_extra=json_body(PicksBody))
 async def pick(request: Request, competition: Here, team: Ours) -> Any:
     """Enter these submissions for the final standings, and no others."""
-    boards = boards_of(request)
     body = parsed(await intake_of(request).json(request, intake_of(request).team(team)), PicksBody)
-    return as_rows(await boards.run(competition.pick, team.id, body.submissions))
+    return as_json(await boards_of(request).run(competition.pick, team.id, body.submissions))
 
 
 @_TEAMS.post(
     "/submissions",
     status_code=201,
     responses=refusals(*_SENT),
-    openapi_extra=form_body(claimed={"type": "string"}, anew={"type": "string", "enum": ["", "yes"]}),
-    response_model=SubmissionAnswer,
+    openapi_extra=form_body("file", "claimed", "name", "anew", "in_order"),
+    response_model=Answered,
 )
 async def submit(request: Request, competition: Here, team: Ours) -> Any:
-    """Send a file, CSV or Parquet; `claimed` is the team's own validation score.
+    """Send a CSV file; `claimed` is the score that the team claims, from rows of its own.
 
-    With `anew` "yes", on a board of claims, predictions that were answered before are asked about again, at the team's
-    own expense.
+    The board shows `name`, or the file's name.
+
+    With `anew` "yes", predictions that were answered before are asked again; the team pays for it. With `in_order`
+    "yes", the file has no ids, and its rows have the order of the sample.
     """
-    boards = boards_of(request)
-    async with intake_of(request).large(intake_of(request).team(team)) as sender:
-        form = await intake_of(request).form(request, sender, files=1)
-        claimed, content = claimed_score(form.fields.get("claimed", "")), form.file()
-        found = await boards.submit(
-            competition, team, content, filename=form.filename, claimed=claimed, anew=asked_anew(form.fields)
-        )
-    return found._asdict()
+    found = await scored(request, competition, team)
+    left = await boards_of(request).run(competition.charges_left_of, team.id)
+    return {**found._asdict(), "charges_left": left}
 
 
-@_TEAMS.post(
-    "/evaluate",
-    responses=refusals(*_SENT),
-    openapi_extra=json_body(EvaluateBody),
-    response_model=EvaluateAnswer,
-)
-async def evaluate(request: Request, competition: Here, team: Ours) -> Any:
-    """Ask about predictions in the order of the competition's rows; RemoteHoldout does."""
-    boards = boards_of(request)
-    async with intake_of(request).large(intake_of(request).team(team)) as sender:
-        content = await intake_of(request).json(request, sender)
-        return await boards.padded(partial(_asked, boards, competition, team, content))
-
-
-def asked_anew(fields: Mapping[str, str]) -> bool:
-    """Whether a form asks anew.
+async def scored(request: Request, competition: Competition, team: Team) -> Submission:
+    """Read a known team's form, and score its file.
 
     Raises
     ------
     Problem
-        422.
+        As :meth:`Intake.form` and :meth:`Boards.submit`.
     """
-    given = fields.get("anew", "")
+    intake = intake_of(request)
+    async with intake.large(intake.team(team)) as sender:
+        form = await intake.form(request, sender, files=1)
+        return await boards_of(request).submit(
+            competition,
+            team,
+            form.file(),
+            filename=form.filename,
+            name=form.fields.get("name", ""),
+            claimed=_claimed(form.fields.get("claimed", "")),
+            anew=_flag(form.fields, "anew"),
+            in_order=_flag(form.fields, "in_order"),
+        )
+
+
+def _flag(fields: Mapping[str, str], name: str) -> bool:
+    given = fields.get(name, "")
     if given not in {"", "yes"}:
-        raise Problem(422, "bad_input", 'anew must be "yes" or left out; nothing was asked')
+        raise Problem(422, "bad_input", f'{name} must be "yes" or left out; nothing was asked')
     return given == "yes"
 
 
-def claimed_score(text: str) -> float | None:
-    """A validation score as forms send it; None if it is empty.
-
-    Raises
-    ------
-    Problem
-        422.
-    """
+def _claimed(text: str) -> float | None:
+    """Return a claimed score, NaN for other text, which is refused; people may write a comma for the decimal point."""
     try:
-        return float(text) if text.strip() else None
+        return float(text.replace(",", ".")) if text.strip() else None
     except ValueError:
-        problem = Problem(422, "bad_input", "a claimed score must be a number; nothing was asked")
-    raise problem
+        return math.nan
 
 
-async def kept(request: Request, competition: Competition, name: Hashable, call: Callable[[], Any]) -> Any:
-    """What a call gives, which is made again when the board has changed."""
+# ---- answers that many readers get
+
+
+async def _kept(request: Request, competition: Competition, name: Hashable, call: Callable[[], Any]) -> Any:
+    """Return the result of a call, which is stored until the board changes."""
     boards = boards_of(request)
     return await boards.run(boards.at_revision, competition, name, call)
+
+
+def _once(
+    request: Request,
+    content: bytes,
+    *,
+    media: str = "application/json",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return content with its ETag, or 304 without it if the reader has it already."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
+    told = {**(headers or {}), "ETag": tag, "Cache-Control": "no-cache"}
+    known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    if tag in known:
+        return Response(status_code=304, headers=told)
+    return Response(content, media_type=media, headers=told)
 
 
 # ---- in a thread
 
 
 def _about(competition: Competition) -> dict[str, Any]:
-    expected, metric, plan = competition.expected, competition.metric, competition.plan
+    expected, metric = competition.expected, competition.metric
     return {
         "rules": competition.rules.as_dict(),
         "metric": {
@@ -332,34 +343,22 @@ def _about(competition: Competition) -> dict[str, Any]:
             "classes": None if expected.classes is None else list(expected.classes),
             "max_bytes": expected.max_bytes,
         },
-        "plan": plan.record(),
-        "start": competition.start,
+        "plan": competition.plan.record(),
     }
-
-
-def _asked(boards: Boards, competition: Competition, team: Team, content: bytes) -> dict[str, Any]:
-    asked = boards.question(competition, content)
-    boards.take_submission(team, len(asked.names))
-    return ask(competition, team, asked)
 
 
 def _history(
     boards: Boards, competition: Competition, after: int, limit: int, epoch: int | None
 ) -> list[dict[str, Any]]:
-    call = partial(competition.history, epoch=epoch)
-    found = boards.at_revision(competition, ("history", epoch), call)
+    found = boards.at_revision(competition, ("history", epoch), partial(competition.history, epoch=epoch))
     return history_rows(found[found["query"] > after].iloc[:limit])
 
 
-def _signed_up(competition: Competition, body: SignUpBody) -> TokenAnswer:
+def _signed_up(competition: Competition, body: SignUpBody) -> dict[str, str]:
     token = competition.sign_up(body.name, body.code)
     team = competition.authenticate(token)
-    return TokenAnswer(team=body.name if team is None else team.name, token=token)
+    return {"team": body.name if team is None else team.name, "token": token}
 
 
 def _listed(call: Callable[[], Any], kind: TypeAdapter[Any]) -> bytes:
-    return _dumped(call(), kind)
-
-
-def _dumped(found: Any, kind: TypeAdapter[Any]) -> bytes:
-    return kind.dump_json(kind.validate_python(as_rows(found)))
+    return kind.dump_json(kind.validate_python(as_json(call())))

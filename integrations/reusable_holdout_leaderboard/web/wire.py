@@ -1,61 +1,88 @@
-"""What travels: the records of a competition as JSON, with one description for API, OpenAPI and clients."""
+"""Records and bodies as JSON, with one description for the API, OpenAPI and clients."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from reusable_holdout.deferred import pandas as pd
+from reusable_holdout_leaderboard.actions import Action, File
 from reusable_holdout_leaderboard.store import records
 
 __all__ = [
-    "DisqualifyBody",
     "ErrorAnswer",
-    "EvaluateBody",
-    "EventAnswer",
-    "FinalAnswer",
-    "FreezeBody",
     "HeadBody",
-    "MergeBody",
     "PicksBody",
-    "RankAnswer",
-    "RulesBody",
     "SignUpBody",
-    "StandingAnswer",
-    "StatusAnswer",
-    "SubmissionAnswer",
-    "TeamAnswer",
-    "TeamBody",
-    "TokenAnswer",
-    "as_rows",
+    "as_json",
+    "body_of",
+    "form_body",
     "history_rows",
-    "several",
+    "json_body",
+    "model_of",
+    "refusals",
 ]
 
+_REASONS = {
+    400: "the request cannot be read",
+    401: "no token, or an unknown one",
+    404: "no such competition, or nothing there yet",
+    408: "the body arrived too slowly",
+    409: "closed, halted, or not yet",
+    413: "too large",
+    415: "another media type is needed",
+    422: "the input does not fit; nothing was asked",
+    429: "a rate or a limit",
+}
+Model = type[BaseModel]
 
-def _model(record: Any) -> type[BaseModel]:
-    """Model with the fields of a record, which its documentation explains."""
+
+@cache
+def model_of(record: Any) -> Model:
+    """Return the model with the fields of a record."""
     hints = get_type_hints(record, vars(records) | {"datetime": datetime, "Literal": Literal})
     about = (record.__doc__ or "").split("\n", maxsplit=1)[0]
-    made: type[BaseModel] = create_model(
+    made: Model = create_model(
         f"{record.__name__}Answer",
         __doc__=about,
-        **{name: (kind, ...) for name, kind in hints.items()},  # type: ignore[call-overload]
+        **{name: (_modelled(kind), ...) for name, kind in hints.items()},  # type: ignore[call-overload]
     )
     return made
 
 
-StandingAnswer = _model(records.Standing)
-StatusAnswer = _model(records.Status)
-SubmissionAnswer = _model(records.Submission)
-RankAnswer = _model(records.RankPoint)
-EventAnswer = _model(records.Event)
-FinalAnswer = _model(records.FinalStanding)
-TeamAnswer = _model(records.Team)
+def _modelled(kind: Any) -> Any:
+    """Return the model of a field that is a record, or a list of records."""
+    if kind is records.Status:
+        return model_of(kind)
+    (inner,) = getattr(kind, "__args__", (None,))[:1] or (None,)
+    return list[model_of(inner)] if inner in {records.Standing, records.Team} else kind  # type: ignore[misc]
+
+
+def as_json(found: Any) -> Any:
+    """Return records, and lists of records, as values of JSON."""
+    if isinstance(found, list):
+        return [as_json(one) for one in found]
+    if hasattr(found, "_asdict"):
+        return {name: as_json(value) for name, value in found._asdict().items()}
+    return found
+
+
+def history_rows(history: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a guard's history; missing numbers become null."""
+    rows: list[dict[Any, Any]] = history.to_dict("records")
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value.item() if hasattr(value, "item") else value
 
 
 class _Error(BaseModel):
@@ -70,105 +97,63 @@ class ErrorAnswer(BaseModel):
     error: _Error
 
 
+# ---- bodies
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-Predictions = list[int] | list[str] | list[float] | list[list[float]]
-
-
-class EvaluateBody(_Body):
-    """Predictions in the order of the competition's rows; or several, which are asked one after the other.
-
-    `prior` is the validation score that is claimed; a board of claims needs it, and a ladder takes none. With `anew`,
-    a board of claims asks again about predictions that were answered before, at the team's own expense.
-    """
-
-    predictions: Predictions | None = None
-    prior: float | None = None
-    name: str = ""
-    batch: Annotated[list[Predictions], Field(min_length=1, max_length=10_000)] | None = None
-    priors: list[float] | None = None
-    names: list[str] | None = None
-    anew: bool = False
-
-
 class HeadBody(_Body):
-    """Head of a ledger that a witness is to hold, after the one that it was seen to hold."""
+    """Head of a ledger for a witness, and the head that its sender has seen before."""
 
     head: Annotated[str, Field(max_length=97)]
     after: Annotated[str, Field(max_length=97)] = ""
 
 
-class TeamBody(_Body):
-    """A new team."""
-
-    name: str
-
-
 class SignUpBody(_Body):
-    """A team that signs up, with the invitation code if one is asked for."""
+    """A team that signs up, with the invitation code if one is needed."""
 
     name: str
     code: Annotated[str, Field(max_length=200)] = ""
 
 
-class TokenAnswer(BaseModel):
-    """A team's token; it is shown this once."""
-
-    team: str
-    token: str
-
-
 class PicksBody(_Body):
-    """Numbers of the submissions that a team enters for the final standings; none for its best ones."""
+    """Numbers of the submissions that a team enters for the final standings; an empty list for its best ones."""
 
     submissions: Annotated[list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(max_length=100)]
 
 
-class RulesBody(_Body):
-    """Rules to be changed, by their names; null lifts a limit or a date."""
-
-    changes: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
-
-
-class DisqualifyBody(_Body):
-    """Whether a team is disqualified."""
-
-    on: bool = True
-
-
-class MergeBody(_Body):
-    """Number of the team that is merged into another."""
-
-    other: Annotated[int, Field(ge=1, le=2**31 - 1)]
+@cache
+def body_of(action: Action) -> Model:
+    """Return the model of an action's fields, without its file."""
+    fields: dict[str, Any] = {}
+    for one in action.fields:
+        if one.kind is not File:
+            kind: Any = dict[str, Any] if one.kind is dict else one.kind
+            kind = kind | None if one.default is None else kind
+            fields[one.name] = (kind, Field(one.default, description=one.about))
+    name = "".join(part.capitalize() for part in action.name.split("-"))
+    made: Model = create_model(f"{name}Body", __base__=_Body, __doc__=f"{action.about}.", **fields)
+    return made
 
 
-class FreezeBody(_Body):
-    """Whether to take no new submissions."""
-
-    on: bool = True
+# ---- descriptions for OpenAPI
 
 
-def several(model: type[BaseModel]) -> Any:
-    """Type of a list of such bodies, for the description of an endpoint's answer."""
-    return list[model]  # type: ignore[valid-type]
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the refusals of a route."""
+    return {status: {"model": ErrorAnswer, "description": _REASONS[status]} for status in sorted(statuses)}
 
 
-def as_rows(found: Sequence[Any]) -> list[dict[str, Any]]:
-    """Records as JSON objects."""
-    return [one._asdict() for one in found]
+def json_body(model: Model) -> dict[str, Any]:
+    """Describe a JSON body that a route reads after it knows the sender."""
+    content = {"application/json": {"schema": model.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
-def history_rows(history: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of a guard's history; numbers that are none become null."""
-    rows: list[dict[Any, Any]] = history.to_dict("records")
-    return [{name: _plain(value) for name, value in row.items()} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value.item() if hasattr(value, "item") else value
+def form_body(file: str = "file", *texts: str) -> dict[str, Any]:
+    """Describe a form with a file and fields of text that a route reads after it knows the sender."""
+    properties = {file: {"type": "string", "format": "binary"}} | {name: {"type": "string"} for name in texts}
+    schema = {"type": "object", "required": [file], "properties": properties}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}

@@ -1,17 +1,15 @@
-"""Small competitions that all tests of the leaderboard share: 600 rows, labels "0" and "1", a fixed noise key."""
+"""Small competitions for all tests of the leaderboard: 600 rows, labels 0 and 1, a fixed noise key."""
 
 import contextlib
 import functools
-import io
 import json
 import secrets
 import ssl
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
-from board_servers import PATIENCE_SECONDS, served
+from board_servers import ADMIN, Site, served
 from children import Child
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.competition.teams import digest_of
@@ -25,30 +23,31 @@ ROWS, FRESH_ROWS = 600, 300
 RULES = {
     "slug": "demo",
     "title": "Demo",
-    "policy": "thresholdout",
     "queries": 50,
-    "tolerance": 0.3,
+    "submissions_per_team": 50,
+    "charges": 3,
+    "prior_error": 0.05,
     "vacuous": True,
 }
 
 
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once():
-    """Each of hundreds of HTTP clients would read those of all authorities, though none here asks for one."""
+    """Hundreds of HTTP clients would each read the certificates of all authorities, and none needs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
         yield
 
 
 def table(**columns):
-    """CSV of columns of one length."""
+    """Return CSV of columns of one length."""
     rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
     return "\n".join([",".join(columns), *rows, ""]).encode()
 
 
 @pytest.fixture(scope="session")
 def labels():
-    """The holdout's labels, and those of the fresh rows after them."""
+    """Labels of the holdout, and then of the fresh rows."""
     return np.random.default_rng(0).integers(0, 2, ROWS + FRESH_ROWS)
 
 
@@ -73,7 +72,7 @@ def fresh_labels_file(tmp_path, labels, ids):
 
 @pytest.fixture
 def next_labels_file(tmp_path):
-    """Labels of another epoch: 700 rows with ids of their own."""
+    """Labels of another epoch: 700 rows with other ids."""
     path = tmp_path / "next.csv"
     rng = np.random.default_rng(9)
     path.write_bytes(table(id=[f"n{row}" for row in range(700)], label=rng.integers(0, 2, 700)))
@@ -82,14 +81,14 @@ def next_labels_file(tmp_path):
 
 @pytest.fixture
 def key_file(tmp_path):
-    """A fixed key, so that what is charged is the same in every run."""
+    """A fixed key, so that every run has the same noise."""
     path = tmp_path / "fixed.key"
     create_key_file(path, key=key_from_seed(1))
     return path
 
 
 class Clock:
-    """Time that passes when it is told to; 2026-03-01 12:00 UTC at first."""
+    """Clock that a test sets; 2026-03-01 12:00 UTC at first."""
 
     def __init__(self):
         self.now = 1_772_366_400.0
@@ -110,15 +109,16 @@ def folder(tmp_path):
 
 @pytest.fixture
 def make_competition(folder, labels_file, key_file, clock, closed_at_the_end):
-    """Competitions, closed when the test ends."""
+    """Make competitions that are closed when the test ends."""
 
-    def make(*, fresh=None, database=None, folder=folder, labels=labels_file, **changes):
+    def make(*, fresh=None, labels=labels_file, database=None, witness=None, **changes):
         competition = Competition.create(
             folder,
             Rules(**{**RULES, **changes}),
             labels,
             fresh_labels_file=fresh,
             database=database,
+            witness=witness,
             key_file=key_file,
             clock=clock,
         )
@@ -129,7 +129,7 @@ def make_competition(folder, labels_file, key_file, clock, closed_at_the_end):
 
 @pytest.fixture
 def reopen(folder, key_file, clock, closed_at_the_end):
-    """The same competition once more, as another worker would have it; closed when the test ends."""
+    """Open the same competition again, as another worker would."""
 
     def again(slug="demo", *, database=None):
         return closed_at_the_end(
@@ -141,7 +141,7 @@ def reopen(folder, key_file, clock, closed_at_the_end):
 
 @pytest.fixture
 def add_team():
-    """Number of a new team."""
+    """Add a team; return its number."""
 
     def add(competition, name="Blue"):
         return competition.authenticate(competition.add_team(name)).id
@@ -151,7 +151,7 @@ def add_team():
 
 @pytest.fixture
 def predictions(labels):
-    """Predictions of exactly this accuracy on the holdout's rows; `variant` gives others of the same accuracy."""
+    """Return predictions of an exact accuracy on the holdout's rows; `variant` gives different ones."""
 
     def of(accuracy, variant=0, *, rows=ROWS):
         wrong = np.roll(np.arange(rows) >= round(accuracy * rows), variant)
@@ -162,25 +162,10 @@ def predictions(labels):
 
 @pytest.fixture
 def sheet(ids, predictions):
-    """The same as a file."""
+    """Return the same predictions as a file."""
 
     def of(accuracy, variant=0, *, rows=ROWS):
         return table(id=ids[:rows], prediction=predictions(accuracy, variant, rows=rows))
-
-    return of
-
-
-@pytest.fixture
-def parquet():
-    """Parquet of columns of one length."""
-
-    def of(**columns):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns), buffer)
-        return buffer.getvalue()
 
     return of
 
@@ -196,27 +181,49 @@ def team(competition, add_team):
 
 
 @pytest.fixture
-def spend(sheet):
-    """Submissions that are charged, for their claims are far too low."""
+def send(add_team, predictions):
+    """Send predictions of some accuracy for a team, which is made if needed; honest unless a claim is named."""
 
-    def submit(competition, team, count, *, first=0):
-        return [
-            competition.submit(team, sheet(0.7, first + k), filename="low.csv", claimed=0.0)
-            for k in range(count)
-        ]
+    def submit(competition, team, accuracy, variant=0, *, claimed=None, **more):
+        known = {one.name: one.id for one in competition.teams()}
+        return competition.submit_predictions(
+            known.get(team) or add_team(competition, team),
+            predictions(accuracy, variant),
+            claimed=accuracy if claimed is None else claimed,
+            **more,
+        )
 
     return submit
 
 
 @pytest.fixture
-def exhaust(spend):
-    """The same, until the guard halts."""
+def send_whole(labels, ids, predictions, add_team):
+    """Send a file of one accuracy on the holdout's rows and another on the fresh rows."""
 
-    def submit(competition, team):
+    def submit(competition, team, public, fresh=1.0, variant=0, *, claimed=None):
+        known = {one.name: one.id for one in competition.teams()}
+        whole = np.concatenate([predictions(public, variant), labels[ROWS:]])
+        wrong = ROWS + np.arange(round((1 - fresh) * FRESH_ROWS))
+        whole[wrong] = 1 - whole[wrong]
+        return competition.submit(
+            known.get(team) or add_team(competition, team),
+            table(id=ids, prediction=whole),
+            filename="x.csv",
+            claimed=public if claimed is None else claimed,
+        )
+
+    return submit
+
+
+@pytest.fixture
+def exhaust(send):
+    """Send until the guard halts, and return the answers."""
+
+    def submit(competition, team="Blue"):
         answered = []
         with pytest.raises(Halted):
             while True:
-                answered += spend(competition, team, 1, first=len(answered))
+                answered.append(send(competition, team, 0.7, len(answered)))
         return answered
 
     return submit
@@ -224,7 +231,7 @@ def exhaust(spend):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request):
-    """Where the board lies: None for SQLite, a URL for PostgreSQL."""
+    """Database of the board: None for SQLite, a URL for PostgreSQL."""
     return None if request.param == "sqlite" else request.getfixturevalue("server_url")
 
 
@@ -232,8 +239,7 @@ _WORKER = """
 import json, os, signal, sys
 from pathlib import Path
 from reusable_holdout_leaderboard import Competition, LimitError
-from reusable_holdout_leaderboard.store.store import Store
-from reusable_holdout import ReusableHoldout
+from reusable_holdout_leaderboard.competition.guarding import Guard
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -241,9 +247,9 @@ def die(*_, **__):
 folder, database, key, team, claimed, killed, *files = json.loads(sys.argv[1])
 competition = Competition.open(folder, "demo", database=database, key_file=Path(key))
 if killed == "before the guard":
-    ReusableHoldout.evaluate_predictions = die
+    Guard.ask = die
 if killed == "after the guard":
-    Store.record = die
+    Competition._record = die
 for file in files:
     try:
         competition.submit(team, Path(file).read_bytes(), filename=file, claimed=claimed)
@@ -254,9 +260,9 @@ for file in files:
 
 @pytest.fixture
 def worker(folder, key_file, tmp_path):
-    """Processes that submit files, perhaps until they are killed at some point; to be waited for."""
+    """Start processes that submit files, perhaps until they are killed at some point."""
 
-    def start(team, sheets, *, database=None, claimed=None, killed=""):
+    def start(team, sheets, *, database=None, claimed=0.7, killed=""):
         files = []
         for sheet in sheets:
             files.append(str(tmp_path / f"{secrets.token_hex(8)}.csv"))
@@ -267,32 +273,21 @@ def worker(folder, key_file, tmp_path):
     return start
 
 
-ADMIN = "rh_administrator"
-
-
 @pytest.fixture
-def organised(make_competition, folder, key_file):
-    """Competitions that are served, with a client of the organiser's, one of nobody's, and those of teams."""
+def serve(make_competition, folder, key_file):
+    """Serve a competition with some settings and rules; return a :class:`Site`."""
     with contextlib.ExitStack() as opened:
 
-        def start(*, settings=None, **changes):
-            competition = make_competition(**changes)
+        def start(*, settings=None, root_path="", **rules):
+            competition = make_competition(**rules)
             given = {
                 "folder": folder,
                 "key_file": key_file,
                 "admin_digest": digest_of(ADMIN).hex(),
                 "answer_seconds": 0.0,
-                "poll_seconds": 0.02,
+                "submissions_per_minute": 0,
             }
-            server = opened.enter_context(served(Settings(**(given | (settings or {})))))
-
-            def client(token=""):
-                headers = {"Authorization": f"Bearer {token}"} if token else {}
-                url = f"{server.url}/api/v1"
-                return opened.enter_context(
-                    httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS)
-                )
-
-            return competition, client(ADMIN), client
+            server = opened.enter_context(served(Settings(**(given | (settings or {}))), root_path=root_path))
+            return Site(server, competition, opened)
 
         yield start

@@ -1,11 +1,12 @@
-// Makes a page live: news by server-sent events (or by asking now and then), uploads with progress, the rank history.
-// The server renders everything; what changed is taken from a fresh copy of the same page.
+// Makes a page live: it asks for new events, shows the progress of uploads, and draws the rank history.
+// The server renders everything; the script exchanges the parts of the page that differ in a fresh copy.
 "use strict";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const body = document.body;
+const POLL_MS = 5000;
 
-// ---- times: sent in UTC, said in the visitor's zone
+// ---- times: sent in UTC, shown in the visitor's zone
 
 const zoned = new Intl.DateTimeFormat([], {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
@@ -23,7 +24,7 @@ localise(document);
 
 const live = (() => {
   if (!("livePage" in body.dataset)) return { refresh: async () => {} };
-  let shown = Number(body.dataset.revision), loading = null, again = false, timer = 0, source = null;
+  let shown = Number(body.dataset.revision), loading = null, again = false, timer = 0;
 
   const load = async () => {
     const address = location.pathname + location.search;
@@ -44,32 +45,14 @@ const live = (() => {
     return loading;
   };
 
-  const told = (revision) => { if (revision > shown) refresh(); };
-
   const ask = async () => {
     try {
-      const answer = await fetch(body.dataset.status, { cache: "no-store" });
-      if (answer.ok) told((await answer.json()).revision);
+      const answer = await fetch(`${body.dataset.events}?after=${shown}&limit=1`, { cache: "no-store" });
+      if (answer.ok && (await answer.json()).length) refresh();
     } catch { /* the next time, perhaps */ }
   };
-  const poll = () => { if (!timer) { timer = setInterval(ask, 5000); ask(); } };
-  const unpoll = () => { clearInterval(timer); timer = 0; };
-
-  const listen = () => {
-    if (source || document.hidden) return;
-    if (!("EventSource" in window)) { poll(); return; }
-    source = new EventSource(body.dataset.events);
-    source.addEventListener("open", unpoll);
-    source.addEventListener("revision", (event) => told(Number(event.data)));
-    source.addEventListener("error", () => {
-      poll();
-      if (source && source.readyState === EventSource.CLOSED) {
-        source = null;
-        setTimeout(listen, 15000);
-      }
-    });
-  };
-  const rest = () => { if (source) source.close(); source = null; unpoll(); };
+  const listen = () => { if (!timer && !document.hidden) { timer = setInterval(ask, POLL_MS); ask(); } };
+  const rest = () => { clearInterval(timer); timer = 0; };
   document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
   addEventListener("pagehide", rest);
   addEventListener("pageshow", listen);
@@ -79,10 +62,10 @@ const live = (() => {
 
 const FOCUSABLE = "a, button, summary, [tabindex]";
 
-// What a region says, without what this script has added to it.
+// The HTML of a region, without the parts that this script has added.
 const plain = (region) => region.innerHTML.replaceAll(/ class="(own ?)?changed"| open=""/g, (_, own) => (own ? ' class="own"' : ""));
 
-// Exchange the live regions that differ; rows of the board glide to their new places.
+// Exchange the live regions that differ; rows of the board move smoothly to their new places.
 function exchange(fresh) {
   const before = rowsOf(document);
   localise(fresh);
@@ -188,19 +171,19 @@ if (form) {
     request.upload.addEventListener("load", () => { meter.removeAttribute("value"); word.textContent = "Checking and scoring"; });
     request.addEventListener("load", () => {
       end();
-      if (!show(request.responseText)) complain("That did not work", "The server did not answer as expected. Sent again, the same file is charged once at most.");
+      if (!show(request.responseText)) complain("That did not work", "The server did not answer as expected. Send the same file again; it is charged at most once.");
       if (request.status < 400) form.reset();
       live.refresh();
     });
     request.addEventListener("error", () => {
       end();
-      complain("No connection", "It is unknown whether the file came. Sent again, it is charged once at most.");
+      complain("No connection", "It is unknown if the file arrived. Send it again; it is charged at most once.");
     });
     request.send(new FormData(form));
   });
 }
 
-// ---- rank history: a line for each team, and for one of them the places it can have
+// ---- rank history: a line for each team, and for one of them the places that it can have
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_TEAMS = 12, LABEL = 150, ROW = 30, TOP = 12;
@@ -219,13 +202,12 @@ async function drawHistory() {
   try {
     const answer = await fetch(chart.dataset.chart, { cache: "no-store" });
     if (!answer.ok) return;
-    const told = await answer.json();
-    points = Array.isArray(told) ? told : told.points ?? told.rank_history ?? [];
+    points = await answer.json();
   } catch { return; }
   plot();
 }
 
-// Of the points: each team's place after each step, undefined before its first.
+// Return each team's place after each step; it is undefined before the team's first.
 function tracksOf(all) {
   const steps = [...new Set(all.map((one) => one.submission_id))].sort((a, b) => a - b);
   const index = new Map(steps.map((id, i) => [id, i]));

@@ -1,4 +1,4 @@
-// Before anything is drawn: the scheme that was chosen here last, if any was.
+// Set the color scheme that was chosen here last, before anything is drawn.
 "use strict";
 (() => {
   const root = document.documentElement;

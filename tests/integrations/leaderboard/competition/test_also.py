@@ -1,9 +1,8 @@
-"""Several metrics: one ranks, the others are shown in the final, and all intervals hold together."""
+"""Final standings with several metrics: one ranks, the others are shown, and all intervals hold together."""
 
 import csv
 import io
 import itertools
-import json
 import math
 
 import numpy as np
@@ -11,11 +10,11 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from reusable_holdout_leaderboard import ClosedError, Rules
-from reusable_holdout_leaderboard.competition.final import final_of, packed
-from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.competition.final import check_also, final_of
+from reusable_holdout_leaderboard.files.forms import Expected, packed_fresh
 from reusable_holdout_leaderboard.files.labels import Labels
-from reusable_holdout_leaderboard.store.rows import Finalist
-from reusable_holdout_leaderboard.web.exports_api import final_csv
+from reusable_holdout_leaderboard.store.lists import Finalist
+from reusable_holdout_leaderboard.web.tables import final_csv
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import resolve_metric
@@ -24,7 +23,7 @@ ALSO = ("f1", "balanced_accuracy")
 
 
 def standings(fresh, sent, *, classes=(0, 1), **changes):
-    """Final standings of one submission of each team."""
+    """Return the final standings of one submission of each team."""
     rules = Rules(slug="a", title="A", classes=classes, **changes)
     expected = Expected(
         ids=None,
@@ -37,7 +36,7 @@ def standings(fresh, sent, *, classes=(0, 1), **changes):
     entered = [Finalist(number, f"T{number}", number, 0.5, 0.0) for number in range(len(sent))]
     return final_of(
         entered,
-        {number: packed(expected.canonical(one)) for number, one in enumerate(sent)},
+        {number: packed_fresh(expected.canonical(one)) for number, one in enumerate(sent)},
         fresh=Labels(None, np.asarray(fresh)),
         metrics=[rules.made_metric(), *rules.made_also()],
         rules=rules,
@@ -73,27 +72,15 @@ def test_metrics_that_cannot_be_shown_are_refused(metric, also, said):
         Rules(slug="a", title="A", metric=metric, also=also).check()
 
 
-def test_other_metrics_need_fresh_labels_and_labels_that_they_are_for(make_competition, fresh_labels_file):
-    with pytest.raises(InputError, match="need fresh labels"):
-        make_competition(also=ALSO)
-    with pytest.raises(InputError):
-        make_competition(also=("f1",), fresh=fresh_labels_file, classes=("0", "1", "2"))
-    assert make_competition(also=ALSO, fresh=fresh_labels_file).rules.also == ALSO
-
-
 # ---- a competition
 
 
-def test_the_final_shows_all_metrics_of_what_ranks_by_one(
-    make_competition, add_team, ids, labels, fresh_labels_file, clock
+def test_the_final_shows_all_metrics_of_the_submissions_that_one_ranks(
+    make_competition, send_whole, fresh_labels_file
 ):
     competition = make_competition(also=ALSO, fresh=fresh_labels_file)
     for number, accuracy in enumerate((0.9, 0.7)):
-        wrong = np.random.default_rng(number).random(len(labels)) >= accuracy
-        rows = zip(ids, np.where(wrong, 1 - labels, labels), strict=True)
-        sheet = "id,prediction\n" + "".join(f"{name},{one}\n" for name, one in rows)
-        team = add_team(competition, f"Team {number}")
-        competition.submit(team, sheet.encode(), filename="x.csv", claimed=accuracy)
+        send_whole(competition, f"Team {number}", accuracy, accuracy)
     competition.freeze()
     first, second = competition.final_standings()
     assert (first.team, second.team) == ("Team 0", "Team 1")
@@ -102,50 +89,29 @@ def test_the_final_shows_all_metrics_of_what_ranks_by_one(
         for found in one.also.values():
             assert found["low"] < found["value"] < found["high"]
     assert competition.final_standings() == [first, second]
-    table = list(csv.DictReader(io.StringIO(final_csv([first, second], ALSO).decode())))
+    table = list(csv.DictReader(io.StringIO(final_csv(competition).decode())))
     assert float(table[1]["f1_low"]) == second.also["f1"]["low"]
     assert table[0]["balanced_accuracy"] == str(first.also["balanced_accuracy"]["value"])
     with pytest.raises(ClosedError, match="only description and title"):
         competition.change_rules({"also": []})
 
 
-def test_an_organiser_names_others_while_it_runs_and_everyone_sees_it(make_competition, fresh_labels_file):
-    competition = make_competition(fresh=fresh_labels_file)
-    (event,) = competition.change_rules({"also": ["f1"]})
-    assert event.detail == {"rule": "also", "from": [], "to": ["f1"]}
-    assert competition.rules.also == ("f1",)
-    with pytest.raises(InputError, match="needs scores"):
-        competition.change_rules({"also": ["roc_auc"]})
-    bare = make_competition(slug="bare")
-    with pytest.raises(InputError, match="need fresh labels"):
-        bare.change_rules({"also": ["f1"]})
-    assert bare.rules.also == ()
-
-
-def test_final_standings_of_an_earlier_version_have_no_other_metrics(make_competition, fresh_labels_file):
-    competition = make_competition(fresh=fresh_labels_file)
-    competition.freeze()
-    kept = {
-        "rank": 1,
-        "rank_last": 1,
-        "team": "A",
-        "team_id": 1,
-        "value": 0.5,
-        "low": 0.4,
-        "high": 0.6,
-        "public_value": 0.5,
-        "submission_id": 1,
-    }
-    competition._store.finish(competition._number, [kept], at=1.0)
-    (one,) = competition.final_standings()
-    assert one.also == {}
-    assert json.dumps(one.also) == "{}"
+def test_what_is_said_of_other_metrics_does_not_depend_on_the_fresh_labels():
+    """Whether each class has a fresh row is told by no refusal: the metric is left out of the final."""
+    sent = [np.arange(40) % 2]
+    for fresh in (np.arange(40) % 2, np.zeros(40, int), np.ones(40, int)):
+        check_also(Rules(slug="a", title="A", classes=(0, 1), also=ALSO), Labels(None, fresh))
+    (both,) = standings(np.arange(40) % 2, sent, also=ALSO)
+    (one,) = standings(np.zeros(40, int), sent, also=ALSO)
+    assert list(both.also) == list(ALSO)
+    assert "balanced_accuracy" not in one.also
+    assert one.value == 0.5
 
 
 # ---- the promise
 
 
-def test_a_metric_beside_it_makes_all_intervals_a_little_wider():
+def test_another_metric_makes_all_intervals_a_little_wider():
     rng = np.random.default_rng(0)
     fresh = rng.integers(0, 2, 4_000)
     sent = [np.where(rng.random(4_000) < 0.8, fresh, 1 - fresh) for _ in range(5)]
@@ -191,13 +157,13 @@ def test_a_final_of_many_graded_losses_is_bounded_without_their_spread(monkeypat
 @pytest.mark.long(*GUARD, "integrations/reusable_holdout_leaderboard/competition")
 @for_each(("rows", "positive", "confidence"), [(5, 0.5, 0.5), (6, 0.3, 0.5), (7, 0.4, 0.7)])
 def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
-    """Exact: every holdout of a few rows of which each is positive with some probability, two fixed submissions."""
+    """Enumerate every holdout of a few rows; each row is positive with some probability."""
     sent = [np.arange(rows) % 2, (np.arange(rows) < rows // 2).astype(int)]
     truths = [_truths(one, positive) for one in sent]
     missed = 0.0
     for drawn in itertools.product((0, 1), repeat=rows):
         if len(set(drawn)) < 2:
-            continue  # a class without a row: balanced accuracy says nothing, and no final is made of such labels
+            continue  # without rows of one class there is no balanced accuracy, and no final
         found = sorted(
             standings(np.array(drawn), sent, also=ALSO, confidence=confidence), key=lambda one: one.team
         )
@@ -212,8 +178,8 @@ def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
 
 
 @pytest.mark.long(*GUARD, "integrations/reusable_holdout_leaderboard/competition")
-def test_finals_of_teams_that_send_whatever_they_like_miss_less_often_than_is_promised():
-    """A population of eight kinds of rows, so that the truth is known; twelve submissions that cling together."""
+def test_finals_of_arbitrary_submissions_miss_less_often_than_is_promised():
+    """Twelve dependent submissions for a population of eight kinds of rows, so that the truth is known."""
     rng = np.random.default_rng(11)
     kinds, chances = rng.dirichlet([2.0] * 8), rng.random(8)
     sent = [(rng.random(8) < 0.5).astype(int) for _ in range(10)] + [chances > 0.5, chances < 0.5]
@@ -244,7 +210,7 @@ def _ends(one):
 
 
 def _truths(predicted, positive):
-    """Accuracy, F1 and balanced accuracy where label and features are independent."""
+    """Return accuracy, F1 and balanced accuracy if label and features are independent."""
     said = predicted.mean()
     accuracy = said * positive + (1.0 - said) * (1.0 - positive)
     return accuracy, 2.0 * said * positive / (said + positive), 0.5

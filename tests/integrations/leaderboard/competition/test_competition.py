@@ -1,225 +1,256 @@
-"""A competition from the first submission to the final standings."""
+"""Submissions to a competition: answers, limits, halts, blind and closed competitions."""
 
+from datetime import UTC, datetime
+
+import numpy as np
 import pytest
-from reusable_holdout_leaderboard import ClosedError, LimitError, SubmissionError
+from reusable_holdout_leaderboard import ClosedError, LimitError, Rules, SubmissionError
+from reusable_holdout_leaderboard.competition.guarding import honest_error
+from scipy.stats import spearmanr
 
+from reusable_holdout import verify
 from reusable_holdout.errors import Halted, InputError
 
-# ---- answers
+MANY = {"queries": 200, "submissions_per_team": 200, "prior_error": 0.01, "charges": 2}
 
 
-def test_a_submission_that_agrees_with_its_claim_is_on_the_board_with_its_interval(competition, team, sheet):
-    submission = competition.submit(team, sheet(0.7), filename="first.csv", claimed=0.7)
-    assert (submission.value, submission.charged, submission.query) == (0.7, False, 1)
-    (standing,) = competition.board()
-    assert (standing.rank, standing.rank_last, standing.team, standing.value) == (1, 1, "Blue", 0.7)
-    assert standing.low < 0.7 < standing.high
+@pytest.fixture
+def claims(make_competition):
+    return make_competition(**MANY)
 
 
-def test_without_a_claim_thresholdout_compares_with_the_middle_and_then_with_the_teams_best(
-    competition, team, sheet
+# ---- claims
+
+
+def test_claims_that_stand_are_free_and_only_the_lead_is_measured(claims, send):
+    first, second = send(claims, "Red", 0.7), send(claims, "Blue", 0.72, 3)
+    assert (first.told, first.charged, first.improved) == ("measured 0", False, True)
+    assert (second.told, second.value, second.charged, second.query) == ("agreed", 0.72, False, 2)
+    assert [(one.team, one.leads, one.certified, one.rank, one.rank_last) for one in claims.board()] == [
+        ("Red", True, True, 1, 2),
+        ("Blue", False, True, 1, 2),
+    ]
+    assert all(one.low < one.value < one.high for one in claims.board())
+
+
+def test_a_claim_that_is_too_high_never_stands_above_the_measured_lead_it_is_tied_with(claims, send):
+    send(claims, "Lead", 0.65)
+    send(claims, "Honest", 0.64, 1)
+    assert send(claims, "Liar", 0.64, 2, claimed=0.66).told == "agreed"
+    assert [(one.team, one.value, one.rank, one.leads) for one in claims.board()] == [
+        ("Lead", pytest.approx(0.65, abs=0.01), 1, True),
+        ("Liar", 0.66, 1, False),
+        ("Honest", 0.64, 1, False),
+    ]
+
+
+def test_sixty_honest_teams_are_in_the_order_of_the_truth_although_the_best_come_last(
+    make_competition, add_team, tmp_path
 ):
-    first = competition.submit(team, sheet(0.95), filename="1.csv")
-    second = competition.submit(team, sheet(0.95, 7), filename="2.csv")
-    assert first.prior == 0.5
-    assert second.prior == first.value != 0.5
+    rng = np.random.default_rng(0)
+    labels, right = rng.integers(0, 2, 20_000), rng.random(20_000)
+    path = tmp_path / "many.csv"
+    path.write_text("label\n" + "".join(f"{label}\n" for label in labels))
+    rules = MANY | {"prior_error": 0.005, "classes": (0, 1), "id_column": None, "submissions_per_team": None}
+    competition = make_competition(labels=path, **rules)
+    truths = dict(zip(map(str, range(60)), np.linspace(0.80, 0.87, 60).tolist(), strict=True))
+    for team, truth in truths.items():
+        predicted = np.where(np.roll(right, 331 * int(team)) < truth, labels, 1 - labels)
+        claimed = truth + rng.normal(0.0, 0.005)
+        competition.submit_predictions(add_team(competition, team), predicted, claimed=claimed)
+    rows = competition.board()
+    assert sum(one.rank == 1 for one in rows) > 40
+    assert spearmanr(range(60, 0, -1), [truths[one.team] for one in rows]).statistic >= 0.85
+    last = {one.team: one.place for one in competition.rank_history()}
+    assert all(last[one.team] == place for place, one in enumerate(rows[:5], start=1))
 
 
-def test_an_identical_file_is_answered_free_whatever_it_claims(make_competition, add_team, sheet):
-    competition = make_competition(submissions_per_team=1)
-    team = add_team(competition)
+def test_a_team_of_wrong_claims_is_not_certified_and_halts_nobody(claims, send, folder):
+    send(claims, "Lead", 0.8)
+    assert all(send(claims, "Liar", 0.5, variant, claimed=0.75).charged for variant in range(2))
+    lost = send(claims, "Liar", 0.5, 5, claimed=0.75)
+    assert (lost.told, lost.charged) == ("not certified", False)
+    assert [claims.charges_left_of(team.id) for team in claims.teams()] == [2, 0]
+    assert all(send(claims, f"Team {k}", 0.6, 10 + k).told == "agreed" for k in range(30))
+    assert next(one for one in claims.board() if one.team == "Liar").certified  # by its earlier answers
+    assert send(claims, "Late", 0.55, 70, claimed=0.85).charged
+    assert not claims.status().halted
+    assert sum(one.charges for one in claims.board()) == claims.history()["charged"].sum() == 3
+    assert verify(folder / "demo" / "ledger.db").sound
+
+
+def test_a_team_without_any_certified_answer_is_last_without_a_rank(
+    make_competition, send, add_team, predictions
+):
+    competition = make_competition(charges=1)
+    send(competition, "Honest", 0.7)
+    add_team(competition, "Other")
+    guard = competition._epoch.guard
+    guard.ask(predictions(0.5, 7), claimed=0.9, series="Other", name="", anew=False)  # not by the board
+    assert send(competition, "Other", 0.9, 3).told == "not certified"
+    last = competition.board()[-1]
+    assert (last.team, last.rank, last.certified, last.low, last.high) == ("Other", None, False, 0.0, 1.0)
+
+
+def test_the_same_predictions_are_one_question_and_may_be_asked_anew(claims, send, predictions):
+    send(claims, "Lead", 0.8)
+    low = send(claims, "Low", 0.6, 1, claimed=0.4)
+    assert low.charged
+    shown = send(claims, "Other", 0.6, 1, claimed=0.6)
+    assert (shown.query, shown.value, shown.told, shown.replayed) == (low.query, low.value, low.told, True)
+    assert [one.charges for one in claims.board() if one.team == "Other"] == [0]
+    anew = send(claims, "Other", 0.6, 1, claimed=0.6, anew=True)
+    assert (anew.told, anew.value) == ("agreed", 0.6)
+    assert send(claims, "Other", 0.6, 1, claimed=0.6, anew=True).replayed
+
+
+def test_a_file_and_an_array_of_the_same_predictions_are_one_submission(
+    competition, team, sheet, predictions
+):
     first = competition.submit(team, sheet(0.7), filename="first.csv", claimed=0.7)
-    again = competition.submit(team, sheet(0.7), filename="again.csv", claimed=0.2)
-    assert again == first._replace(replayed=True)
+    same = first._replace(replayed=True)
+    assert competition.submit(team, sheet(0.7), filename="again.csv", claimed=0.2) == same
+    assert competition.submit_predictions(team, predictions(0.7).tolist(), claimed=0.7) == same
     assert competition.status().queries_asked == 1
 
 
-def test_the_same_predictions_by_file_and_by_array_are_one_submission(competition, team, sheet, predictions):
-    competition.submit(team, sheet(0.7), filename="first.csv", claimed=0.7)
-    assert competition.submit_predictions(team, predictions(0.7)).replayed
-    assert competition.submit_predictions(team, predictions(0.7).tolist()).replayed
+def test_inside_a_tie_the_higher_value_is_first_and_of_equal_values_the_earlier(claims, send, clock):
+    for team, accuracy, order in (
+        ("Lead", 0.9, "Lead"),
+        ("Early", 0.6, "Lead Early"),
+        ("Late", 0.6, "Lead Early Late"),
+        ("Late", 0.62, "Lead Late Early"),
+        ("Latest", 0.62, "Lead Late Latest Early"),
+    ):
+        send(claims, team, accuracy, int(clock.now) % 97)
+        assert [one.team for one in claims.board()] == order.split()
+        clock.now += 60
 
 
-def test_a_second_team_with_the_same_question_gets_its_answer_and_pays_nothing(
-    competition, add_team, team, spend
-):
-    (paid,) = spend(competition, team, 1)
-    other = add_team(competition, "Red")
-    (copied,) = spend(competition, other, 1)
-    assert (copied.value, copied.replayed) == (paid.value, True)
-    assert {one.team: one.charges for one in competition.board()} == {"Blue": 1, "Red": 0}
-    status = competition.status()
-    assert status.charges - status.charges_left >= 1
-    assert status.queries_asked == 1
+def test_the_expected_error_of_claims_depends_on_the_number_of_rows():
+    rules = Rules(slug="a", title="A")
+    assert [honest_error(rules, rows) for rows in (100_000, 2_000)] == [0.005, 0.012]
+    assert honest_error(Rules(slug="a", title="A", prior_error=0.02), 2_000) == 0.02
 
 
-def test_charges_of_teams_add_up_to_those_of_the_guard(competition, add_team, sheet):
-    teams = [add_team(competition, name) for name in ("Blue", "Red", "Green")]
-    for k in range(9):
-        competition.submit(teams[k % 3], sheet(0.7, k), filename="x.csv", claimed=[0.0, 0.7, 0.7][k // 3])
-    assert sum(one.charges for one in competition.board()) == competition.history()["charged"].sum() == 3
-
-
-def test_a_file_that_does_not_fit_costs_nothing(competition, team):
-    before = competition.status()
-    with pytest.raises(SubmissionError, match="missing"):
-        competition.submit(team, b"id,prediction\nr0,1\n", filename="short.csv", claimed=0.7)
-    assert competition.status() == before
-    assert competition.submissions() == []
-
-
-@pytest.mark.parametrize("claimed", [-0.1, 1.1, float("nan"), True, "0.5"])
-def test_a_claim_outside_the_metrics_range_costs_nothing(competition, team, sheet, claimed):
-    with pytest.raises(SubmissionError, match="from 0 to 1"):
+@pytest.mark.parametrize(
+    ("claimed", "words"),
+    [
+        (None, "score that its team claims.*nothing was asked"),
+        *((one, "from 0 to 1") for one in (-0.1, 1.1, float("nan"), True, "0.5")),
+    ],
+)
+def test_a_claim_that_is_none_costs_nothing(competition, team, sheet, claimed, words):
+    with pytest.raises(SubmissionError, match=words):
         competition.submit(team, sheet(0.7), filename="x.csv", claimed=claimed)
     assert competition.submissions() == []
 
 
-def test_a_number_that_is_no_team_is_refused(competition, sheet):
+def test_a_file_that_does_not_fit_and_an_unknown_team_cost_nothing(competition, team, sheet):
+    before = competition.status()
+    with pytest.raises(SubmissionError, match="missing"):
+        competition.submit(team, b"id,prediction\nr0,1\n", filename="short.csv", claimed=0.7)
     with pytest.raises(InputError, match="there is none"):
         competition.submit(99, sheet(0.7), filename="x.csv", claimed=0.7)
-    assert competition.submissions() == []
+    assert (competition.status(), competition.submissions()) == (before, [])
 
 
-# ---- the ladder
+# ---- the board over time
 
 
-@pytest.fixture
-def ladder(make_competition, add_team):
-    competition = make_competition(policy="ladder", estimate=0.7)
-    return competition, add_team(competition, "Blue"), add_team(competition, "Red")
+def test_rank_history_has_a_point_for_each_change_of_place_or_value(competition, send):
+    for team, accuracy in (("Blue", 0.6), ("Red", 0.7), ("Blue", 0.5), ("Blue", 0.8)):
+        send(competition, team, accuracy)  # 0.5 is no new best, so nothing moves
+    moves = [(one.submission_id, one.team, one.place) for one in competition.rank_history()]
+    assert {one[0] for one in moves} <= {1, 2, 4}
+    assert moves[0] == (1, "Blue", 1)
+    last = {team: place for _, team, place in moves}
+    assert sorted(last, key=last.__getitem__) == [one.team for one in competition.board()]
 
 
-def test_a_ladder_compares_each_team_with_its_own_best(ladder, sheet):
-    competition, blue, red = ladder
-    first = competition.submit(blue, sheet(0.95), filename="1.csv")
-    weaker = competition.submit(blue, sheet(0.6), filename="2.csv")
-    other = competition.submit(red, sheet(0.6, 5), filename="3.csv")
-    assert (first.prior, weaker.prior, other.prior) == (0.0, first.value, 0.0)
-    assert (first.charged, weaker.charged, other.charged) == (True, False, True)
-    assert weaker.value == first.value
-    assert [(one.team, one.value) for one in competition.board()] == [
-        ("Blue", first.value),
-        ("Red", other.value),
-    ]
-
-
-def test_a_ladder_does_not_give_one_teams_best_to_another_that_sends_the_same_file(ladder, sheet):
-    competition, blue, red = ladder
-    competition.submit(blue, sheet(0.95), filename="1.csv")
-    assert competition.submit(blue, sheet(0.6), filename="2.csv").value > 0.8
-    assert competition.submit(red, sheet(0.6), filename="3.csv").value < 0.8
-
-
-# ---- the board
-
-
-def test_teams_whose_intervals_overlap_are_tied(competition, add_team, sheet):
-    for name, accuracy in (("Low", 0.1), ("Good", 0.9), ("Alike", 0.85)):
-        competition.submit(add_team(competition, name), sheet(accuracy), filename="x.csv", claimed=accuracy)
-    assert [(one.team, one.rank, one.rank_last) for one in competition.board()] == [
-        ("Good", 1, 2),
-        ("Alike", 1, 2),
-        ("Low", 3, 3),
-    ]
-
-
-def test_rank_history_has_a_point_wherever_a_place_or_value_changed(competition, add_team, sheet):
-    blue, red = add_team(competition, "Blue"), add_team(competition, "Red")
-    competition.submit(blue, sheet(0.6), filename="x.csv", claimed=0.6)
-    competition.submit(red, sheet(0.7), filename="x.csv", claimed=0.7)
-    competition.submit(blue, sheet(0.5), filename="x.csv", claimed=0.5)  # no new best: nothing moves
-    competition.submit(blue, sheet(0.8), filename="x.csv", claimed=0.8)
-    assert [(one.submission_id, one.team, one.place) for one in competition.rank_history()] == [
-        (1, "Blue", 1),
-        (2, "Red", 1),
-        (2, "Blue", 2),
-        (4, "Blue", 1),
-        (4, "Red", 2),
-    ]
-
-
-def test_events_have_revisions_without_gaps(competition, team, sheet):
-    competition.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
+def test_events_have_revisions_without_gaps(competition, team, send):
+    send(competition, "Blue", 0.7)
     competition.freeze()
     competition.freeze()
     events = competition.events()
-    assert [(one.revision, one.kind) for one in events] == [
-        (1, "created"),
-        (2, "team"),
-        (3, "submission"),
-        (4, "freeze"),
-    ]
+    kinds = ["created", "team", "submission", "freeze"]
+    assert [(one.revision, one.kind) for one in events] == list(enumerate(kinds, start=1))
     assert competition.events(after=3) == events[3:]
     assert competition.revision == 4
+
+
+def test_a_board_is_read_without_its_submissions(competition, send):
+    send(competition, "Blue", 0.7)
+    before = competition.board()
+    competition._neighbours.clear()
+    with competition._database.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE board_submissions")
+    assert competition.board() == before
+
+
+@pytest.mark.parametrize(("metric", "best"), [("accuracy", 0.9), ("zero_one_loss", 0.2)])
+def test_only_a_better_value_is_a_new_best_and_of_equal_values_the_first(
+    make_competition, send, metric, best
+):
+    competition = make_competition(metric=metric)
+    right = (lambda value: value) if metric == "accuracy" else (lambda value: 1 - value)
+    values = [0.5, 0.9, 0.2, 0.9, 0.2]
+    for variant, value in enumerate(values):
+        send(competition, "Blue", right(value), 17 * variant, claimed=value)
+    (standing,) = competition.board()
+    assert standing.value == pytest.approx(best, abs=0.1)
+    assert (standing.submission_id, standing.submissions) == (1 + values.index(best), 5)
 
 
 # ---- limits
 
 
-def test_a_team_cannot_send_more_than_its_submissions(make_competition, add_team, sheet):
-    competition = make_competition(submissions_per_team=2)
-    blue, red = add_team(competition, "Blue"), add_team(competition, "Red")
-    for k in range(2):
-        competition.submit(blue, sheet(0.7, k), filename="x.csv", claimed=0.7)
-    with pytest.raises(LimitError, match="2 submissions; all are used; nothing was asked"):
-        competition.submit(blue, sheet(0.7, 2), filename="x.csv", claimed=0.7)
-    assert competition.submit(red, sheet(0.7, 2), filename="x.csv", claimed=0.7).value == 0.7
+def test_a_team_has_a_limited_number_of_submissions_of_its_own(make_competition, send):
+    competition = make_competition(queries=300, submissions_per_team=None)
+    for variant in range(3):
+        send(competition, "Greedy", 0.7, variant)
+    with pytest.raises(LimitError, match="each team has 3 submissions; all are used; nothing was asked"):
+        send(competition, "Greedy", 0.7, 9)
+    assert send(competition, "Other", 0.7, 9).told == "agreed"
 
 
-def test_a_day_ends_at_midnight_utc(make_competition, add_team, sheet, clock):
+def test_a_day_ends_at_midnight_utc(make_competition, send, clock):
     competition = make_competition(submissions_per_day=1)
-    team = add_team(competition)
-    competition.submit(team, sheet(0.7, 0), filename="x.csv", claimed=0.7)
+    send(competition, "Blue", 0.7, 0)
     clock.now += 12 * 3600 - 1
     with pytest.raises(LimitError, match="the next day begins at 2026-03-02 00:00 UTC"):
-        competition.submit(team, sheet(0.7, 1), filename="x.csv", claimed=0.7)
+        send(competition, "Blue", 0.7, 1)
     clock.now += 1
-    assert competition.submit(team, sheet(0.7, 1), filename="x.csv", claimed=0.7).query == 2
+    assert send(competition, "Blue", 0.7, 1).query == 2
 
 
-def test_a_team_that_has_spent_its_charges_learns_nothing_new(make_competition, add_team, sheet, spend):
-    competition = make_competition(charges_per_team=2)
-    blue, red = add_team(competition, "Blue"), add_team(competition, "Red")
-    first, _ = spend(competition, blue, 2)
-    with pytest.raises(LimitError, match="2 charges; all are spent"):
-        competition.submit(blue, sheet(0.9), filename="x.csv", claimed=0.9)
-    assert competition.submit(blue, sheet(0.7), filename="x.csv") == first._replace(replayed=True)
-    assert competition.submit(red, sheet(0.9), filename="x.csv", claimed=0.9).value == 0.9
-
-
-# ---- halts
-
-
-def test_after_a_halt_the_board_stays_and_old_files_are_answered(make_competition, add_team, sheet, exhaust):
-    competition = make_competition(charges=2)
-    team = add_team(competition)
-    first, *rest = exhaust(competition, team)
+def test_after_a_halt_the_board_stays_and_old_files_are_answered(make_competition, send, exhaust):
+    competition = make_competition(queries=4)
+    first, *rest = exhaust(competition)
     board = competition.board()
     with pytest.raises(Halted):
-        competition.submit(team, sheet(0.9), filename="new.csv", claimed=0.9)
+        send(competition, "Blue", 0.9)
     status = competition.status()
-    assert (status.halted, status.halt_reason, status.open) == (True, "charges", False)
+    assert (status.halted, status.halt_reason, status.open) == (True, "queries", False)
     assert competition.board() == board
-    assert competition.submit(team, sheet(0.7), filename="old.csv") == first._replace(replayed=True)
-    assert len(competition.submissions()) == 1 + len(rest) == status.queries_asked
+    assert send(competition, "Blue", 0.7, 0) == first._replace(replayed=True)
+    assert len(competition.submissions()) == 1 + len(rest) == status.queries_asked == 4
     assert {one.state for one in competition.submissions()} == {"scored"}
 
 
 # ---- blind
 
 
-def test_blind_everything_is_scored_and_no_number_is_shown(make_competition, add_team, sheet, spend):
+def test_a_blind_competition_scores_everything_and_shows_no_number(make_competition, send):
     competition = make_competition(blind=True)
-    team = add_team(competition)
-    (submission,) = spend(competition, team, 1)
+    submission = send(competition, "Blue", 0.7, claimed=0.0)
     assert submission.state == "received"
-    hidden = ("value", "low", "high", "charged", "threshold", "prior", "query", "improved")
+    hidden = ("value", "low", "high", "charged", "threshold", "prior", "query", "told", "improved")
     assert {getattr(submission, name) for name in hidden} == {None}
     (standing,) = competition.board()
     assert (standing.team, standing.submissions) == ("Blue", 1)
     assert {standing.value, standing.low, standing.rank, standing.charges, standing.query} == {None}
-    assert competition.status().charges_left is None
+    assert competition.charges_left_of(submission.team_id) is None
     assert competition.rank_history() == []
     assert competition.history().empty
     assert competition.submissions() == [submission]
@@ -228,15 +259,16 @@ def test_blind_everything_is_scored_and_no_number_is_shown(make_competition, add
     competition.unblind()
     assert competition.board() == [known]
     assert competition.submissions()[0].value == known.value
-    assert competition.status().queries_asked == 1
+    assert (competition.status().queries_asked, competition.charges_left_of(submission.team_id)) == (1, 2)
 
 
-def test_blind_a_halt_does_not_say_which_submissions_were_charged(make_competition, add_team, sheet, exhaust):
-    competition = make_competition(blind=True, charges=2)
-    team = add_team(competition)
-    exhaust(competition, team)
+def test_the_halt_of_a_blind_competition_does_not_tell_which_submissions_were_charged(
+    make_competition, send, exhaust
+):
+    competition = make_competition(blind=True, queries=3)
+    exhaust(competition)
     with pytest.raises(Halted) as halt:
-        competition.submit(team, sheet(0.9), filename="new.csv", claimed=0.9)
+        send(competition, "Blue", 0.9)
     assert halt.value.history.empty
     assert "on quer" not in str(halt.value)
 
@@ -244,27 +276,23 @@ def test_blind_a_halt_does_not_say_which_submissions_were_charged(make_competiti
 # ---- closed
 
 
-def test_a_frozen_competition_takes_nothing_new_until_it_is_thawed(competition, team, sheet):
-    first = competition.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
+def test_a_frozen_competition_takes_nothing_new_until_it_is_unfrozen(competition, send):
+    first = send(competition, "Blue", 0.7)
     competition.freeze()
     with pytest.raises(ClosedError, match="frozen; nothing was asked and nothing was charged"):
-        competition.submit(team, sheet(0.7, 1), filename="x.csv", claimed=0.7)
-    assert competition.submit(team, sheet(0.7), filename="x.csv") == first._replace(replayed=True)
+        send(competition, "Blue", 0.7, 1)
+    assert send(competition, "Blue", 0.7) == first._replace(replayed=True)
     competition.freeze(False)
-    assert competition.submit(team, sheet(0.7, 1), filename="x.csv", claimed=0.7).query == 2
+    assert send(competition, "Blue", 0.7, 1).query == 2
 
 
-def test_nothing_is_taken_before_it_opens_and_after_it_closes(make_competition, add_team, sheet, clock):
-    from datetime import UTC, datetime
-
-    competition = make_competition(
-        opens_at=datetime(2026, 3, 1, 13, tzinfo=UTC), closes_at=datetime(2026, 3, 1, 14, tzinfo=UTC)
-    )
-    team = add_team(competition)
+def test_nothing_is_taken_before_it_opens_and_after_it_closes(make_competition, send, clock):
+    opens, closes = (datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (13, 14))
+    competition = make_competition(opens_at=opens, closes_at=closes)
     for hours, words in ((0, "opens at 2026-03-01 13:00 UTC"), (2, "closed at 2026-03-01 14:00 UTC")):
         clock.now += hours * 3600
         with pytest.raises(ClosedError, match=words):
-            competition.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
+            send(competition, "Blue", 0.7)
         assert words in competition.status().closed_reason
     clock.now -= 3600
-    assert competition.submit(team, sheet(0.7), filename="x.csv", claimed=0.7).value == 0.7
+    assert send(competition, "Blue", 0.7).query == 1

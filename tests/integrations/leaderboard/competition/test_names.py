@@ -34,42 +34,15 @@ def test_names_that_look_alike_are_the_same(one, other):
 
 
 def test_other_names_are_others():
-    names = [
-        "Blue",
-        "Red",
-        "Team 1",
-        "Team 2",
-        "Team 10",
-        "\u03c0",
-        "P",
-        "\u0416",
-        "n",
-        "m",
-        "\u6771",
-        "\u4eac",
-    ]
+    names = ["Blue", "Red", "Team 1", "Team 2", "Team 10", *"\u03c0P\u0416nm\u6771\u4eac"]
     assert len(set(map(key_of, names))) == len(names)
 
 
-INVISIBLE = [
-    "\u200b",  # zero width space
-    "\u00ad",  # soft hyphen
-    "\u034f",  # combining grapheme joiner
-    "\u115f",  # Hangul choseong filler
-    "\u3164",  # Hangul filler
-    "\uffa0",  # the same, half width
-    "\u17b4",  # a Khmer vowel that shows nothing
-    "\u180e",  # Mongolian vowel separator
-    "\u2060",  # word joiner
-    "\u2064",  # invisible plus
-    "\u2800",  # Braille's blank
-    "\ufe0f",  # variation selectors
-    "\U000e0101",
-    "\U000e0061",  # a tag
-    "\u202e",  # right-to-left override
-    ZWNJ,
-    ZWJ,
-]
+# spaces, joiners, fillers, selectors, tags and overrides that show nothing
+INVISIBLE = (
+    *"\u200b\u00ad\u034f\u115f\u3164\uffa0\u17b4\u180e\u2060\u2064\u2800\ufe0f\U000e0101\U000e0061\u202e",
+    *(ZWNJ, ZWJ),
+)
 
 
 @pytest.mark.parametrize("mark", INVISIBLE, ids=lambda mark: f"U+{ord(mark):04X}")

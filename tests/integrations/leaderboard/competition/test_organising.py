@@ -1,63 +1,59 @@
-"""What organisers do: another label set, final standings, teams, several competitions."""
+"""Organisers: another label set, changed rules, final standings, several competitions, private files."""
 
 import numpy as np
 import pytest
-from reusable_holdout_leaderboard import ClosedError, Competition, SubmissionError
+from reusable_holdout_leaderboard import ClosedError, Competition, LimitError, Rules, SubmissionError
+from reusable_holdout_leaderboard.competition import base
+from reusable_holdout_leaderboard.rules import CHANGEABLE
+from reusable_holdout_leaderboard.store import lists
 
 from reusable_holdout.errors import InputError, LedgerKeyError
 
 # ---- the next label set
 
 
-def next_sheet(seed):
-    rng = np.random.default_rng(seed)
-    rows = "".join(f"n{row},{label}\n" for row, label in enumerate(rng.integers(0, 2, 700)))
-    return f"id,prediction\n{rows}".encode()
+NEXT = np.random.default_rng(9).integers(0, 2, 700)  # the labels of the next file
 
 
 def test_after_a_rotation_standings_begin_anew_and_the_old_ones_stay_readable(
-    make_competition, add_team, sheet, exhaust, next_labels_file
+    make_competition, send, exhaust, sheet, next_labels_file
 ):
-    competition = make_competition(charges=2)
-    team = add_team(competition)
-    answered = exhaust(competition, team)
-    old = competition.board()
-    competition.rotate(next_labels_file)
+    competition = make_competition(queries=3)
+    answered = exhaust(competition)
+    old, (team,) = competition.board(), competition.teams()
+    competition.rotate(next_labels_file, queries=9)
     status = competition.status()
     assert (status.epoch, status.rows, status.halted, status.queries_asked) == (2, 700, False, 0)
-    assert competition.board() == []
-    assert competition.board(epoch=1) == old
+    assert (competition.board(), competition.board(epoch=1), status.queries_left) == ([], old, 9)
     assert len(competition.history(epoch=1)) == len(answered)
     with pytest.raises(SubmissionError, match="unknown"):
-        competition.submit(team, sheet(0.7), filename="old.csv", claimed=0.7)
-    assert competition.submit(team, next_sheet(9), filename="new.csv", claimed=1.0).epoch == 2
-    assert competition.board()[0].value == 1.0
+        competition.submit(team.id, sheet(0.7), filename="old.csv", claimed=0.7)
+    assert competition.submit_predictions(team.id, NEXT, claimed=1.0).epoch == 2
+    assert competition.board()[0].team == "Blue"
 
 
-def test_other_workers_follow_a_rotation(
-    make_competition, add_team, reopen, sheet, next_labels_file, database
-):
+def test_other_workers_follow_a_rotation(make_competition, send, reopen, next_labels_file, database):
     ours = make_competition(database=database)
-    team = add_team(ours)
     theirs = reopen(database=database)
-    ours.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
+    team = send(ours, "Blue", 0.7).team_id
     ours.rotate(next_labels_file, early=True)
     assert theirs.status() == ours.status()
-    assert theirs.submit(team, next_sheet(9), filename="x.csv", claimed=1.0).epoch == 2
+    assert theirs.submit_predictions(team, NEXT, claimed=1.0).epoch == 2
 
 
-def test_a_worker_that_rotated_and_died_before_it_noted_so_is_followed(
+def test_a_worker_that_died_before_it_noted_its_rotation_is_followed(
     make_competition, add_team, reopen, sheet, next_labels_file, monkeypatch
 ):
     ours = make_competition()
-    team = add_team(ours)
-    theirs = reopen()
+    team, theirs = add_team(ours), reopen()
     with monkeypatch.context() as patch:
-        patch.setattr(ours._store, "go_on_to", lambda *_, **__: None)
+        patch.setattr(base, "update", lambda *_, **__: None)
+        patch.setattr(base, "keep_head", lambda *_: None)
+        patch.setattr(ours, "_tell", lambda *_, **__: None)
         ours.rotate(next_labels_file, early=True)
     with pytest.raises(ClosedError, match="another label set"):
         theirs.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
-    assert theirs.submit(team, next_sheet(9), filename="x.csv", claimed=1.0).epoch == 2
+    assert theirs.submit_predictions(team, NEXT, claimed=1.0).epoch == 2
     assert reopen().status().epoch == 2
 
 
@@ -68,123 +64,177 @@ def test_a_guard_that_still_answers_is_not_rotated_by_mistake(competition, next_
     assert not (folder / "demo" / "labels-2.parquet").exists()
 
 
+# ---- changed rules
+
+
+def test_a_changed_limit_holds_for_every_worker_from_the_next_submission_on(
+    make_competition, send, reopen, database
+):
+    ours = make_competition(submissions_per_team=1, database=database)
+    theirs = reopen(database=database)
+    send(theirs, "Blue", 0.7)
+    with pytest.raises(LimitError):
+        send(theirs, "Blue", 0.7, 1)
+    (event,) = ours.change_rules({"submissions_per_team": 2})
+    assert event.detail == {"rule": "submissions_per_team", "from": 1, "to": 2}
+    assert theirs.rules.submissions_per_team == 2
+    assert send(theirs, "Blue", 0.7, 1).state == "scored"
+    assert theirs.changes() == [event]
+    assert ours.change_rules({"submissions_per_team": 2}) == []
+    assert theirs.revision == event.revision + 1
+
+
+@pytest.mark.parametrize("name", sorted(set(Rules.__dataclass_fields__) - CHANGEABLE))
+def test_rules_that_the_guard_depends_on_cannot_be_changed(competition, name):
+    before = competition.rules
+    with pytest.raises(InputError, match=rf"^{name} cannot be changed.*nothing was changed.*another slug"):
+        competition.change_rules({"title": "Another", name: None})
+    assert competition.rules == before
+    assert competition.changes() == []
+    fixed = {"metric", "metric_parameters", "queries", "charges", "prior_error", "blind", "confidence"}
+    assert not fixed & CHANGEABLE
+
+
 # ---- final standings
 
 
-def test_final_standings_are_scores_on_the_fresh_labels_of_the_teams_best(
-    make_competition, add_team, fresh_labels_file, labels, ids, predictions
-):
-    competition = make_competition(fresh=fresh_labels_file)
+@pytest.fixture
+def held(make_competition, fresh_labels_file):
+    """Make a competition with fresh labels."""
+
+    def make(**changes):
+        return make_competition(fresh=fresh_labels_file, **changes)
+
+    return make
+
+
+@pytest.fixture
+def final():
+    """Freeze a competition; return teams, fresh scores and scores on the board."""
+
+    def of(competition):
+        competition.freeze()
+        return [
+            (one.team, one.value, pytest.approx(one.public_value, abs=0.02))
+            for one in competition.final_standings()
+        ]
+
+    return of
+
+
+def test_final_standings_are_scores_of_the_best_submissions_on_the_fresh_labels(held, send_whole, final, ids):
+    competition = held()
     assert competition.status().rows == 900
     assert competition.expected.ids == tuple(sorted(ids))
     for name, public, fresh in (("Lucky", 0.9, 0.5), ("Honest", 0.8, 0.8)):
-        team = add_team(competition, name)
-        for claimed in (0.3, public):
-            whole = np.concatenate([predictions(claimed), labels[600:]])
-            wrong = 600 + np.arange(round((1 - fresh) * 300))
-            whole[wrong] = 1 - whole[wrong]
-            rows = "".join(f"{one},{label}\n" for one, label in zip(ids, whole, strict=True))
-            competition.submit(team, f"id,prediction\n{rows}".encode(), filename="x.csv", claimed=claimed)
+        for accuracy in (0.3, public):
+            send_whole(competition, name, accuracy, fresh)
     with pytest.raises(ClosedError, match="freeze it first"):
         competition.final_standings()
-    competition.freeze()
-    final = competition.final_standings()
-    assert [(one.team, one.value, one.public_value) for one in final] == [
-        ("Honest", 0.8, 0.8),
-        ("Lucky", 0.5, 0.9),
-    ]
-    assert [(one.rank, one.rank_last) for one in final] == [(1, 1), (2, 2)]
-    assert all(one.low < one.value < one.high for one in final)
-    assert competition.final_standings() == final
+    assert final(competition) == [("Honest", 0.8, 0.8), ("Lucky", 0.5, 0.9)]
+    made = competition.final_standings()
+    assert [(one.rank, one.rank_last) for one in made] == [(1, 1), (2, 2)]
+    assert all(one.low < one.value < one.high for one in made)
     with pytest.raises(ClosedError, match="stays frozen"):
         competition.freeze(False)
+    with pytest.raises(ClosedError, match="only description and title"):
+        competition.change_rules({"submissions_per_day": 3})
+    competition.change_rules({"title": "Over"})
+    assert (competition.rules.title, competition.final_standings()) == ("Over", made)
 
 
-def test_predictions_for_the_fresh_rows_are_kept_of_all_that_may_be_picked(
-    make_competition, add_team, fresh_labels_file, labels, ids, predictions
-):
-    competition = make_competition(fresh=fresh_labels_file)
-    team = add_team(competition)
-    order = np.argsort(ids)
-    for accuracy in (0.5, 0.7, 0.6):
-        whole = np.concatenate([predictions(accuracy), labels[600:]])[order]
-        competition.submit_predictions(team, whole, claimed=accuracy)
-    assert set(competition._store.contents([1, 2, 3])) == {1, 2, 3}
-
-
-def test_without_fresh_labels_there_are_no_final_standings(competition):
+def test_without_fresh_labels_there_are_no_final_standings_and_no_picks(competition, send):
+    one = send(competition, "Blue", 0.7)
     competition.freeze()
-    with pytest.raises(InputError, match="fresh labels"):
-        competition.final_standings()
+    for act in (competition.final_standings, lambda: competition.pick(one.team_id, [one.id])):
+        with pytest.raises(InputError, match="fresh labels"):
+            act()
 
 
-# ---- what is private
+def test_a_team_that_picks_none_has_its_best_submissions_in_the_final(held, send_whole, final):
+    competition = held(final_picks=2)
+    for public, fresh in ((0.6, 0.9), (0.9, 0.5), (0.8, 0.7)):
+        number = send_whole(competition, "Blue", public, fresh).id
+    stored = competition._read(lists.contents, range(1, number + 1))
+    assert set(stored) == {1, 2, 3}  # also of those that are not the best: they may be picked
+    assert final(competition) == [("Blue", 0.7, 0.8)]
 
 
-def test_labels_key_and_board_are_readable_by_their_owner_alone(competition, folder):
+def test_only_the_picks_of_a_team_count(held, send_whole, final, database):
+    competition = held(database=database)
+    first, second = (send_whole(competition, "Blue", *pair) for pair in ((0.6, 0.9), (0.9, 0.5)))
+    send_whole(competition, "Red", 0.7, 0.7)
+    for picks in ([second.id], [], [first.id]):
+        assert [one.id for one in competition.pick(first.team_id, picks)] == picks
+    assert final(competition) == [("Blue", 0.9, 0.6), ("Red", 0.7, 0.7)]
+
+
+def test_more_picks_make_wider_intervals(held, send_whole):
+    widths = []
+    for slug, picks in (("one", 1), ("three", 3)):
+        competition = held(slug=slug, final_picks=picks)
+        for variant in range(3):
+            send_whole(competition, "Blue", 0.8, 0.7, variant)
+        competition.freeze()
+        (row,) = competition.final_standings()
+        widths.append(row.high - row.low)
+    assert widths[0] < widths[1]
+
+
+def test_an_impossible_pick_is_refused(held, send_whole):
+    competition = held()
+    own = [send_whole(competition, "Blue", 0.8, 0.7, variant) for variant in range(2)]
+    team, numbers = own[0].team_id, [one.id for one in own]
+    theirs = send_whole(competition, "Red", 0.8, 0.7)
+    for picks in ([theirs.id], [999], numbers):
+        with pytest.raises(InputError, match="nothing was changed"):
+            competition.pick(team, picks)
+    assert competition.picks(team) == []
+    competition.pick(team, numbers[:1])
+    competition.freeze()
+    competition.pick(team, numbers[1:])  # until the standings are made
+    competition.final_standings()
+    with pytest.raises(ClosedError, match="final standings are made"):
+        competition.pick(team, numbers[:1])
+
+
+def test_picks_of_a_blind_competition_show_no_number(held, send_whole):
+    competition = held(blind=True)
+    one = send_whole(competition, "Blue", 0.8, 0.7)
+    (picked,) = competition.pick(one.team_id, [one.id])
+    assert (picked.picked, picked.value, picked.improved) == (True, None, None)
+
+
+# ---- private files
+
+
+def test_only_their_owner_can_read_labels_key_and_board(competition, folder, reopen):
     assert (folder / "demo").stat().st_mode & 0o077 == 0
     for path in (folder / "board.db", folder / "demo" / "labels-1.parquet"):
         assert path.stat().st_mode & 0o077 == 0
-
-
-def test_labels_that_others_can_read_are_refused(competition, folder, reopen):
     (folder / "demo" / "labels-1.parquet").chmod(0o640)
     with pytest.raises(LedgerKeyError, match="chmod 600"):
         reopen()
 
 
-def test_a_password_is_in_no_repr(make_competition, server_url):
+def test_no_repr_shows_a_password(make_competition, server_url):
     competition = make_competition(database=server_url)
-    shown = [repr(one) for one in (competition, competition._store, competition._place)]
+    shown = [repr(one) for one in (competition, competition._database, competition._place)]
     assert "swordfish" not in " ".join(shown)
 
 
 # ---- several competitions
 
 
-def test_competitions_in_one_database_have_budgets_and_boards_of_their_own(
-    make_competition, add_team, folder, sheet, database
+def test_competitions_in_one_database_have_separate_budgets_and_boards(
+    make_competition, send, folder, database
 ):
     one = make_competition(database=database)
     other = make_competition(database=database, slug="other-one")
-    one.submit(add_team(one), sheet(0.7), filename="x.csv", claimed=0.7)
-    assert other.board() == []
-    assert other.status().queries_asked == 0
+    send(one, "Blue", 0.7)
+    assert (other.board(), other.status().queries_asked) == ([], 0)
     assert Competition.slugs(folder, database=database) == ["demo", "other-one"]
     with pytest.raises(InputError, match="demo, other-one"):
         Competition.open(folder, database=database)
-
-
-def test_a_second_competition_of_the_same_slug_is_refused(competition, make_competition):
     with pytest.raises(InputError, match="already"):
-        make_competition()
-
-
-# ---- teams
-
-
-def test_a_token_is_its_teams_until_it_is_renewed(competition):
-    token = competition.add_team("Blue")
-    team = competition.authenticate(token)
-    assert team.name == "Blue"
-    renewed = competition.renew_token(team.id)
-    assert competition.authenticate(token) is None
-    assert competition.authenticate(renewed) == team
-    assert competition.authenticate("") is None
-
-
-def test_a_token_of_one_competition_is_nobodys_in_another(make_competition):
-    one, other = make_competition(), make_competition(slug="other")
-    assert other.authenticate(one.add_team("Blue")) is None
-
-
-@pytest.mark.parametrize("name", ["", "   ", "x" * 65, "a\nb", "a\u202eb", None])
-def test_a_teams_name_is_short_and_printable(competition, name):
-    with pytest.raises(InputError, match="1 to 64 printable"):
-        competition.add_team(name)
-
-
-@pytest.mark.parametrize("name", ["blue", " BLUE ", "Ｂlue"])  # noqa: RUF001 - the last is another B
-def test_names_that_look_the_same_are_the_same(competition, team, name):
-    with pytest.raises(InputError, match="looks the same"):
-        competition.add_team(name)
+        make_competition(database=database)

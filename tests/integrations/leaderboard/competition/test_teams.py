@@ -1,15 +1,25 @@
-"""Teams that are renamed, merged and disqualified: what they were answered stays."""
+"""Teams: tokens, sign-up, sessions; renamed and disqualified teams keep their answers and charges."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from reusable_holdout_leaderboard import ClosedError, LimitError
+import sqlalchemy as sa
+from reusable_holdout_leaderboard import ClosedError, InvitationError, LimitError
+from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
+from reusable_holdout_leaderboard.store.tables import SESSIONS
 
 from reusable_holdout import verify
 from reusable_holdout.errors import InputError
 
 
+def names(competition):
+    return [one.name for one in competition.teams()]
+
+
 @pytest.fixture
 def pair(make_competition, add_team):
-    """A competition with two teams, and how they submit."""
+    """Make a competition with the teams Blue and Red; return it and their numbers."""
 
     def make(**changes):
         competition = make_competition(**changes)
@@ -18,154 +28,196 @@ def pair(make_competition, add_team):
     return make
 
 
-def names(competition):
-    return [one.team for one in competition.board()]
+# ---- tokens and names
 
 
-def send(competition, team, content, claimed):
-    return competition.submit(team, content, filename="x.csv", claimed=claimed)
+def test_a_token_belongs_to_its_team_until_it_is_renewed(competition, make_competition):
+    token = competition.add_team("Blue")
+    team = competition.authenticate(token)
+    assert team.name == "Blue"
+    assert make_competition(slug="other").authenticate(token) is None
+    renewed = competition.renew_token(team.id)
+    assert [competition.authenticate(one) for one in (token, renewed, "")] == [None, team, None]
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 65, "a\nb", "a\u202eb", None])
+def test_a_teams_name_is_short_and_printable(competition, name):
+    with pytest.raises(InputError, match="1 to 64 printable"):
+        competition.add_team(name)
+
+
+@pytest.mark.parametrize("name", ["blue", " BLUE ", "\uff22lue"])
+def test_names_that_look_the_same_are_the_same(competition, team, add_team, name):
+    red = add_team(competition, "Red")
+    with pytest.raises(InputError, match="looks the same"):
+        competition.add_team(name)
+    with pytest.raises(InputError, match="looks the same"):
+        competition.rename_team(red, name)
+
+
+# ---- sign-up
+
+
+def test_only_the_newest_code_lets_a_team_sign_up(make_competition, reopen, database):
+    ours = make_competition(database=database)
+    theirs = reopen(database=database)
+    old = ours.invite()
+    with pytest.raises(ClosedError, match="no team was made"):
+        ours.sign_up("Blue", old)
+    ours.change_rules({"sign_up": "code"})
+    for code in ("", "x", "\ud800"):
+        with pytest.raises(InvitationError, match="no team was made"):
+            theirs.sign_up("Blue", code)
+    assert theirs.authenticate(theirs.sign_up("Blue", f" {old}\n")).name == "Blue"
+    new = theirs.invite()
+    with pytest.raises(InvitationError):
+        ours.sign_up("Red", old)
+    ours.sign_up("Red", new)
+    assert names(ours) == ["Blue", "Red"]
+
+
+def test_of_many_that_sign_up_at_once_none_is_too_many(make_competition, database):
+    competition = make_competition(sign_up="open", most_teams=3, database=database)
+
+    def join(number):
+        try:
+            return competition.sign_up(f"Team {number}")
+        except LimitError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(join, range(8)))
+    assert (len(competition.teams()), tokens.count(None)) == (3, 5)
+    competition.add_team("Of the organiser")
+    for name in ("TEAM 0", "a\nb"):
+        with pytest.raises((InputError, LimitError)):
+            competition.sign_up(name)
+    assert len(competition.teams()) == 4
+
+
+def test_teams_may_sign_up_before_the_opening_and_not_after_the_end(make_competition, clock):
+    now = datetime.fromtimestamp(clock(), UTC)
+    dates = {"opens_at": now + timedelta(hours=1), "closes_at": now + timedelta(hours=2)}
+    competition = make_competition(sign_up="open", most_teams=9, **dates)
+    competition.sign_up("Early")
+    clock.now += 7200
+    with pytest.raises(ClosedError, match="over"):
+        competition.sign_up("Late")
+    competition.change_rules({"closes_at": None})
+    competition.freeze()
+    with pytest.raises(ClosedError, match="over"):
+        competition.sign_up("Late")
 
 
 # ---- renamed
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "ladder"])
-def test_a_renamed_team_goes_on_from_its_best(pair, sheet, policy):
-    thresholds = {} if policy == "thresholdout" else {"threshold": 0.02, "tolerance": None, "charges": 20}
-    competition, blue, _ = pair(policy=policy, **thresholds)
-    claims = (0.9, 0.9) if policy == "thresholdout" else (None, None)
-    best = send(competition, blue, sheet(0.9), claims[0])
+def test_a_renamed_team_goes_on_from_its_best(pair, send):
+    competition, blue, _ = pair()
+    best = send(competition, "Blue", 0.9)
     competition.rename_team(blue, "Azure")
-    worse = send(competition, blue, sheet(0.7), claims[1])
+    assert send(competition, "Azure", 0.7).improved is False
     assert [(one.team, one.submission_id) for one in competition.board()] == [("Azure", best.id)]
-    assert worse.improved is False
     assert [one.team for one in competition.submissions()] == ["Azure", "Azure"]
     assert list(competition.history()["name"]) == ["Blue #1", "Blue #2"]
     assert competition.changes()[0].detail == {"from": "Blue", "to": "Azure"}
-
-
-def test_a_name_that_a_renamed_team_had_is_another_teams_and_not_its_place_in_the_ledger(
-    pair, add_team, sheet
-):
-    competition, blue, _ = pair(policy="ladder", threshold=0.02, tolerance=None, charges=20)
-    send(competition, blue, sheet(0.9), None)
-    competition.rename_team(blue, "Azure")
-    other = add_team(competition, "Blue")
-    first = send(competition, other, sheet(0.7), None)
-    assert (first.improved, first.series) == (True, f"Blue ({other})")
-    for name in ("azure", " RED"):
-        with pytest.raises(InputError, match="looks the same"):
-            competition.rename_team(other, name)
+    other = send(
+        competition, "Blue", 0.6
+    )  # another team of the earlier name has a place of its own in the ledger
+    assert (other.improved, other.series) == (True, f"Blue ({other.team_id})")
+    with pytest.raises(InputError, match="looks the same"):
+        competition.rename_team(other.team_id, "azure")
 
 
 # ---- disqualified
 
 
-def test_a_disqualified_team_is_on_no_board_and_its_answers_stay_in_the_ledger(pair, sheet, folder):
-    competition, blue, red = pair()
-    send(competition, blue, sheet(0.9), 0.5)
-    send(competition, red, sheet(0.7, 1), 0.7)
+def test_a_disqualified_team_is_on_no_board_and_its_answers_stay_in_the_ledger(pair, send, folder):
+    competition, blue, _ = pair()
+    send(competition, "Blue", 0.9, claimed=0.5)
+    send(competition, "Red", 0.7, 1)
+    order = [one.team for one in competition.board()]
     before = competition.history()
     competition.disqualify(blue)
     competition.disqualify(blue)
-    assert names(competition) == ["Red"]
+    assert [one.team for one in competition.board()] == ["Red"]
     assert {one.team for one in competition.rank_history()} == {"Red"}
     with pytest.raises(ClosedError, match="disqualified; nothing was asked"):
-        send(competition, blue, sheet(0.8), 0.8)
-    assert send(competition, blue, sheet(0.9), 0.5).replayed  # what it was answered, it may look up
+        send(competition, "Blue", 0.8)
+    assert send(competition, "Blue", 0.9, claimed=0.5).replayed
     assert competition.history().equals(before)
     assert verify(folder / "demo" / "ledger.db").sound
     assert [one.kind for one in competition.changes()] == ["disqualify"]
     competition.disqualify(blue, False)
-    assert names(competition) == ["Blue", "Red"]
+    assert [one.team for one in competition.board()] == order
 
 
-def test_a_disqualified_team_is_not_in_the_final(pair, sheet, fresh_labels_file):
+def test_a_disqualified_team_is_not_in_the_final(pair, send_whole, fresh_labels_file):
     competition, blue, red = pair(fresh=fresh_labels_file)
-    for team, variant in ((blue, 0), (red, 1)):
-        send(competition, team, sheet(0.8, variant, rows=900), 0.8)
+    for team, variant in (("Blue", 0), ("Red", 1)):
+        send_whole(competition, team, 0.8, variant=variant)
     competition.disqualify(blue)
     competition.freeze()
     assert [one.team for one in competition.final_standings()] == ["Red"]
-    for change in (lambda: competition.disqualify(red), lambda: competition.merge_teams(blue, red)):
-        with pytest.raises(ClosedError, match="teams stay as they are"):
-            change()
+    with pytest.raises(ClosedError, match="teams cannot change"):
+        competition.disqualify(red)
 
 
-# ---- merged
+# ---- sessions
 
 
-@pytest.mark.parametrize("better", ["Blue", "Red"])
-def test_merged_teams_have_one_standing_in_which_all_adds_up(pair, sheet, better, database, folder):
-    competition, blue, red = pair(database=database)
-    for team, name in ((blue, "Blue"), (red, "Red")):
-        accuracy = 0.9 if name == better else 0.7
-        send(competition, team, sheet(accuracy), 0.0)
-        send(competition, team, sheet(accuracy, 1), accuracy)
-    before = {one.team: one for one in competition.board()}
-    competition.merge_teams(blue, red)
-    (row,) = competition.board()
-    assert (row.team, row.submissions) == ("Blue", 4)
-    assert row.charges == sum(one.charges for one in before.values()) == 2
-    assert (row.value, row.submission_id) == (before[better].value, before[better].submission_id)
-    assert [one.name for one in competition.teams()] == ["Blue"]
-    assert len(competition.submissions(blue)) == 4
-    assert {one.series for one in competition.submissions(blue)} == {"Blue", "Red"}
-    assert competition.rank_history()[-1].value == before[better].value
-    assert send(competition, blue, sheet(0.7 if better == "Blue" else 0.9), 0.0).replayed
+@pytest.fixture
+def signed_in(make_competition, database):
+    """A competition, a team's token, and a session of one minute."""
+    competition = make_competition(database=database)
+    token = competition.add_team("Blue")
+    return competition, token, competition.begin_session(token, seconds=60.0)
 
 
-def test_the_limits_of_a_merged_team_count_what_both_have_used(pair, sheet):
-    competition, blue, red = pair(submissions_per_team=3)
-    send(competition, blue, sheet(0.7), 0.7)
-    send(competition, red, sheet(0.7, 1), 0.7)
-    competition.merge_teams(blue, red)
-    send(competition, blue, sheet(0.7, 2), 0.7)
-    with pytest.raises(LimitError):
-        send(competition, blue, sheet(0.7, 3), 0.7)
+def test_a_session_belongs_to_its_team_until_it_is_over(signed_in, make_competition, clock):
+    competition, token, session = signed_in
+    assert make_competition(slug="other").team_of_session(session) is None
+    assert competition.authenticate(session) is competition.team_of_session(token) is None
+    clock.now += 59
+    assert competition.team_of_session(session).name == "Blue"
+    clock.now += 1
+    assert competition.team_of_session(session) is None
 
 
-def test_the_other_teams_token_is_void_and_its_name_stays_its_own(make_competition):
-    competition = make_competition()
-    tokens = {name: competition.add_team(name) for name in ("Blue", "Red")}
-    blue, red = (competition.authenticate(tokens[name]).id for name in ("Blue", "Red"))
-    competition.merge_teams(blue, red)
-    assert competition.authenticate(tokens["Red"]) is None
-    assert competition.authenticate(tokens["Blue"]).id == blue
-    with pytest.raises(InputError, match="looks the same"):
-        competition.add_team("Red")
-    for one, other in ((blue, blue), (blue, red), (red, blue), (blue, 99)):
-        with pytest.raises(InputError):
-            competition.merge_teams(one, other)
+def test_a_session_ends_by_itself_and_a_new_token_ends_all(signed_in):
+    competition, token, session = signed_in
+    other = competition.begin_session(token, seconds=60.0)
+    competition.end_session(session)
+    competition.end_session("never begun")
+    assert competition.team_of_session(session) is None
+    assert competition.team_of_session(other).name == "Blue"
+    renewed = competition.renew_token(competition.authenticate(token).id)
+    assert competition.team_of_session(other) is None
+    assert competition.team_of_session(competition.begin_session(renewed, seconds=60.0)).name == "Blue"
 
 
-def test_of_merged_teams_either_ones_submission_may_be_picked(pair, sheet, fresh_labels_file):
-    competition, blue, red = pair(fresh=fresh_labels_file)
-    send(competition, blue, sheet(0.9, rows=900), 0.9)
-    theirs = send(competition, red, sheet(0.7, rows=900), 0.7)
-    competition.merge_teams(blue, red)
-    assert [one.id for one in competition.pick(blue, [theirs.id])] == [theirs.id]
-    competition.freeze()
-    assert [(one.team, one.submission_id) for one in competition.final_standings()] == [("Blue", theirs.id)]
+def test_an_organisers_session_belongs_to_its_token(signed_in, clock):
+    competition, _, session = signed_in
+    admin = new_token()
+    organiser, digest = competition.begin_session(admin, seconds=60.0), digest_of(admin)
+    assert competition.is_session_of(organiser, digest)
+    for one, of in ((organiser, digest_of(new_token())), (session, digest), ("never begun", digest)):
+        assert not competition.is_session_of(one, of)
+    assert competition.team_of_session(organiser) is None
+    clock.now += 60
+    assert not competition.is_session_of(organiser, digest)
 
 
-def test_merged_teams_climb_from_the_better_best(pair, sheet):
-    competition, blue, red = pair(policy="ladder", threshold=0.02, tolerance=None, charges=20)
-    send(competition, blue, sheet(0.6), None)
-    best = send(competition, red, sheet(0.9), None)
-    competition.merge_teams(blue, red)
-    again = send(competition, blue, sheet(0.8), None)
-    assert (again.improved, again.charged, again.series) == (False, False, "Red")
-    assert [one.submission_id for one in competition.board()] == [best.id]
-
-
-def test_teams_that_merge_twice_are_one(pair, add_team, sheet):
-    competition, blue, red = pair()
-    green = add_team(competition, "Green")
-    for variant, team in enumerate((blue, red, green)):
-        send(competition, team, sheet(0.7, variant), 0.7)
-    competition.merge_teams(red, green)
-    competition.merge_teams(blue, red)
-    (row,) = competition.board()
-    assert (row.team, row.submissions) == ("Blue", 3)
-    assert len(competition.submissions(blue)) == 3
+def test_old_sessions_are_forgotten_and_all_are_stored_as_digests(signed_in, clock):
+    competition, token, session = signed_in
+    later = []
+    for _ in range(20):
+        clock.now += 1
+        later.append(competition.begin_session(token, seconds=60.0))
+    assert competition.team_of_session(session) is None
+    assert all(competition.team_of_session(one) is not None for one in later)
+    clock.now += 100
+    newest = competition.begin_session(token, seconds=60.0)
+    with competition._database.reading() as connection:
+        (row,) = connection.execute(sa.select(SESSIONS)).all()
+    assert (bytes(row.digest), bytes(row.token_digest)) == (digest_of(newest), digest_of(token))

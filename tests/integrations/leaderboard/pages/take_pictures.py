@@ -1,7 +1,7 @@
 """Pictures of a board for the docs: ``python tests/integrations/leaderboard/pages/take_pictures.py FOLDER``.
 
-Nine teams on 40,000 made-up labels, always the same; what is hard is hard for all, so that teams differ on few rows
-and files say of neighbours who is better. ``board.png`` is that of docs/start-board.md and docs/leaderboard.md.
+Nine teams on 40,000 invented labels, always the same. Rows that are hard are hard for all, so teams differ on few rows,
+and the files of neighbours show which is better.
 """
 
 import sys
@@ -20,25 +20,20 @@ from board_servers import served
 from pictures import browser, made_small
 
 ROWS, SUBMISSIONS, START = 40_000, 60, 1_772_366_400.0
-SKILLS = {
-    "Quiet Forest": 0.873,
-    "Tidewater": 0.830,
-    "Harbour Lights": 0.838,
-    "La Boîte Grise": 0.815,
-    "Nearest Neighbours": 0.784,
-    "Ensemble 9": 0.746,
-    "Blue": 0.734,
-    "Okapi": 0.711,
-    "Gradient Descent": 0.702,
-}
-RULES = Rules(
-    slug="census",
-    title="Who earns more than 50,000?",
-    description="Predict from a census form whether a person earns more than 50,000 a year. "
-    "40,000 people are held out; their answers stay on the server.",
-    queries=2_000,
-    estimate=0.85,
+NAMES = "Quiet Forest,Tidewater,Harbour Lights,La Boîte Grise,Nearest Neighbours,Ensemble 9,Blue,Okapi,Gradient Descent"
+SKILLS = dict(
+    zip(NAMES.split(","), (0.873, 0.83, 0.838, 0.815, 0.784, 0.746, 0.734, 0.711, 0.702), strict=True)
 )
+ABOUT = """Predict from a census form whether a person earns more than 50,000 a year.
+40,000 people are held out; their answers stay on the server."""
+RULES = Rules(
+    slug="census", title="Who earns more than 50,000?", description=ABOUT, queries=2_000, estimate=0.85
+)
+SIZES = {
+    "board": (1280, 1100, "light"),
+    "board-dark": (1280, 1100, "dark"),
+    "board-phone": (390, 860, "light"),
+}
 
 
 def main(folder: Path) -> None:
@@ -47,11 +42,7 @@ def main(folder: Path) -> None:
         make(Path(home))
         settings = Settings(folder=Path(home) / "data", key_file=Path(home) / "fixed.key")
         with served(settings) as server, browser() as opened:
-            for name, width, height, scheme in (
-                ("board", 1280, 1100, "light"),
-                ("board-dark", 1280, 1100, "dark"),
-                ("board-phone", 390, 860, "light"),
-            ):
+            for name, (width, height, scheme) in SIZES.items():
                 page = opened.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
                 page.goto(f"{server.url}/c/census")
                 page.locator(".chart .team").first.wait_for()
@@ -60,28 +51,23 @@ def main(folder: Path) -> None:
 
 
 def make(home: Path) -> None:
-    """Nine teams that get better; two claims are far too high."""
-    rng = np.random.default_rng(1)
+    """Make nine teams that get better; two claims are far too high."""
+    rng, now = np.random.default_rng(1), [START]
     labels = rng.integers(0, 2, ROWS)
     (home / "labels.csv").write_text("id,label\n" + "".join(f"r{row},{y}\n" for row, y in enumerate(labels)))
-    create_key_file(home / "fixed.key", key=key_from_seed(1))
-    now = [START]
-    with Competition.create(
-        home / "data", RULES, home / "labels.csv", key_file=home / "fixed.key", clock=lambda: now[0]
-    ) as competition:
+    key, table = home / "fixed.key", home / "labels.csv"
+    create_key_file(key, key=key_from_seed(1))
+    with Competition.create(home / "data", RULES, table, key_file=key, clock=lambda: now[0]) as competition:
         teams = {name: competition.authenticate(competition.add_team(name)).id for name in SKILLS}
-        missing = dict.fromkeys(SKILLS, 0.12)
-        hard = rng.random(ROWS)
-        names = list(SKILLS)
+        missing, hard, names = dict.fromkeys(SKILLS, 0.12), rng.random(ROWS), list(SKILLS)
         for number in range(SUBMISSIONS):
             now[0] += rng.exponential(4 * 3600)
             name = names[number] if number < len(names) else names[rng.integers(len(names))]
             missing[name] *= rng.uniform(0.3, 1)
             right = (hard < SKILLS[name] - missing[name] + 0.01) ^ (rng.random(ROWS) < 0.01)
             claimed = right.mean() + rng.normal(0, 0.003) + (0.08 if number in {30, 52} else 0.0)
-            competition.submit_predictions(
-                teams[name], np.where(right, labels, 1 - labels), claimed=claimed, name=f"run {number}"
-            )
+            predicted = np.where(right, labels, 1 - labels)
+            competition.submit_predictions(teams[name], predicted, claimed=claimed, name=f"run {number}")
 
 
 if __name__ == "__main__":

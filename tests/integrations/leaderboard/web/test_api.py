@@ -1,497 +1,329 @@
-"""The JSON API on a real server: submissions, what everyone sees, what organisers do."""
+"""The JSON API on a real server: for teams, for everyone, for organisers."""
 
-import contextlib
-import itertools
-import re
+import csv
+import io
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
-from board_servers import PATIENCE_SECONDS, served
+from board_servers import PATIENCE_SECONDS, refused
 from reusable_holdout_leaderboard import Competition
-from reusable_holdout_leaderboard.competition.teams import digest_of
-from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.actions import ACTIONS
+from reusable_holdout_leaderboard.files import forms
 
-ADMIN = "rh_administrator"
+from reusable_holdout import Plan
 
-
-@pytest.fixture
-def serve(folder, key_file):
-    """Servers of the folder, ended with the test."""
-    with contextlib.ExitStack() as running:
-
-        def start(**changes):
-            given = {
-                "folder": folder,
-                "key_file": key_file,
-                "admin_digest": digest_of(ADMIN).hex(),
-                "answer_seconds": 0.0,
-                "poll_seconds": 0.02,
-            }
-            return running.enter_context(served(Settings(**(given | changes))))
-
-        yield start
+# ---- teams
 
 
-@pytest.fixture
-def board(make_competition, serve):
-    """A served competition: clients of a team, of everyone, and of its organiser."""
-    with contextlib.ExitStack() as opened:
-
-        def start(*, settings=None, **changes):
-            competition = make_competition(**changes)
-            token = competition.add_team("Blue")
-            server = serve(**(settings or {}))
-
-            def client(given):
-                headers = {"Authorization": f"Bearer {given}"} if given else {}
-                url = f"{server.url}/api/v1"
-                return opened.enter_context(
-                    httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS)
-                )
-
-            return competition, client(token), client(""), client(ADMIN)
-
-        yield start
-
-
-def send(team, content, name="mine.csv", **fields):
-    return team.post("/submissions", files={"file": (name, content)}, data=fields)
-
-
-def problem(response, status, code):
-    """The error, if it has the one shape of all errors."""
-    assert response.status_code == status, response.text
-    error = response.json()["error"]
-    assert set(response.json()) == {"error"}
-    assert set(error) == {"code", "message", "details"}
-    assert error["code"] == code
-    return error
-
-
-# ---- submissions
-
-
-def test_a_file_is_scored_through_the_guard_and_moves_the_board(board, sheet):
-    _, team, public, _ = board()
-
-    answer = send(team, sheet(0.9), claimed="0.9")
-
+def test_a_submitted_file_is_answered_by_the_guard_and_moves_the_board(serve, sheet):
+    site = serve(submissions_per_team=2)
+    answer = site.send(sheet(0.9), name="mine.csv")
     assert answer.status_code == 201
-    assert answer.json()["value"] == 0.9
-    assert answer.json()["charged"] is False
-    (row,) = public.get("/board").json()
-    assert (row["team"], row["value"], row["rank"]) == ("Blue", 0.9, 1)
+    told = answer.json()
+    assert (told["told"], told["charged"], told["name"], told["charges_left"]) == (
+        "measured 0",
+        False,
+        "mine.csv",
+        3,
+    )
+    (row,) = site.public.get("/board").json()
+    assert (row["team"], row["value"], row["rank"]) == ("Blue", told["value"], 1)
     assert row["low"] < 0.9 < row["high"]
+    again = site.send(sheet(0.9), claimed=0.6, name="other.csv").json()
+    assert again == told | {"replayed": True}
+    assert site.public.get("/status").json()["queries_asked"] == 1
 
 
-def test_the_same_file_again_gets_the_same_answer_free(board, sheet):
-    _, team, public, _ = board(submissions_per_team=1)
-    first = send(team, sheet(0.9), claimed="0.5").json()
+def test_fields_of_a_submission(serve, sheet, predictions):
+    site = serve()
+    in_order = "prediction\n" + "".join(f"{one}\n" for one in predictions(0.8))
+    files = {"file": ("x.csv", in_order.encode())}
+    data = {"claimed": "0,1", "in_order": "yes", "name": "Mine"}
+    first = site.team.post("/submissions", files=files, data=data).json()
+    assert (first["name"], first["claimed"], first["charged"], first["charges_left"]) == (
+        "Mine",
+        0.1,
+        True,
+        2,
+    )
+    assert site.send(sheet(0.8), claimed=0.8).json()["replayed"]
+    anew = site.send(sheet(0.8), claimed=0.8, anew="yes").json()
+    assert (anew["replayed"], anew["query"], anew["charged"]) == (False, 2, False)
+    refused(site.send(sheet(0.8), anew="true"), 422, "bad_input")
+    for claim in ("", "x", "nan", "7", "1,000.5"):
+        answer = site.team.post("/submissions", files=files, data=data | {"claimed": claim})
+        refused(answer, 422, "bad_submission")
+    assert site.public.get("/status").json()["queries_asked"] == 2
 
-    again = send(team, sheet(0.9), "another.csv", claimed="0.6").json()
 
-    assert again == first | {"replayed": True}
-    assert public.get("/status").json()["queries_asked"] == 1
-
-
-def test_a_file_that_does_not_fit_is_refused_with_its_first_offenders_and_costs_nothing(board, sheet):
-    _, team, public, _ = board()
-
-    error = problem(send(team, sheet(0.9).replace(b"r7,", b"r5,")), 422, "bad_submission")
-
+def test_a_file_that_does_not_fit_is_explained_and_costs_nothing(serve, sheet):
+    site = serve()
+    error = refused(site.send(sheet(0.9).replace(b"r7,", b"r5,")), 422, "bad_submission")
     assert error["details"]["problems"] == ["1 id more than once: 'r5'", "1 id missing: 'r7'"]
-    assert public.get("/status").json()["queries_asked"] == 0
+    assert site.public.get("/status").json()["queries_asked"] == 0
 
 
-def test_predictions_as_json_are_the_same_question_as_the_file(board, sheet, predictions):
-    _, team, _, _ = board()
-    first = send(team, sheet(0.9), claimed="0.9").json()
-
-    reply = team.post("/evaluate", json={"predictions": predictions(0.9).tolist(), "prior": 0.9}).json()
-
-    assert reply["submissions"] == [first | {"replayed": True}]
-    assert reply["stopped"] is None
-    assert reply["charges_left"] > 0
-
-
-def test_a_batch_is_answered_up_to_the_halt(board, predictions):
-    _, team, public, _ = board(queries=3)
-    batch = [predictions(0.9, shift).tolist() for shift in range(5)]
-
-    reply = team.post("/evaluate", json={"batch": batch, "priors": [0.9] * 5}).json()
-
-    assert [one["value"] for one in reply["submissions"]] == [0.9] * 3
-    assert reply["stopped"]["code"] == "halted"
-    assert reply["stopped"]["details"] == {"reason": "queries"}
-    status = public.get("/status").json()
+def test_limits_and_halts_are_refusals_of_their_own(serve, sheet, exhaust):
+    site = serve(queries=4, submissions_per_team=1)
+    site.send(sheet(0.9))
+    assert "all are used" in refused(site.send(sheet(0.8)), 429, "limit")["message"]
+    site.competition.change_rules({"submissions_per_team": 50})
+    exhaust(site.competition)
+    assert refused(site.send(sheet(0.6)), 409, "halted")["details"] == {"reason": "queries"}
+    status = site.public.get("/status").json()
     assert (status["halted"], status["open"]) == (True, False)
-    error = problem(team.post("/evaluate", json={"predictions": batch[4], "prior": 0.9}), 409, "halted")
-    assert error["details"] == {"reason": "queries"}
 
 
-def test_of_a_batch_that_does_not_fit_nothing_is_asked(board, predictions):
-    _, team, public, _ = board()
-
-    problem(team.post("/evaluate", json={"batch": [predictions(0.9).tolist(), [1]]}), 422, "bad_submission")
-    problem(
-        team.post("/evaluate", json={"batch": [predictions(0.9).tolist()], "priors": [7.0]}),
-        422,
-        "bad_submission",
-    )
-
-    assert public.get("/status").json()["queries_asked"] == 0
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"nonsense",
-        b"[]",
-        b"[" * 100_000,
-        b'{"predictions": [1], "batch": [[1]]}',
-        b'{"predictions": [NaN]}',
-        b'{"predictions": [1e999]}',
-        b'{"predictions": [' + b"9" * 5_000 + b"]}",
-        b'{"predictions": [[0, 1], [1]]}',
-        b'{"predictions": [true, null]}',
-        b'{"predictions": []}',
-        b'{"batch": []}',
-        b'{"batch": [[1]], "priors": [1, 2]}',
-        b'{"predictions": [1], "priors": [1]}',
-        b'{"predictions": [1], "other": 1}',
-        b'{"predictions": ["\\ud800"]}',
-        b"\xff\xfe",
-    ],
-)
-def test_any_body_is_answered_or_refused(board, body):
-    _, team, public, _ = board()
-
-    answer = team.post("/evaluate", content=body, headers={"Content-Type": "application/json"})
-
-    problem(answer, 422, answer.json()["error"]["code"])
-    assert public.get("/status").json()["queries_asked"] == 0
-
-
-def test_limits_of_a_team_are_told(board, sheet):
-    _, team, _, _ = board(submissions_per_team=1)
-    send(team, sheet(0.9))
-
-    assert "all are used" in problem(send(team, sheet(0.8)), 429, "limit")["message"]
-
-
-def test_a_team_sees_its_own_submissions_page_by_page(board, sheet):
-    competition, team, _, _ = board()
-    competition.submit(
-        competition.authenticate(competition.add_team("Red")).id, sheet(0.7), filename="theirs"
-    )
-    for shift in range(3):
-        send(team, sheet(0.9, shift), f"{shift}.csv")
-
-    first = team.get("/me/submissions", params={"limit": 2}).json()
-    rest = team.get("/me/submissions", params={"after": first[-1]["id"]}).json()
-
+def test_a_team_sees_its_own_submissions_in_pages(serve, send):
+    site = serve()
+    send(site.competition, "Red", 0.7)
+    assert site.team.get("/me").json()["name"] == "Blue"
+    for variant in range(3):
+        send(site.competition, "Blue", 0.9, variant, name=f"{variant}.csv")
+    first = site.team.get("/me/submissions", params={"limit": 2}).json()
+    rest = site.team.get("/me/submissions", params={"after": first[-1]["id"]}).json()
     assert [one["name"] for one in first + rest] == ["0.csv", "1.csv", "2.csv"]
-    assert team.get("/me").json()["name"] == "Blue"
 
 
-# ---- what everyone sees
+def test_a_team_signs_up_with_a_code_and_submits_with_its_token(serve, sheet):
+    site = serve()
+    refused(site.public.post("/teams", json={"name": "Blue"}), 409, "closed")
+    site.competition.change_rules({"sign_up": "code", "most_teams": 1})
+    code = site.admin.post("/admin/invite").json()["code"]
+    refused(site.public.post("/teams", json={"name": "Blue", "code": "x"}), 401, "invitation")
+    made = site.public.post("/teams", json={"name": "Blue", "code": code})
+    assert (made.status_code, made.json()["team"]) == (201, "Blue")
+    team = site.client(made.json()["token"])
+    files, data = {"file": ("x.csv", sheet(0.9))}, {"claimed": "0.9"}
+    assert team.post("/submissions", files=files, data=data).status_code == 201
+    refused(site.public.post("/teams", json={"name": "Red", "code": code}), 429, "limit")
+    site.competition.change_rules({"most_teams": 9})
+    refused(site.public.post("/teams", json={"name": "blue", "code": code}), 422, "bad_input")
+    refused(site.public.post("/teams", data={"name": "Red", "code": code}), 415, "media_type")
 
 
-def test_a_blind_competition_tells_no_number_that_came_from_the_guard(board, sheet):
-    competition, team, public, admin = board(blind=True)
+def test_a_team_picks_its_submission_for_the_final(serve, fresh_labels_file, send_whole):
+    site = serve(fresh=fresh_labels_file)
+    assert site.team.get("/me/picks").json() == []
+    sent = send_whole(site.competition, "Blue", 0.9)
+    (picked,) = site.team.post("/me/picks", json={"submissions": [sent.id]}).json()
+    assert (picked["id"], picked["picked"], picked["value"]) == (sent.id, True, sent.value)
+    assert site.team.get("/me/picks").json() == [picked]
+    refused(site.team.post("/me/picks", json={"submissions": [sent.id, 77]}), 422, "bad_input")
+    refused(site.public.post("/me/picks", json={"submissions": []}), 401, "unauthorized")
 
-    answer = send(team, sheet(0.9), claimed="0.5").json()
 
-    hidden = ("value", "low", "high", "charged", "threshold", "prior", "query", "improved")
+def test_submissions_sent_at_once_are_all_answered(serve, sheet):
+    site = serve()
+    team = site.team
+
+    def ask(variant):
+        files = {"file": ("x.csv", sheet(0.9, variant))}
+        return team.post("/submissions", files=files, data={"claimed": "0.9"}).json()["query"]
+
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(ask, range(24)))
+    assert sorted(answers) == list(range(1, 25))
+
+
+# ---- everyone
+
+
+def test_a_blind_competition_shows_no_number_of_the_guard(serve, sheet):
+    site = serve(blind=True)
+    answer = site.send(sheet(0.9), claimed=0.5).json()
+    hidden = ("value", "low", "high", "charged", "threshold", "prior", "query", "improved", "charges_left")
     assert answer["state"] == "received"
-    assert [answer[name] for name in hidden] == [None] * len(hidden)
-    assert team.get("/me/submissions").json() == [answer]
-    (row,) = public.get("/board").json()
+    assert [answer.pop(name) for name in hidden] == [None] * len(hidden)
+    assert answer.items() <= site.team.get("/me/submissions").json()[0].items()
+    (row,) = site.public.get("/board").json()
     assert [row[name] for name in ("rank", "value", "low", "high", "charges", "query")] == [None] * 6
-    assert public.get("/status").json()["charges_left"] is None
-    assert public.get("/history").json() == public.get("/rank-history").json() == []
-    assert admin.get("/admin/status").json()["board"][0]["value"] == competition.board(reveal=True)[0].value
+    assert site.team.get("/me").json()["charges_left"] is None
+    for path in ("/history", "/rank-history"):
+        assert site.public.get(path).json() == []
+    assert [one["value"] for one in rows_of(site.public.get("/board.csv"))] == [""]
+    assert [one["value"] for one in rows_of(site.admin.get("/admin/submissions.csv"))] != [""]
+    known = site.competition.board(reveal=True)[0].value
+    assert site.admin.post("/admin/status").json()["board"][0]["value"] == known
+    assert site.admin.post("/admin/unblind").json()["blind"] is False
+    assert site.public.get("/board").json()[0]["value"] == known
 
-    assert admin.post("/admin/unblind").json()["blind"] is False
-    assert public.get("/board").json()[0]["value"] == competition.board()[0].value
 
-
-def test_the_history_has_everything_released_page_by_page(board, sheet):
-    competition, team, public, _ = board()
-    for shift in range(3):
-        send(team, sheet(0.9, shift), claimed="0.9")
-
-    first = public.get("/history", params={"limit": 2}).json()
-    rest = public.get("/history", params={"after": first[-1]["query"]}).json()
-
+def test_the_history_has_everything_released_in_pages(serve, send):
+    site = serve()
+    for variant in range(3):
+        send(site.competition, "Blue", 0.9, variant)
+    first = site.public.get("/history", params={"limit": 2}).json()
+    rest = site.public.get("/history", params={"after": first[-1]["query"]}).json()
     assert [one["query"] for one in first + rest] == [1, 2, 3]
-    assert [one["value"] for one in first + rest] == competition.history()["value"].tolist()
-    assert public.get("/rank-history").json()[0]["place"] == 1
+    assert [one["value"] for one in first + rest] == site.competition.history()["value"].tolist()
+    assert site.public.get("/rank-history").json()[0]["place"] == 1
+    refused(site.public.get("/history", params={"epoch": 9}), 422, "bad_input")
 
 
-def test_the_sample_is_a_submission_that_fits(board):
-    _, team, public, _ = board()
-
-    sample = public.get("/sample")
-
-    assert sample.headers["content-type"].startswith("text/csv")
-    assert send(team, sample.content).status_code == 201
-
-
-def test_the_description_of_a_competition_makes_its_plan_again(board):
-    from reusable_holdout import Plan
-
-    competition, _, public, _ = board()
-
-    about = public.get("/competition").json()
-
-    assert Plan.from_record(about["plan"]) == competition.plan
-    assert about["rules"] == competition.rules.as_dict()
+def test_the_description_of_a_competition_is_complete(serve):
+    site = serve()
+    about = site.public.get("/competition").json()
+    assert Plan.from_record(about["plan"]) == site.competition.plan
+    assert about["rules"] == site.competition.rules.as_dict()
     assert about["submission"]["columns"] == ["id", "prediction"]
     assert about["metric"]["name"] == "accuracy"
 
 
-def test_events_can_be_polled_from_a_revision_on(board, sheet):
-    _, team, public, _ = board()
-    before = public.get("/status").json()["revision"]
-    send(team, sheet(0.9))
-
-    (event,) = public.get("/events", params={"after": before}).json()
-
-    assert event["kind"] == "submission"
-    assert public.get("/status").json()["revision"] == event["revision"] == before + 1
-
-
-def test_a_stream_tells_the_revision_at_once_and_when_it_changes(board, sheet):
-    _, team, public, _ = board()
-    before = public.get("/status").json()["revision"]
-
-    with public.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as stream:
-        lines = stream.iter_lines()
-        assert stream.headers["content-type"].startswith("text/event-stream")
-        assert _next_data(lines) == before
-        sending = threading.Thread(target=send, args=(team, sheet(0.9)))
-        sending.start()
-        assert _next_data(lines) == before + 1
-        sending.join()  # its answer may come after the stream's
+def test_the_sample_fits_and_comes_in_pages(serve, monkeypatch):
+    monkeypatch.setattr(forms, "_SAMPLE_BYTES", 3_000)
+    site = serve()
+    pages, where = [], "/sample"
+    while where:
+        answer = site.public.get(where)
+        pages.append(answer.text)
+        assert len(answer.content) <= 3_000
+        found = answer.links.get("next")
+        where = f"/sample{found['url']}" if found else None
+    lines = [line for page in pages for line in page.splitlines()[1:]]
+    assert len(pages) > 1
+    assert [line.split(",")[0] for line in lines] == [f"r{row}" for row in range(600)]
+    assert answer.headers["content-type"].startswith("text/csv")
+    whole = "\n".join(["id,prediction", *lines]).encode()
+    assert site.send(whole, claimed=0.5).status_code == 201
 
 
-def _next_data(lines):
-    some = itertools.islice(lines, 100)  # what has no news says so for ever
-    return int(next(line for line in some if line.startswith("data: ")).removeprefix("data: "))
+def test_a_competition_has_its_own_address_and_tokens(make_competition, serve):
+    token = make_competition(slug="other").add_team("Blue")
+    site = serve()
+    get = site.client(token).get
+    assert get("/c/other/competition").json()["rules"]["slug"] == "other"
+    assert get("/c/other/me").status_code == 200
+    refused(get("/c/demo/me"), 401, "unauthorized")
+    for path in ("/c/three/board", "/board"):
+        refused(get(path), 404, "no_competition")
+    refused(get("/nothing"), 404, "not_found")
+    refused(site.public.put("/c/demo/board"), 405, "method")
+    refused(get("/c/demo/history", params={"limit": "x"}), 422, "bad_input")
 
 
-def test_more_streams_than_an_address_may_have_are_told_to_poll(board):
-    _, _, public, _ = board(settings={"streams_per_address": 1})
-    accept = {"Accept": "text/event-stream"}
-
-    with public.stream("GET", "/events", headers=accept) as stream:
-        lines = stream.iter_lines()
-        next(lines)
-        problem(public.get("/events", headers=accept), 429, "streams")
-
-
-def test_a_stream_that_was_left_makes_room_for_another_and_an_idle_one_says_so(board, monkeypatch):
-    monkeypatch.setattr("reusable_holdout_leaderboard.web.events._QUIET_SECONDS", 0.05)
-    _, _, public, _ = board(settings={"streams_per_address": 1})
-    accept = {"Accept": "text/event-stream"}
-
+def test_answers_to_readers_are_made_once_for_each_revision(serve, send, monkeypatch):
+    site, made = serve(), []
+    original = Competition.history
+    monkeypatch.setattr(
+        Competition, "history", lambda self, **given: made.append(given) or original(self, **given)
+    )
+    send(site.competition, "Blue", 0.9)
     for _ in range(3):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:  # the server learns a little later that we have gone
-            with public.stream("GET", "/events", headers=accept) as stream:
-                if stream.status_code == 200:
-                    lines = stream.iter_lines()
-                    some = itertools.islice(lines, 100)
-                    assert next(line for line in some if line.startswith(":")) == ": nothing new"
-                    break
-            assert time.monotonic() < deadline
+        assert len(site.public.get("/history").json()) == 1
+    assert made == [{"epoch": None}]
+    send(site.competition, "Blue", 0.8)
+    assert len(site.public.get("/history").json()) == 2
+    assert len(site.public.get("/history", params={"epoch": 1}).json()) == 2
+    assert len(made) == 3
 
 
-def test_what_a_worker_that_died_has_left_is_settled_now_and_then(board, monkeypatch):
+@pytest.mark.parametrize("path", ["/sample", "/board", "/rank-history"])
+def test_unchanged_answers_are_sent_once(serve, send, path):
+    site = serve()
+    send(site.competition, "Blue", 0.9)
+    first = site.public.get(path)
+    tag = first.headers["etag"]
+    again = site.public.get(path, headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    send(site.competition, "Red", 0.8)
+    changed = site.public.get(path, headers={"If-None-Match": tag})
+    assert changed.status_code == (304 if path == "/sample" else 200)
+
+
+def test_submissions_of_dead_workers_are_settled_from_time_to_time(serve, monkeypatch):
     settled = threading.Event()
     monkeypatch.setattr("reusable_holdout_leaderboard.web.services._SETTLE_SECONDS", 0.02)
     monkeypatch.setattr(Competition, "settle", lambda self: settled.set())
-    _, _, public, _ = board()
-    public.get("/status")
-
+    serve().public.get("/status")
     assert settled.wait(PATIENCE_SECONDS)
-
-
-def test_a_competition_has_its_own_address(make_competition, serve, sheet):
-    for slug in ("one", "two"):
-        make_competition(slug=slug).add_team("Blue")
-    url = serve().url
-
-    with httpx.Client(base_url=f"{url}/api/v1", timeout=PATIENCE_SECONDS) as client:
-        assert client.get("/c/two/competition").json()["rules"]["slug"] == "two"
-        problem(client.get("/c/three/board"), 404, "no_competition")
-        problem(client.get("/board"), 404, "no_competition")
-        problem(client.get("/nothing"), 404, "not_found")
-        problem(client.put("/c/two/board"), 405, "method")
-        problem(client.get("/c/two/history", params={"limit": "x"}), 422, "bad_input")
-
-
-def test_the_token_of_one_competition_is_nobodys_in_another(make_competition, serve):
-    tokens_of = {slug: make_competition(slug=slug).add_team("Blue") for slug in ("one", "two")}
-    url = serve().url
-
-    def me(slug, token):
-        headers = {"Authorization": f"Bearer {token}"}
-        return httpx.get(f"{url}/api/v1/c/{slug}/me", headers=headers, timeout=PATIENCE_SECONDS)
-
-    assert me("one", tokens_of["one"]).status_code == 200
-    problem(me("one", tokens_of["two"]), 401, "unauthorized")
 
 
 # ---- organisers
 
 
-def test_an_organiser_adds_teams_and_renews_their_tokens(board):
-    competition, team, _, admin = board()
-
-    made = admin.post("/admin/teams", json={"name": "Red"})
-    renewed = admin.post("/admin/teams/1/token")
-
-    assert made.status_code == renewed.status_code == 201
-    assert competition.authenticate(made.json()["token"]).name == "Red"
-    assert competition.authenticate(renewed.json()["token"]).name == renewed.json()["team"] == "Blue"
-    problem(team.get("/me"), 401, "unauthorized")
-    problem(admin.post("/admin/teams", json={"name": "red "}), 422, "bad_input")
-    problem(admin.post("/admin/teams/99/token"), 404, "no_team")
+def test_every_action_of_organisers_is_an_address_and_refuses_everyone_else(serve):
+    site = serve()
+    others = (site.public, site.team, site.client("x"))
+    for name in ACTIONS:
+        for one in others:
+            refused(one.post(f"/admin/{name}"), 401, "unauthorized")
+            refused(one.post(f"/c/demo/admin/{name}"), 401, "unauthorized")
+        answer = site.admin.post(f"/admin/{name}", json={"unknown": 1})
+        assert answer.status_code in ({200, 409, 422} if not ACTIONS[name].fields else {415, 422}), name
+    assert site.public.get("/admin/status").status_code in {401, 405}
 
 
-def test_a_frozen_competition_takes_nothing_new_until_it_is_unfrozen(board, sheet):
-    _, team, public, admin = board()
-
-    assert admin.post("/admin/freeze", json={"on": True}).json()["frozen"] is True
-    problem(send(team, sheet(0.9)), 409, "closed")
-    assert public.get("/status").json()["closed_reason"] == "the competition is frozen"
-    admin.post("/admin/freeze", json={"on": False})
-    assert send(team, sheet(0.9)).status_code == 201
-
-
-def test_an_organiser_rotates_and_the_uploaded_labels_are_kept_nowhere_else(
-    board, folder, next_labels_file, sheet
+def test_an_organiser_rotates_and_the_uploaded_labels_are_stored_nowhere_else(
+    serve, folder, next_labels_file, sheet
 ):
-    _, team, public, admin = board()
-    send(team, sheet(0.9))
-    files = {"file": ("next.csv", next_labels_file.read_bytes())}
-
-    problem(admin.post("/admin/rotate", files=files), 422, "bad_input")  # it has not halted
-    rotated = admin.post("/admin/rotate", files=files, data={"early": "true", "queries": "40"})
-
-    assert rotated.json()["epoch"] == 2
-    assert rotated.json()["queries_left"] == 40
-    assert public.get("/board").json() == []
-    assert len(public.get("/board", params={"epoch": 1}).json()) == 1
+    site = serve()
+    site.send(sheet(0.9))
+    files = {"labels": ("next.csv", next_labels_file.read_bytes())}
+    for data in ({}, {"early": "perhaps"}):  # it has not halted
+        refused(site.admin.post("/admin/rotate", files=files, data=data), 422, "bad_input")
+    refused(site.admin.post("/admin/rotate", files={}, data={"early": "true"}), 422, "bad_input")
+    rotated = site.admin.post("/admin/rotate", files=files, data={"early": "true", "queries": "40"}).json()
+    assert (rotated["epoch"], rotated["queries_left"]) == (2, 40)
+    assert site.public.get("/board").json() == []
+    assert len(site.public.get("/board", params={"epoch": 1}).json()) == 1
     assert not list(folder.glob("uploaded-*"))
-    assert send(team, public.get("/sample").content).json()["epoch"] == 2
-    problem(admin.post("/admin/rotate", files=files, data={"early": "perhaps"}), 422, "bad_input")
-    problem(admin.post("/admin/rotate", data={"early": "true"}), 422, "bad_input")
+    assert site.send(site.public.get("/sample").content, claimed=0.5).json()["epoch"] == 2
 
 
-def test_final_standings_are_public_once_they_are_made(board, fresh_labels_file, sheet):
-    _, team, public, admin = board(fresh=fresh_labels_file)
-    assert send(team, sheet(0.9, rows=900)).status_code == 201
-
-    problem(public.get("/final"), 404, "no_final")
-    problem(public.get("/final.csv"), 404, "no_final")
-    problem(admin.post("/admin/final"), 409, "closed")
-    admin.post("/admin/freeze", json={})
-    (made,) = admin.post("/admin/final").json()
-
-    assert made["team"] == "Blue"
-    assert public.get("/final").json() == [made]
+# ---- tables
 
 
-def test_what_readers_get_is_made_once_for_each_revision(board, sheet, monkeypatch):
-    _, team, public, _ = board()
-    made = []
-    original = Competition.history
-    monkeypatch.setattr(
-        Competition, "history", lambda self, **given: made.append(given) or original(self, **given)
-    )
-
-    send(team, sheet(0.9), claimed="0.9")
-    for _ in range(3):
-        assert len(public.get("/history").json()) == 1
-    assert made == [{"epoch": None}]
-    send(team, sheet(0.8), claimed="0.8")
-    assert len(public.get("/history").json()) == 2
-    assert len(public.get("/history", params={"epoch": 1}).json()) == 2
-    assert len(made) == 3
-    problem(public.get("/history", params={"epoch": 9}), 422, "bad_input")
+def rows_of(response):
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"].startswith("attachment;")
+    return list(csv.DictReader(io.StringIO(response.text)))
 
 
-def test_teams_that_send_at_once_all_get_their_turn(board, predictions):
-    competition, team, _, _ = board(settings={"submissions_per_minute": 0})
-    answers = []
-
-    def ask(shift):
-        body = {"predictions": predictions(0.9, shift).tolist(), "prior": 0.9}
-        answers.append(
-            team.post("/evaluate", json=body, timeout=PATIENCE_SECONDS).json()["submissions"][0]["query"]
-        )
-
-    threads = [threading.Thread(target=ask, args=(shift,)) for shift in range(24)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(answers) == list(range(1, 25))
-    assert competition.status().queries_asked == 24
+def test_board_and_submissions_are_tables_without_formulas(serve, send, monkeypatch):
+    monkeypatch.setattr("reusable_holdout_leaderboard.web.tables._PAGE", 2)
+    site = serve()
+    assert site.token
+    for variant, name in enumerate(("Blue", "=1+1", "Blue", "=1+1", "Blue")):
+        send(site.competition, name, 0.9, variant, name=f"{name}.csv")
+    board = rows_of(site.public.get("/board.csv"))
+    everything = rows_of(site.admin.get("/admin/submissions.csv"))
+    assert {one["team"] for one in board} == {"Blue", "'=1+1"}
+    assert [one["id"] for one in everything] == list("12345")
+    assert [one["name"] for one in everything][:2] == ["Blue.csv", "'=1+1.csv"]
+    assert everything[0]["at"].endswith("+00:00")
+    refused(site.team.get("/admin/submissions.csv"), 401, "unauthorized")
 
 
-def test_a_board_comes_in_pages_to_who_asks_for_them(board, add_team, predictions):
-    competition, _, public, _ = board(queries=300)
-    numbers = [add_team(competition, f"Team {letter}") for letter in "ABCDE"]
-    for k, number in enumerate(numbers):
-        competition.submit_predictions(number, predictions(0.9 - 0.02 * k), claimed=0.9 - 0.02 * k)
-    whole = public.get("/board").json()
-    assert [row["team_id"] for row in whole] == numbers
-    pages, following = [], "?limit=2"
-    while following:
-        answer = public.get(f"/board{following}")
-        pages.append(answer.json())
-        following = re.fullmatch('<(.*)>; rel="next"', answer.headers.get("link", '<>; rel="next"')).group(1)
-    assert list(map(len, pages)) == [2, 2, 1]
-    assert [row for page in pages for row in page] == whole
-    assert public.get("/board", params={"after": 3}).json() == whole[3:]
-    assert public.get("/board", params={"after": 9, "limit": 5}).json() == []
-    assert public.get("/board", params={"team": numbers[3]}).json() == whole[3:4]
-    problem(public.get("/board", params={"limit": 0}), 422, "bad_input")
+# ---- public files
 
 
-@pytest.mark.parametrize("path", ["/sample", "/board", "/rank-history"])
-def test_what_everyone_reads_is_sent_once(board, sheet, path):
-    competition, team, public, _ = board()
-    send(team, sheet(0.9))
-    first = public.get(path)
-    tag = first.headers["etag"]
-    again = public.get(path, headers={"If-None-Match": f'"other", W/{tag}'})
-    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
-    competition.submit_predictions(competition.authenticate(competition.add_team("Red")).id, [0] * 600)
-    news = public.get(path, headers={"If-None-Match": tag})
-    assert news.status_code == (304 if path == "/sample" else 200)
+def test_an_organiser_gives_everyone_files(serve):
+    site = serve()
+    made = site.admin.post("/admin/attach", files={"file": ("train.csv", b"a,b\n1,2\n")})
+    assert made.json() == {"name": "train.csv", "bytes": 8}
+    assert site.public.get("/files").json() == [made.json()]
+    got = site.public.get("/files/train.csv")
+    assert got.content == b"a,b\n1,2\n"
+    assert got.headers["content-type"] == "application/octet-stream"
+    assert got.headers["content-disposition"] == 'attachment; filename="train.csv"'
+    assert got.headers["x-content-type-options"] == "nosniff"
+    (event,) = site.competition.changes()
+    assert (event.kind, event.detail["file"], event.detail["bytes"]) == ("attach", "train.csv", 8)
+    assert "train.csv 8 bytes" in site.browser().get("/rules").text
+    assert site.admin.post("/admin/detach", json={"name": "train.csv"}).json() == []
+    refused(site.public.get("/files/train.csv"), 404, "no_file")
+    refused(site.admin.post("/admin/detach", json={"name": "train.csv"}), 422, "bad_input")
 
 
-def test_the_next_page_of_a_sample_is_named(board, monkeypatch):
-    from reusable_holdout_leaderboard.files import forms
-
-    monkeypatch.setattr(forms, "_SAMPLE_BYTES", 3_000)
-    _, _, public, _ = board()
-    pages, where = [], "/sample"
-    while where:
-        answer = public.get(where)
-        pages.append(answer.text)
-        assert len(answer.content) <= 3_000
-        found = answer.links.get("next")
-        where = f"/sample{found['url']}" if found else None
-    rows = [line for page in pages for line in page.splitlines()[1:]]
-    assert len(pages) > 1
-    assert [row.split(",")[0] for row in rows] == [f"r{row}" for row in range(600)]
+def test_no_name_of_a_file_leads_elsewhere(serve, folder):
+    site = serve()
+    (folder / "demo" / "public").mkdir()
+    (folder / "demo" / "public" / "link").symlink_to(folder / "demo")
+    for name in ("..", ".hidden", "a/b", "a b", "x" * 101, "\u00e9.csv", ""):
+        answer = site.admin.post("/admin/attach", files={"file": (name, b"x")})
+        assert answer.status_code in {400, 422}
+    for path in ("..%2Flabels-1.parquet", "%2e%2e", "..%5cledger.db", "link", "labels-1.parquet", ".x"):
+        assert site.public.get(f"/files/{path}").status_code == 404
+    assert site.competition.public_files() == []

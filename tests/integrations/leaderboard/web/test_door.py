@@ -1,39 +1,28 @@
-"""Who may hold a connection open, for how long, and whose word is taken for whom he asks."""
+"""Connections that are kept open or closed, and proxies that are trusted."""
 
+import asyncio
 import contextlib
+import fcntl
 import functools
+import os
 import re
 import resource
 import socket
-import ssl
-import subprocess
+from types import SimpleNamespace
 
 import httpx
 import pytest
-from board_servers import PATIENCE_SECONDS, served
-from reusable_holdout_leaderboard.settings import Settings
+from board_servers import PATIENCE_SECONDS
 from reusable_holdout_leaderboard.web import door as door_module
-from reusable_holdout_leaderboard.web.door import Door
-from reusable_holdout_leaderboard.web.security import Networks
-
-from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.web.door import Door, Networks, PromptProtocol
+from reusable_holdout_leaderboard.web.server import clear_away
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 get = functools.partial(httpx.get, timeout=PATIENCE_SECONDS)
-SOON = 0.5  # seconds: what is sent at once comes before, also on busy cores
+SOON = 0.5  # seconds; bytes that are sent at once arrive sooner, also on busy cores
 HALF_HEAD = b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n"
-
-
-@pytest.fixture
-def serve(make_competition, folder, key_file):
-    with contextlib.ExitStack() as running:
-
-        def start(*, root_path="", **changes):
-            competition = make_competition()
-            given = {"folder": folder, "key_file": key_file, "answer_seconds": 0.0}
-            server = running.enter_context(served(Settings(**(given | changes)), root_path=root_path))
-            return server, competition
-
-        yield start
 
 
 class Guest:
@@ -44,9 +33,9 @@ class Guest:
         self.out = True
 
 
-def half_body(server):
-    """Half a form of a browser that was sent the form."""
-    page = get(f"{server.url}/c/demo/login")
+def half_body(site):
+    """Return half a form of a browser that was sent the form."""
+    page = get(f"{site.url}/c/demo/login")
     cookie, key = page.headers["set-cookie"].partition(";")[0], re.search(r"\?form=(\w+)", page.text).group(1)
     return (
         f"POST /c/demo/login?form={key} HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\n"
@@ -56,55 +45,32 @@ def half_body(server):
 
 # ---- connections
 
-
-def test_an_address_with_too_many_connections_loses_the_one_waited_for_longest():
-    door = Door(per_address=3)
-    busy, *idle = [Guest(owes=False), Guest(), Guest(), Guest()]
-    other = Guest()
-    door.enter(other, "192.0.2.9")
-    for guest in (busy, *idle):
-        door.enter(guest, "192.0.2.1")
-    assert [one.out for one in (other, busy, *idle)] == [False, False, True, False, False]
-    assert len(door) == 4
+BUSY, IDLE = False, True
 
 
-def test_who_comes_when_all_others_of_his_address_are_being_answered_is_turned_out():
-    door = Door(per_address=2)
-    guests = [Guest(owes=False) for _ in range(3)]
-    for guest in guests:
-        door.enter(guest, "192.0.2.1")
-    assert [one.out for one in guests] == [False, False, True]
-
-
-def test_networks_of_ipv6_customers_count_as_one_address():
-    door = Door(per_address=1)
-    guests = [Guest(), Guest()]
-    for guest, host in zip(guests, ("2001:db8::1", "2001:db8::2"), strict=True):
+@pytest.mark.parametrize(
+    ("per_address", "room", "guests", "closed"),
+    [
+        # an address with too many loses the connection that has kept the server waiting longest
+        (3, 99, [("192.0.2.9", IDLE), ("192.0.2.1", BUSY), *[("192.0.2.1", IDLE)] * 3], [2]),
+        (2, 99, [("192.0.2.1", BUSY)] * 3, [2]),  # a new one, if all others are being answered
+        (1, 99, [("2001:db8::1", IDLE), ("2001:db8::2", IDLE)], [0]),  # one network of IPv6 is one address
+        (1, 4, [("10.1.2.3", IDLE)] * 5, [0]),  # a trusted proxy may have any number while there is room
+        # without room the address with most connections loses one
+        (9, 3, [("192.0.2.1", IDLE), ("192.0.2.2", IDLE), ("192.0.2.2", IDLE), ("192.0.2.3", IDLE)], [1]),
+    ],
+)
+def test_connections_are_closed_for_new_ones(monkeypatch, per_address, room, guests, closed):
+    monkeypatch.setattr(door_module, "most_connections", lambda: room)
+    door = Door(per_address=per_address, trusted=["10.0.0.0/8"])
+    entered = [Guest(owes=owes) for _, owes in guests]
+    for guest, (host, _) in zip(entered, guests, strict=True):
         door.enter(guest, host)
-    assert [one.out for one in guests] == [True, False]
+    assert [number for number, guest in enumerate(entered) if guest.out] == closed
+    assert len(door) == len(guests) - len(closed)
 
 
-def test_a_trusted_proxy_may_have_any_number_until_there_is_no_room(monkeypatch):
-    monkeypatch.setattr(door_module, "most_connections", lambda: 4)
-    door = Door(per_address=1, trusted=["10.0.0.0/8"])
-    guests = [Guest() for _ in range(5)]
-    for guest in guests:
-        door.enter(guest, "10.1.2.3")
-    assert [one.out for one in guests] == [True, False, False, False, False]
-
-
-def test_where_there_is_no_room_the_address_that_has_most_makes_some(monkeypatch):
-    monkeypatch.setattr(door_module, "most_connections", lambda: 3)
-    door = Door(per_address=10)
-    many, few, newcomer = [Guest(), Guest()], Guest(), Guest()
-    door.enter(few, "192.0.2.1")
-    for guest in many:
-        door.enter(guest, "192.0.2.2")
-    door.enter(newcomer, "192.0.2.3")
-    assert [one.out for one in (few, *many, newcomer)] == [False, True, False, False]
-
-
-def test_who_leaves_is_counted_no_more():
+def test_a_connection_that_has_left_is_not_counted():
     door = Door(per_address=1)
     first, second = Guest(), Guest()
     door.enter(first, "192.0.2.1")
@@ -120,19 +86,35 @@ def test_connections_leave_files_for_databases(monkeypatch, limit, most):
     assert door_module.most_connections() == most
 
 
+def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch, closed_at_the_end):
+    begun = []
+    monkeypatch.setattr(H11Protocol, "connection_made", lambda self, transport: begun.append(transport))
+    config = Config(app=None, log_config=None)
+    loop = closed_at_the_end(asyncio.new_event_loop())
+    protocol = PromptProtocol(config, ServerState(), {}, loop, door=Door(per_address=1), head_seconds=1.0)
+    kinds = [(socket.AF_INET, socket.IPPROTO_TCP), (socket.AF_UNIX, 0)]
+    for family, level in kinds:
+        with socket.socket(family) as connection:
+            transport = SimpleNamespace(get_extra_info={"socket": connection}.get)
+            protocol.connection_made(transport)
+            assert begun[-1] is transport
+            if level:
+                assert connection.getsockopt(level, socket.TCP_NODELAY)
+
+
 # ---- time
 
 
-def connected(server, content, *, source="127.0.0.1"):
+def connected(site, content, *, source="127.0.0.1"):
     connection = socket.create_connection(
-        ("127.0.0.1", server.port), timeout=PATIENCE_SECONDS, source_address=(source, 0)
+        ("127.0.0.1", site.port), timeout=PATIENCE_SECONDS, source_address=(source, 0)
     )
     connection.sendall(content)
     return connection
 
 
 def told(connection, words, *, came=b""):
-    """What has come when these words have: they may come in pieces, and with what comes after them."""
+    """Return everything that has arrived when some words have."""
     for _ in range(1_000):
         if words in came:
             return came
@@ -143,7 +125,7 @@ def told(connection, words, *, came=b""):
 
 
 def rest_of(connection):
-    """What comes until the server closes."""
+    """Return everything that arrives until the server closes."""
     found = b""
     with contextlib.suppress(ConnectionResetError):
         while part := connection.recv(65536):
@@ -156,15 +138,15 @@ def rest_of(connection):
     [b"", b"GET", HALF_HEAD, HALF_HEAD + b"\r\n" + HALF_HEAD],
     ids=["nothing", "a word", "half a head", "half a second head"],
 )
-def test_a_head_that_does_not_come_is_not_waited_for(serve, sent):
-    server, _ = serve(head_seconds=SOON)
-    with connected(server, sent) as connection:
+def test_a_head_that_does_not_arrive_is_not_waited_for(serve, sent):
+    site = serve(settings={"head_seconds": SOON})
+    with connected(site, sent) as connection:
         assert rest_of(connection).count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n")
 
 
-def test_a_head_that_comes_drop_by_drop_is_waited_for_no_longer(serve):
-    server, _ = serve(head_seconds=SOON)
-    with connected(server, HALF_HEAD) as connection, contextlib.suppress(OSError):
+def test_a_head_that_arrives_in_drops_is_waited_for_no_longer(serve):
+    site = serve(settings={"head_seconds": SOON})
+    with connected(site, HALF_HEAD) as connection, contextlib.suppress(OSError):
         connection.settimeout(0.02)
         for _ in range(3_000):  # a minute of drops
             connection.sendall(b"X: y\r\n")
@@ -174,42 +156,23 @@ def test_a_head_that_comes_drop_by_drop_is_waited_for_no_longer(serve):
         raise AssertionError("it was waited for")
 
 
-def test_a_body_that_nobody_reads_any_more_is_not_waited_for(serve):
-    server, _ = serve(head_seconds=SOON)
+def test_a_body_that_nobody_reads_is_not_waited_for(serve):
+    site = serve(settings={"head_seconds": SOON})
     head = b"POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx"
-    with connected(server, head) as connection:
+    with connected(site, head) as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 401")
-
-
-def test_a_form_that_does_not_come_in_time_is_not_waited_for(serve):
-    server, _ = serve(head_seconds=SOON)
-    with connected(server, half_body(server)) as connection:
-        assert told(connection, b"\r\n").startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize("half_of", [lambda _: HALF_HEAD, half_body], ids=["heads", "bodies"])
 def test_half_sent_requests_keep_nobody_out(serve, half_of):
-    server, _ = serve(connections_per_address=20)
-    half = half_of(server)
+    site = serve(settings={"connections_per_address": 20})
+    half = half_of(site)
     with contextlib.ExitStack() as held:
         for number in range(100):
-            held.enter_context(connected(server, half, source=f"127.0.0.{2 + number % 5}"))
-        assert get(f"{server.url}/api/v1/status").status_code == 200
-        with connected(server, HALF_HEAD + b"\r\n", source="127.0.0.2") as another:  # of a busy address
+            held.enter_context(connected(site, half, source=f"127.0.0.{2 + number % 5}"))
+        assert get(f"{site.url}/api/v1/status").status_code == 200
+        with connected(site, HALF_HEAD + b"\r\n", source="127.0.0.2") as another:  # of a busy address
             assert told(another, b"\r\n").startswith(b"HTTP/1.1 200")
-
-
-def test_event_streams_are_answers_and_are_left_alone(serve):
-    server, _ = serve(connections_per_address=2)
-    ask = b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
-    with contextlib.ExitStack() as held:
-        streams = [held.enter_context(connected(server, ask)) for _ in range(2)]
-        begun = [told(stream, b"\r\n\r\n") for stream in streams]  # and perhaps news, where they are quick
-        assert all(one.startswith(b"HTTP/1.1 200") for one in begun)
-        with connected(server, HALF_HEAD) as third:
-            assert rest_of(third) == b""
-        for stream, came in zip(streams, begun, strict=True):
-            told(stream, b"revision", came=came)
 
 
 # ---- proxies
@@ -224,74 +187,71 @@ def test_addresses_and_networks_are_trusted_as_stated():
         assert host not in trusted
 
 
-@pytest.mark.parametrize("stated", ["*", "proxy.example", "10.0.0.0/99", ""])
-def test_a_proxy_is_an_address_or_a_network(tmp_path, stated):
-    with pytest.raises(InputError, match="a trusted proxy must be an IP address or a network"):
-        Settings(folder=tmp_path, trusted_proxies=(stated,))
+@pytest.fixture
+def statuses(serve):
+    """Return the statuses of requests with these forwarded addresses, four a minute, one at once."""
+
+    def of(trusted, *forwarded):
+        site = serve(settings={"requests_per_minute": 4, "trusted_proxies": trusted})
+        headers = [{"X-Forwarded-For": one} if one else {} for one in forwarded]
+        return [site.public.get("/status", headers=one).status_code for one in headers]
+
+    return of
 
 
-def status_of(server, **headers):
-    return get(f"{server.url}/api/v1/status", headers=headers).status_code
-
-
-def test_visitors_behind_a_trusted_proxy_have_rates_of_their_own(serve):
-    server, _ = serve(requests_per_minute=4, trusted_proxies=("127.0.0.1",))
-    for visitor in range(5):
-        assert status_of(server, **{"X-Forwarded-For": f"192.0.2.{visitor}"}) == 200
-        assert status_of(server, **{"X-Forwarded-For": f"192.0.2.{visitor}"}) == 429
-
-
-def test_a_visitor_cannot_invent_addresses_before_his_own(serve):
-    server, _ = serve(requests_per_minute=4, trusted_proxies=("127.0.0.1", "10.0.0.1"))
-    told = [
-        status_of(server, **{"X-Forwarded-For": f"198.51.100.{number}, 192.0.2.1, 10.0.0.1"})
-        for number in range(2)
-    ]
-    assert told == [200, 429]
-
-
-def test_a_trusted_proxy_that_does_not_say_for_whom_is_not_counted(serve):
-    server, _ = serve(requests_per_minute=4, trusted_proxies=("127.0.0.1",))
-    assert {status_of(server) for _ in range(20)} == {200}
-
-
-def test_nobody_else_is_believed(serve):
-    server, _ = serve(requests_per_minute=4, trusted_proxies=("10.0.0.1",))
-    assert [status_of(server, **{"X-Forwarded-For": f"192.0.2.{number}"}) for number in range(2)] == [
-        200,
-        429,
-    ]
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "found"),
+    [
+        (("127.0.0.1",), ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2"], [200, 429, 200, 429]),
+        (  # a visitor cannot invent addresses before its own
+            ("127.0.0.1", "10.0.0.1"),
+            [f"198.51.100.{number}, 192.0.2.1, 10.0.0.1" for number in range(2)],
+            [200, 429],
+        ),
+        (("127.0.0.1",), [""] * 20, [200] * 20),  # a trusted proxy that names no visitor is not counted
+        (("10.0.0.1",), ["192.0.2.1", "192.0.2.2"], [200, 429]),  # nobody else is believed
+    ],
+)
+def test_rates_believe_only_trusted_proxies(statuses, trusted, forwarded, found):
+    assert statuses(trusted, *forwarded) == found
 
 
 @pytest.mark.parametrize("trusted", [(), ("127.0.0.1",)])
-def test_who_came_to_the_proxy_by_https_sees_https_and_gets_secure_cookies(serve, trusted):
-    server, _ = serve(trusted_proxies=trusted)
-    page = get(f"{server.url}/c/demo/rules", headers={"X-Forwarded-Proto": "https", "Host": "board.example"})
+def test_a_visitor_by_https_of_a_trusted_proxy_sees_https_and_gets_secure_cookies(serve, trusted):
+    site = serve(settings={"trusted_proxies": trusted})
+    page = get(f"{site.url}/c/demo/rules", headers={"X-Forwarded-Proto": "https", "Host": "board.example"})
     scheme = "https" if trusted else "http"
     assert f"{scheme}://board.example" in page.text
     assert ("Secure" in page.headers["set-cookie"]) == bool(trusted)
 
 
 def test_a_server_may_be_shown_below_a_path(serve):
-    server, _ = serve(root_path="/board")
-    page = get(f"{server.url}/c/demo").text  # the proxy has stripped the path
+    site = serve(root_path="/board")
+    page = get(f"{site.url}/c/demo").text  # the proxy has removed the path
     assert 'href="/board/static/board.css' in page
     assert 'href="/c/demo' not in page
-    assert get(f"{server.url}/").headers["location"] == "/board/c/demo"
+    assert get(f"{site.url}/").headers["location"] == "/board/c/demo"
 
 
-def test_a_server_may_speak_https_itself(make_competition, folder, key_file, tmp_path):
-    from board_servers import served_by_processes
+# ---- files of servers
 
-    make_competition()
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
-    told = f"-addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {certificate}"
-    subprocess.run(["openssl", *asked.split(), *told.split()], check=True, capture_output=True)
-    settings = Settings(folder=folder, key_file=key_file)
-    tls = {"tls_certificate": str(certificate), "tls_key": str(key)}
-    with served_by_processes(settings, tmp_path / "server", workers=1, **tls) as (url, _):
-        page = get(f"{url}/c/demo", verify=ssl.create_default_context(cafile=certificate))
-        assert url.startswith("https://")
-        assert page.status_code == 200
-        assert "Secure" in page.headers["set-cookie"]
+
+def test_files_of_dead_servers_are_removed_and_others_stay(tmp_path):
+    (tmp_path / "demo").mkdir()
+    names = {
+        "server-dead.json": False,
+        "server-alive.json": True,
+        "admin.token": True,
+        "admin.token.0123456789abcdef": False,
+        "demo/labels-1.parquet": True,
+        "demo/labels-1.parquet.0123456789abcdef": False,
+        "demo/labels-2.parquet.0123456789abcdef": True,  # just now
+    }
+    for name in names:
+        (tmp_path / name).write_text("x")
+        if "labels-2" not in name:
+            os.utime(tmp_path / name, (0, 0))
+    with (tmp_path / "server-alive.json").open("rb") as alive:
+        fcntl.flock(alive, fcntl.LOCK_SH)
+        clear_away(tmp_path)
+    assert {name: (tmp_path / name).exists() for name in names} == names

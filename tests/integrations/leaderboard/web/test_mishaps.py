@@ -1,4 +1,4 @@
-"""What befalls a server while teams send, over HTTP: no answer is lost, and nothing is charged twice."""
+"""Servers that are killed, or lose disk or database, while teams send: no answer is lost or charged twice."""
 
 import contextlib
 import os
@@ -13,42 +13,39 @@ import pytest
 from board_servers import PATIENCE_SECONDS, served, served_by_processes
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.settings import Settings
-from servers import (
-    new_database,
-    restart_postgresql,
-    start_postgresql,
-    stop_postgresql,
-    why_no_postgresql,
-)
+from servers import new_database, restart_postgresql, start_postgresql, stop_postgresql, why_no_postgresql
 
 from reusable_holdout.errors import RolledBackError
 from reusable_holdout.guard import verify
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 
-NUMBER = 24
+NUMBER, CLIENTS, KILLS = 24, 3, 2
 
 
 @pytest.fixture
 def season(make_competition, sheet):
-    """A competition, a team's token and its files with their claims; every other claim is far off, and charged."""
+    """Make a competition; return a token, and numbered files with claims, of which every other one is wrong."""
 
     def made(database=None):
-        competition = make_competition(database=database, queries=300, tolerance=0.9)
+        competition = make_competition(database=database, queries=300, submissions_per_team=300, charges=300)
         token = competition.add_team("Blue")
         competition.close()
-        return token, [(sheet(0.9, n), 0.9 if n % 2 else 0.0) for n in range(NUMBER)]
+        return token, [(n, sheet(0.9, n), 0.9 if n % 2 else 0.0) for n in range(NUMBER)]
 
     return made
 
 
 @pytest.fixture
-def settings(folder, key_file):
-    def made(**changes):
-        given = {"answer_seconds": 0.0, "submissions_per_minute": 0, "requests_per_minute": 0}
-        return Settings(folder=folder, key_file=key_file, **(given | changes))
+def served_twice(folder, key_file, tmp_path):
+    """Serve with several processes."""
 
-    return made
+    def start(place, workers=2, **changes):
+        given = {"answer_seconds": 0.0, "submissions_per_minute": 0, "requests_per_minute": 0}
+        settings = Settings(folder=folder, key_file=key_file, **(given | changes))
+        return served_by_processes(settings, tmp_path / place, workers=workers)
+
+    return start
 
 
 def post(url, token, file, claim):
@@ -61,10 +58,12 @@ def post(url, token, file, claim):
     )
 
 
-def sent(url, token, files, told, *, until=None):
-    """Send files, each until it is answered or, with `until`, that event is set; the answers go to `told`."""
+def send(url, token, files, told, *, until=None, before_last=None):
+    """Send files until they are answered, or an event is set; an event may have to be set before the last one."""
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
-    for number, (file, claim) in enumerate(files):
+    for number, file, claim in files:
+        if before_last is not None and len(told) == len(files) - 1:
+            before_last.wait(PATIENCE_SECONDS)
         while number not in told and not (until is not None and until.is_set()):
             assert time.monotonic() < deadline, sorted(told)
             with contextlib.suppress(httpx.TransportError):
@@ -74,102 +73,119 @@ def sent(url, token, files, told, *, until=None):
                     told[number] = answer.json()
                     continue
             time.sleep(0.05)
-
-
-def begun(told, *sending):
-    """Wait until a quarter has its answers; who sends gives up at some time."""
-    while len(told) < NUMBER // 4:
-        assert any(thread.is_alive() for thread in sending)
-        time.sleep(0.002)
-
-
-def again(url, token, files):
-    """All files once more: what each was answered, with nothing asked."""
-    told = {}
-    sent(url, token, files, told)
     return told
 
 
+def sending(*calls, **more):
+    """Start threads that send."""
+    threads = [threading.Thread(target=send, args=call, kwargs=more) for call in calls]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def await_answers(told, count, threads):
+    while sum(map(len, told)) < count:
+        assert any(thread.is_alive() for thread in threads)
+        time.sleep(0.002)
+
+
 def check(competition, told, first):
-    """Each file has one answer, in what its team was told at first and later, in ledger and on the board."""
-    assert 0 < len(first) < NUMBER  # it befell the server in the middle
+    """Check that each file has one answer, to its team before and after, in the ledger and on the board."""
+    assert 0 < len(first) < NUMBER  # it happened in the middle
     competition.settle(older_seconds=-1e9)
     history = competition.history()
     charged = int(history["charged"].sum())
-    assert {n: told[n]["query"] for n in first} == {n: one["query"] for n, one in first.items()}
-    assert {n: told[n]["value"] for n in first} == {n: one["value"] for n, one in first.items()}
+    for name in ("query", "value"):
+        assert {n: told[n][name] for n in first} == {n: one[name] for n, one in first.items()}
     assert sorted(one["query"] for one in told.values()) == list(range(1, NUMBER + 1))
     assert sum(one["charged"] for one in told.values()) == charged == NUMBER // 2
     assert competition.status().queries_asked == len(history) == NUMBER
     (row,) = competition.board()
     assert (row.submissions, row.charges) == (NUMBER, charged)
     assert {one.state for one in competition.submissions(limit=1_000)} == {"scored"}
+    ledger = competition.home / "demo" / "ledger.db"
+    assert not ledger.exists() or verify(ledger).sound
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
-def test_a_server_that_is_killed_as_a_whole_while_it_answers(season, settings, database, tmp_path, reopen):
+def workers_of(watcher):
+    """Return the worker processes of a server."""
+    found = []
+    for one in psutil.Process(watcher).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [one] if "spawn_main" in " ".join(one.cmdline()) else []
+    return found
+
+
+def test_workers_that_are_killed_one_by_one(season, served_twice, database, reopen):
+    token, files = season(database)
+    told, killed = [{} for _ in range(CLIENTS)], threading.Event()
+    with served_twice("server", database=database, answer_seconds=0.03) as (url, watcher):
+        shifts = [k * NUMBER // CLIENTS for k in range(CLIENTS)]
+        calls = [(url, token, files[n:] + files[:n], own) for n, own in zip(shifts, told, strict=True)]
+        threads = sending(*calls, before_last=killed)
+        for number in range(KILLS):
+            await_answers(told, (number + 1) * NUMBER * CLIENTS // (KILLS + 1), threads)
+            while not (workers := workers_of(watcher)):
+                time.sleep(0.01)
+            os.kill(workers[number % len(workers)].pid, signal.SIGKILL)
+            first = dict(told[0])
+        killed.set()
+        for thread in threads:
+            thread.join()
+    for own in told:
+        check(reopen(database=database), own, first)
+
+
+def test_a_server_that_is_killed_as_a_whole(season, served_twice, database, reopen):
     token, files = season(database)
     first, over = {}, threading.Event()
-    with served_by_processes(settings(database=database), tmp_path / "one", workers=2) as (url, watcher):
-        sending = [
-            threading.Thread(target=sent, args=(url, token, turned, told), kwargs={"until": over})
-            for turned, told in (
-                (files[:-1], first),
-                (files[::-1], {}),
-            )  # of the first, one is never the last
-        ]
-        for thread in sending:
-            thread.start()
-        begun(first, *sending)
-        processes = [psutil.Process(watcher), *psutil.Process(watcher).children(recursive=True)]
-        for process in processes:
+    with served_twice("one", database=database) as (url, watcher):
+        threads = sending((url, token, files[:-1], first), (url, token, files[::-1], {}), until=over)
+        await_answers([first], NUMBER // 4, threads)
+        for process in (psutil.Process(watcher), *psutil.Process(watcher).children(recursive=True)):
             os.kill(process.pid, signal.SIGKILL)
         over.set()
-        for thread in sending:
+        for thread in threads:
             thread.join()
     known = dict(first)
-    with served_by_processes(settings(database=database), tmp_path / "two", workers=2) as (url, _):
-        told = again(url, token, files)
+    with served_twice("two", database=database) as (url, _):
+        told = send(url, token, files, {})
     check(reopen(database=database), told, known)
 
 
-def test_a_full_disk(season, settings, folder, tmp_path, reopen):
+def test_a_full_disk(season, served_twice, folder, reopen):
     token, files = season()
-    with served_by_processes(settings(), tmp_path / "server", workers=1) as (url, process):
-        first = {}
-        sent(url, token, files[:6], first)
+    with served_twice("server", workers=1) as (url, process):
+        first = send(url, token, files[:6], {})
         largest = max(path.stat().st_size for path in folder.rglob("*.db*"))
         _, most = resource.prlimit(process, resource.RLIMIT_FSIZE)
         resource.prlimit(process, resource.RLIMIT_FSIZE, (largest, most))
-        refused = [post(url, token, *one) for one in files[6:]]
+        refused = [post(url, token, *one) for _, *one in files[6:]]
         assert refused[-1].status_code == 503
         assert all("sent again" in one.text for one in refused if one.status_code == 503)
-        assert httpx.get(
-            f"{url}/api/v1/board", timeout=PATIENCE_SECONDS
-        ).is_success  # answers are still shown
+        assert httpx.get(f"{url}/api/v1/board", timeout=PATIENCE_SECONDS).is_success  # reading goes on
         first |= {6 + n: one.json() for n, one in enumerate(refused) if one.status_code == 201}
         resource.prlimit(process, resource.RLIMIT_FSIZE, (most, most))
-        told = again(url, token, files)
+        told = send(url, token, files, {})
     check(reopen(), told, first)
-    assert verify(folder / "demo" / "ledger.db").sound
 
 
 @pytest.mark.skipif(bool(why_no_postgresql()), reason=why_no_postgresql() or "it is there")
-def test_a_database_that_stops_as_its_machine_would_and_starts_again(season, settings, tmp_path, reopen):
+def test_a_database_that_stops_at_once_and_starts_again(season, served_twice, reopen):
     server = start_postgresql(durable=True)
     try:
         database = new_database(server["url"])
         token, files = season(database)
         told = {}
-        with served_by_processes(settings(database=database), tmp_path / "server", workers=2) as (url, _):
-            sending = threading.Thread(target=sent, args=(url, token, files[:-1], told))
-            sending.start()
-            begun(told, sending)
+        with served_twice("server", database=database) as (url, _):
+            threads = sending((url, token, files[:-1], told))
+            await_answers([told], NUMBER // 4, threads)
             known = dict(told)
             restart_postgresql(server)
-            sending.join()
-            sent(url, token, files, told)
-            assert again(url, token, files).keys() == told.keys()
+            threads[0].join()
+            assert send(url, token, files, {}).keys() == {*range(NUMBER)} >= told.keys()
+            told = send(url, token, files, {})
         competition = reopen(database=database)
         check(competition, told, known)
         competition.close()
@@ -177,23 +193,35 @@ def test_a_database_that_stops_as_its_machine_would_and_starts_again(season, set
         stop_postgresql(server)
 
 
-def test_an_older_ledger_answers_nothing_and_the_newest_goes_on(season, settings, folder, tmp_path, reopen):
+def test_an_older_ledger_answers_nothing_and_the_newest_goes_on(season, folder, key_file, tmp_path, reopen):
     token, files = season()
     ledger, kept = folder / "demo" / "ledger.db", tmp_path / "kept"
-    first = {}
-    with served(settings()) as server:
-        sent(server.url, token, files[:3], first)
+    settings = Settings(folder=folder, key_file=key_file, answer_seconds=0.0, submissions_per_minute=0)
+    with served(settings) as server:
+        first = send(server.url, token, files[:3], {})
     older = ledger.read_bytes()
-    with served(settings()) as server:
-        sent(server.url, token, files[:6], first)
+    with served(settings) as server:
+        send(server.url, token, files[:6], first)
     kept.write_bytes(ledger.read_bytes())
     ledger.write_bytes(older)
-    with served(settings()) as server:
-        answer = post(server.url, token, *files[6])
+    with served(settings) as server:
+        answer = post(server.url, token, *files[6][1:])
         assert answer.status_code == 503
-        assert "ledger" not in answer.text  # whose words are in the log alone
+        assert "ledger" not in answer.text  # its message is only in the log
         with pytest.raises(RolledBackError, match="older copy was restored"):
             Competition.open(folder)
         ledger.write_bytes(kept.read_bytes())
-        told = again(server.url, token, files)
+        told = send(server.url, token, files, {})
     check(reopen(), told, first)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_server_leaves_no_settings_behind(season, served_twice, folder, stop, workers):
+    season()
+    with served_twice("server", workers=workers) as (_, number):
+        assert len(list(folder.glob("server-*.json"))) == 1
+        process = psutil.Process(number)
+        process.send_signal(stop)
+        process.wait(PATIENCE_SECONDS)
+    assert not list(folder.glob("server-*.json"))

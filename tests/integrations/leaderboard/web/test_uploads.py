@@ -1,4 +1,4 @@
-"""Bodies: first it is known who sends one, then it is read, up to the limit of its route."""
+"""Bodies: the server knows the sender first, and reads up to the limit of the route then."""
 
 import contextlib
 import re
@@ -8,47 +8,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from board_servers import PATIENCE_SECONDS, served
-from reusable_holdout_leaderboard.competition.teams import digest_of
-from reusable_holdout_leaderboard.settings import Settings
+from board_servers import ADMIN, PATIENCE_SECONDS
+from reusable_holdout_leaderboard.actions import ACTIONS
 from reusable_holdout_leaderboard.web.requests import Intake
 from starlette import formparsers
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-ADMIN = "rh_administrator"
 CONNECTIONS, LARGEST = 90, 2 << 20
 MOST = 50 << 20  # of all of them together
-PAGES = (
-    "submit",
-    "login",
-    "logout",
-    "join",
-    "team/picks",
-    "organise/login",
-    "organise/logout",
-    "organise/rules",
-)
-PAGES += ("organise/files", "organise/files/remove", "organise/invitation", "organise/teams/rename")
-PAGES += ("organise/teams/merge", "organise/teams/disqualify")
+FORMS = [name for name in ACTIONS if name not in {"status", "change"}]
+PAGES = ["submit", "login", "logout", "join", "team/picks"]
+PAGES += [f"organise/{name}" for name in ("login", "logout", "change", *FORMS)]
 
 
 @pytest.fixture
-def serve(make_competition, folder, key_file):
-    with contextlib.ExitStack() as running:
-
-        def start(**settings):
-            competition = make_competition(sign_up="open", most_teams=200)
-            given = {"folder": folder, "key_file": key_file, "answer_seconds": 0.0}
-            given |= {"admin_digest": digest_of(ADMIN).hex(), "max_body_bytes": LARGEST + 4096}
-            return running.enter_context(served(Settings(**(given | settings)))), competition
-
-        yield start
+def site(serve):
+    settings = {"max_body_bytes": LARGEST + 4096, "newcomers_per_minute": 0}
+    return serve(sign_up="open", most_teams=200, settings=settings)
 
 
 @pytest.fixture
 def taken(monkeypatch):
-    """Bytes that the application took of bodies, and bytes that were spooled: to memory first, then to a file."""
+    """Count the bytes of bodies that the application took, and those that it spooled to memory or a file."""
     counts, lock = {"read": 0, "spooled": 0}, threading.Lock()
     receive, spool = RequestResponseCycle.receive, formparsers.SpooledTemporaryFile
 
@@ -69,11 +51,11 @@ def taken(monkeypatch):
     return counts
 
 
-def keys(server):
-    """Cookie of a visitor who may have any form, and what stands in the address of each scope's forms."""
-    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
-        pages = [client.get(f"/c/demo/{name}").text for name in ("login", "organise")]
-        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+def keys_of(site):
+    """Return the cookie of a visitor, and the keys of the forms of teams and organisers."""
+    client = site.client(pages=True)
+    pages = [client.get(f"/c/demo/{name}").text for name in ("login", "organise")]
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     return cookie, [re.search(r"\?form=(\w+)", page).group(1) for page in pages]
 
 
@@ -83,17 +65,21 @@ def head_of(path, length, *, cookie="", key="", kind="multipart/form-data; bound
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def form_of(size):
-    """The largest form: a file of this size."""
-    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+def form_of(size, name="file"):
+    """Return a form with a file of some size."""
+    head = f'--x\r\nContent-Disposition: form-data; name="{name}"; filename="a.csv"\r\n\r\n'.encode()
     return head + b"7" * size + b"\r\n--x--\r\n"
 
 
-def sent(server, head, body):
-    """Status of the answer to a request that is sent as far as the server takes it."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
+def connect(site):
+    return socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE_SECONDS)
+
+
+def status_of(site, head, body):
+    """Return the status of a request that is sent as far as the server takes it; None if the server hangs up."""
+    with connect(site) as connection:
         connection.sendall(head)
-        with contextlib.suppress(OSError):  # it may hang up before we are done
+        with contextlib.suppress(OSError):
             connection.sendall(body)
         with contextlib.suppress(OSError):
             return int(connection.recv(64).split()[1])
@@ -101,10 +87,9 @@ def sent(server, head, body):
 
 
 @pytest.mark.parametrize("may_have_forms", [False, True], ids=["without a form", "with a form's key"])
-def test_ninety_anonymous_uploads_of_the_largest_form_are_not_read(serve, taken, may_have_forms):
-    server, competition = serve()
+def test_ninety_anonymous_uploads_of_the_largest_form_are_not_read(site, taken, may_have_forms):
     body = form_of(LARGEST)
-    cookie, (key, organisers) = keys(server) if may_have_forms else ("", ("", ""))
+    cookie, (key, organisers) = keys_of(site) if may_have_forms else ("", ("", ""))
     heads = [
         head_of(
             f"/c/demo/{page}", len(body), cookie=cookie, key=organisers if page.startswith("org") else key
@@ -113,56 +98,55 @@ def test_ninety_anonymous_uploads_of_the_largest_form_are_not_read(serve, taken,
     ]
     taken.update(read=0, spooled=0)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
-        told = pool.map(lambda number: sent(server, heads[number % len(heads)], body), range(CONNECTIONS))
-        statuses = set(told)
+        numbers = range(CONNECTIONS)
+        statuses = set(pool.map(lambda number: status_of(site, heads[number % len(heads)], body), numbers))
     assert taken["read"] + taken["spooled"] < MOST
     assert taken["spooled"] == 0
     assert statuses <= {401, 403, 413, 429, 303, None}
-    assert competition.teams() == []
-    assert httpx.get(f"{server.url}/api/v1/status", timeout=PATIENCE_SECONDS).status_code == 200
+    assert site.competition.teams() == []
+    assert site.public.get("/status").status_code == 200
 
 
-def test_a_file_in_a_form_that_needs_none_is_refused_before_it_is_kept(serve, taken):
-    server, _ = serve()
-    cookie, (key, organisers) = keys(server)
+def test_a_file_in_a_form_without_files_is_refused_before_it_is_stored(site, taken):
+    cookie, (key, organisers) = keys_of(site)
     body = form_of(1000)
     for path, own in (("login", key), ("join", key), ("organise/login", organisers)):
-        assert sent(server, head_of(f"/c/demo/{path}", len(body), cookie=cookie, key=own), body) == 400
+        assert status_of(site, head_of(f"/c/demo/{path}", len(body), cookie=cookie, key=own), body) == 400
     assert taken["spooled"] == 0
 
 
-def bodies_of(server):
-    """Every address that takes a body, with its method."""
-    paths = httpx.get(f"{server.url}/api/v1/openapi.json", timeout=PATIENCE_SECONDS).json()["paths"]
-    routes = [(path, method) for path, of in paths.items() for method in of]
-    pages = [one for one in server.app.router.routes if type(one) is Route]
-    routes += [(one.path, method) for one in pages for method in one.methods or ()]
-    filled = {(path.format(slug="demo", name="x", team_id=1), method.upper()) for path, method in routes}
-    return sorted(one for one in filled if one[1] not in {"GET", "HEAD"})
+def bodies_of(site):
+    """Return every address that takes a body, with its method."""
+    paths = site.public.get("/openapi.json").json()["paths"]
+    routes = [
+        (path, method) for path, of in paths.items() for method, one in of.items() if "requestBody" in one
+    ]
+    pages = [one for one in site.server.app.router.routes if type(one) is Route]
+    routes += [(one.path, method) for one in pages for method in one.methods or () if method == "POST"]
+    filled = {"slug": "demo", "name": "x"}
+    routes = [(path, action, method) for path, method in routes for action in FORMS if action]
+    return sorted({(path.format(action=action, **filled), method.upper()) for path, action, method in routes})
 
 
-def test_no_address_waits_for_the_body_of_a_stranger_that_is_large(serve):
-    server, _ = serve(newcomers_per_minute=0)
-    cookie, (key, organisers) = keys(server)
-    asked = bodies_of(server)
-    assert len([path for path, _ in asked if "/api/" not in path]) == len(PAGES)
+def test_no_address_waits_for_a_strangers_large_body(site):
+    cookie, (key, organisers) = keys_of(site)
+    asked = bodies_of(site)
+    assert {path for path, _ in asked if "/api/" not in path} == {f"/c/demo/{page}" for page in PAGES}
     assert len(asked) > 40
     for path, method in asked:
         own = organisers if "/organise" in path else key
         kind = "application/json" if "/api/" in path else "multipart/form-data; boundary=x"
-        head = head_of(path, LARGEST, cookie=cookie, key=own, kind=kind, method=method)
-        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
-            connection.sendall(head)
+        with connect(site) as connection:
+            connection.sendall(head_of(path, LARGEST, cookie=cookie, key=own, kind=kind, method=method))
             status = int(connection.recv(64).split()[1])
-        logs_out = path.endswith("/logout") and "/api/" not in path
+        logs_out = path.endswith("/logout")
         assert status in ({303} if logs_out else {401, 413}), path
 
 
-@pytest.mark.parametrize("who", ["team", "organiser"])
-def test_of_one_sender_a_few_large_forms_are_in_memory_and_the_others_wait(
-    serve, monkeypatch, who, labels_file
-):
-    server, competition = serve()
+@pytest.mark.parametrize(
+    ("who", "path"), [("team", "submit"), ("organiser", "organise/attach"), ("organiser", "organise/rotate")]
+)
+def test_a_few_large_forms_of_a_sender_are_in_memory_and_the_others_wait(site, monkeypatch, who, path):
     now, most, lock, room = [0], [0], threading.Lock(), threading.Event()
     read = Intake.form
 
@@ -181,24 +165,19 @@ def test_of_one_sender_a_few_large_forms_are_in_memory_and_the_others_wait(
                 now[0] -= 1
 
     monkeypatch.setattr(Intake, "form", counted)
-    token, login, path = (
-        (competition.add_team("Blue"), "login", "submit")
-        if who == "team"
-        else (ADMIN, "organise/login", "organise/files")
-    )
-    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, follow_redirects=True) as client:
-        page = "/c/demo/organise" if who == "organiser" else "/c/demo/login"
-        key = re.search(r"\?form=(\w+)", client.get(page).text).group(1)
-        inside = client.post(f"/c/demo/{login}", params={"form": key}, data={"token": token})
-        key = re.search(rf'{path}\?form=(\w+)"', inside.text).group(1)
-        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    page, login, token = ("login", "login", site.token)
+    if who == "organiser":
+        page, login, token = ("organise", "organise/login", ADMIN)
+    client = site.client(pages=True)
+    client.follow_redirects = True
+    key = re.search(r"\?form=(\w+)", client.get(f"/c/demo/{page}").text).group(1)
+    inside = client.post(f"/c/demo/{login}", params={"form": key}, data={"token": token})
+    key = re.search(rf'{path}\?form=(\w+)"', inside.text).group(1)
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     body = form_of(1000)
     head = head_of(f"/c/demo/{path}", len(body), cookie=cookie, key=key)
     with contextlib.ExitStack() as held:
-        connections = [
-            held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS))
-            for _ in range(20)
-        ]
+        connections = [held.enter_context(connect(site)) for _ in range(20)]
         for one in connections:
             one.sendall(head + body[:-20])
         assert room.wait(PATIENCE_SECONDS)
@@ -210,19 +189,19 @@ def test_of_one_sender_a_few_large_forms_are_in_memory_and_the_others_wait(
 
 
 @pytest.mark.parametrize("page", [False, True], ids=["API", "page"])
-def test_sign_ups_are_limited_by_address_and_by_total(serve, page):
-    server, competition = serve(newcomers_per_minute=2, trusted_proxies=("127.0.0.1",))
-    cookie, (key, _) = keys(server)
+def test_sign_ups_are_limited_by_address_and_in_total(serve, page):
+    settings = {"newcomers_per_minute": 2, "trusted_proxies": ("127.0.0.1",)}
+    site = serve(sign_up="open", most_teams=200, settings=settings)
+    cookie, (key, _) = keys_of(site)
 
     def sign_up(number, address):
         headers = {"X-Forwarded-For": f"192.0.2.{address}"}
         if page:
             sent = {"params": {"form": key}, "data": {"name": f"Number {number} {page}"}}
             sent["headers"] = headers | {"Cookie": cookie}
-            return httpx.post(f"{server.url}/c/demo/join", timeout=PATIENCE_SECONDS, **sent).status_code
-        sent = {"json": {"name": f"Number {number}"}, "headers": headers}
-        return httpx.post(f"{server.url}/api/v1/teams", timeout=PATIENCE_SECONDS, **sent).status_code
+            return httpx.post(f"{site.url}/c/demo/join", timeout=PATIENCE_SECONDS, **sent).status_code
+        return site.public.post("/teams", json={"name": f"Number {number}"}, headers=headers).status_code
 
     assert [sign_up(number, 1) for number in range(3)] == [201, 201, 429]
     assert {sign_up(number, number) for number in range(3, 80)} == {201, 429}  # twenty a minute in all
-    assert 20 <= len(competition.teams()) < 79
+    assert 20 <= len(site.competition.teams()) < 79

@@ -1,0 +1,224 @@
+"""The state that all parts of a competition share: its row in the database, and its present label set."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from reusable_holdout import Metric, Plan
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.competition.guarding import Guard, Place, epoch_of
+from reusable_holdout_leaderboard.files.forms import Expected
+from reusable_holdout_leaderboard.files.labels import Labels, load_labels
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.database import Database
+from reusable_holdout_leaderboard.store.records import Event, StoreError
+from reusable_holdout_leaderboard.store.rows import State, find, form_secret, keep_head, lock, tell, update
+
+__all__ = ["Base", "Epoch", "epoch_of_guard", "open_epoch", "order_of"]
+
+
+class Epoch(NamedTuple):
+    """One label set.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    guard : Guard
+    expected : Expected
+    holdout, fresh : numpy.ndarray of int64
+        Places of the holdout's and the fresh rows in a submission.
+    """
+
+    number: int
+    guard: Guard
+    expected: Expected
+    holdout: NDArray[np.int64]
+    fresh: NDArray[np.int64]
+
+
+class Base:
+    """A competition's place, database and label sets.
+
+    Parameters
+    ----------
+    place : Place
+    database : Database
+    state : State
+    epoch : Epoch
+        Present label set.
+    clock : callable
+        Seconds since 1970, UTC.
+    """
+
+    def __init__(
+        self, place: Place, database: Database, state: State, epoch: Epoch, clock: Callable[[], float]
+    ) -> None:
+        self.slug = state.rules.slug
+        self._number = state.id
+        self._place, self._database, self._epoch, self._clock = place, database, epoch, clock
+        self._lock = threading.RLock()
+        self._past: list[Epoch] = []  # not closed, because other threads may use them
+
+    @property
+    def rules(self) -> Rules:
+        """Present rules, with classes and columns filled in."""
+        return self._state().rules
+
+    @cached_property
+    def form_secret(self) -> bytes:
+        """Secret of the board's database, which signs the keys of forms."""
+        secret: bytes = self._read(form_secret)
+        return secret
+
+    @property
+    def home(self) -> Path:
+        """Folder of all competitions."""
+        return self._place.folder.parent
+
+    @property
+    def witness(self) -> str:
+        """Place of the ledger's witness; empty if it has none."""
+        return self._epoch.guard.witness
+
+    @property
+    def metric(self) -> Metric:
+        """Metric that ranks."""
+        return self._epoch.guard.metric
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of the present label set's budget."""
+        return self._current().guard.plan
+
+    @property
+    def expected(self) -> Expected:
+        """Form of a submission, for the present label set."""
+        return self._current().expected
+
+    @property
+    def _better(self) -> int:
+        """1 if larger values are better, else -1."""
+        return 1 if self.metric.greater_is_better else -1
+
+    # ---- the database
+
+    def _read(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return the result of a function that reads from a connection."""
+        with self._database.reading() as connection:
+            return call(connection, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def _changing(self, *, lasting: bool = True) -> Iterator[tuple[sa.Connection, State]]:
+        """Open a transaction with the competition locked."""
+        with self._database.writing(lasting=lasting) as connection:
+            yield connection, lock(connection, self._number)
+
+    def _tell(self, connection: sa.Connection, kind: str, **about: Any) -> Event:
+        return tell(connection, self._number, kind, self._clock(), **about)
+
+    def _state(self) -> State:
+        state: State | None = self._read(find, self.slug)
+        if state is None:
+            raise StoreError(f"the competition {self.slug!r} is missing in its database; restore it")
+        return state
+
+    # ---- label sets
+
+    def _current(self, *, look: bool = False) -> Epoch:
+        """Return the present label set; another worker may have rotated."""
+        if not look and self._state().epoch <= self._epoch.number:
+            return self._epoch
+        with self._lock:
+            if look or self._state().epoch > self._epoch.number:
+                latest = open_epoch(self._place, self.rules, max_bytes=self._epoch.expected.max_bytes)
+                if latest.number > self._epoch.number:
+                    self._go_on_to(latest)
+                else:
+                    latest.guard.close()
+            return self._epoch
+
+    def _go_on_to(self, epoch: Epoch) -> None:
+        """Take the next label set, and note so if nobody has."""
+        if epoch is not self._epoch:
+            self._past.append(self._epoch)
+            self._epoch = epoch
+        with self._changing() as (connection, state):
+            if state.epoch < epoch.number:
+                update(connection, state.id, epoch=epoch.number)
+                self._tell(connection, "rotate")
+            keep_head(connection, state, epoch.guard.head())
+
+
+def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
+    """Open the ledger's present label set.
+
+    Parameters
+    ----------
+    place : Place
+    rules : Rules
+    max_bytes : int
+        Limit of a submitted file.
+
+    Raises
+    ------
+    LedgerError, LedgerKeyError
+        If ledger, key or labels are missing or do not belong together.
+    """
+    labels = load_labels(place.labels(epoch_of(place)))
+    fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
+    return epoch_of_guard(Guard.open(place, rules, labels.y), rules, labels, fresh, max_bytes=max_bytes)
+
+
+def epoch_of_guard(
+    guard: Guard, rules: Rules, labels: Labels, fresh: Labels | None, *, max_bytes: int
+) -> Epoch:
+    """Return the label set of a guard."""
+    order, places = order_of(labels, fresh, rules)
+    expected = Expected(
+        ids=order,
+        rows=len(places),
+        id_column=rules.id_column,
+        columns=rules.prediction_columns,
+        response=guard.metric.response,
+        classes=rules.classes,
+        max_bytes=max_bytes,
+    )
+    held = len(labels.y)
+    return Epoch(guard.epoch, guard, expected, places[:held], places[held:])
+
+
+def order_of(
+    labels: Labels, fresh: Labels | None, rules: Rules
+) -> tuple[tuple[str, ...] | None, NDArray[np.int64]]:
+    """Return the ids in the order of a submission, and the places of the holdout's rows, then of the fresh rows.
+
+    With fresh rows the ids are sorted, so that their order does not tell which rows are fresh.
+
+    Raises
+    ------
+    InputError
+        If ids are missing, unexpected, or in both sets.
+    """
+    if (labels.ids is None) != (rules.id_column is None):
+        raise InputError("labels must have ids if the rules name an id_column, and only then")
+    if fresh is None:
+        return labels.ids, np.arange(len(labels.y))
+    if labels.ids is None or fresh.ids is None:
+        raise InputError(
+            "fresh labels need ids, because a submission holds both sets; name the id_column in the rules"
+        )
+    both = [*labels.ids, *fresh.ids]
+    place = {one: number for number, one in enumerate(sorted(set(both)))}
+    if len(place) < len(both):
+        raise InputError("an id must be among the labels or among the fresh labels; some are in both")
+    return tuple(place), np.array([place[one] for one in both], dtype=np.int64)

@@ -1,0 +1,322 @@
+"""The guard of one label set. Only this module calls a guard."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from numpy.typing import NDArray
+
+from reusable_holdout import Answer, Metric, Plan
+from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.errors import RolledBackError
+from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.ledger import genesis
+from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.plan import round_up
+from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.records import StoreError
+
+__all__ = ["Guard", "Place", "check_agreement", "compares", "epoch_of", "honest_error"]
+
+_CLAIMED_ERROR = 0.005  # of the metric's range: about the error of a score from ten thousand rows
+_SHARE = 0.05  # of the failure probability, for pairs of neighbours; the intervals have the rest
+_NUMBERED = re.compile(r".+ #(\d{1,18})", re.DOTALL)
+
+
+class Place(NamedTuple):
+    """The places of a competition's private files.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of this competition alone.
+    ledger : str
+        SQLite file or URL.
+    key_file : Path
+    witness : str or None
+        Witness of the ledger; None for the one that the ledger names, if any.
+    """
+
+    folder: Path
+    ledger: str
+    key_file: Path
+    witness: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Place: {self.folder}>"  # the URL may hold a password
+
+    def labels(self, epoch: int) -> Path:
+        """Return the file of an epoch's labels."""
+        return self.folder / f"labels-{epoch}.parquet"
+
+    @property
+    def fresh_labels(self) -> Path:
+        """File of the labels for the final standings."""
+        return self.folder / "fresh-labels.parquet"
+
+    @property
+    def public(self) -> Path:
+        """Folder of the files that everyone may download."""
+        return self.folder / "public"
+
+
+class Guard:
+    """A guard that is asked about claims, with its ledger to read beside it.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    place : Place
+    rules : Rules
+    """
+
+    def __init__(self, guard: ReusableHoldout, place: Place, rules: Rules) -> None:
+        self._guard, self._place, self._rules = guard, place, rules
+        self._ledger = SqlLedger(place.ledger, must_exist=True)
+        beta = guard.plan.confidence - rules.confidence
+        self.pairs: Pairs | None = guard.pairs(beta) if compares(rules) and beta > 1e-9 else None
+
+    @classmethod
+    def make(cls, place: Place, rules: Rules, labels: NDArray[Any]) -> Self:
+        """Make the guard of the first label set, or resume one with the same labels and rules.
+
+        Raises
+        ------
+        InputError, PlanError, LedgerError
+            As :class:`reusable_holdout.ReusableHoldout`.
+        """
+        share = _SHARE * (1.0 - rules.confidence) if compares(rules) else 0.0
+        made = ReusableHoldout(
+            None,
+            labels,
+            metric=rules.made_metric(),
+            classes=rules.classes,
+            policy="claims",
+            queries=rules.queries,
+            charges=rules.charges,
+            estimate=rules.estimate,
+            prior_error=honest_error(rules, len(labels)),
+            confidence=rules.confidence + share,
+            vacuous=rules.vacuous,
+            choices=(),
+            ledger=place.ledger,
+            witness=place.witness or False,  # without one, only the organiser can restore the competition
+            key=place.key_file,
+        )
+        return cls(made, place, rules)
+
+    @classmethod
+    def open(cls, place: Place, rules: Rules, labels: NDArray[Any]) -> Self:
+        """Open the guard of the ledger's present label set.
+
+        Raises
+        ------
+        LedgerError, LedgerKeyError
+            If ledger, key or labels are missing or do not belong together.
+        """
+        opened = ReusableHoldout.open(
+            place.ledger,
+            None,
+            labels,
+            metric=rules.made_metric(),
+            classes=rules.classes,
+            key=place.key_file,
+            witness=place.witness,
+        )
+        return cls(opened, place, rules)
+
+    def rotate(self, labels: NDArray[Any], *, queries: int | None, early: bool) -> Self:
+        """Return the guard of the next label set; this one answers nothing new from then on.
+
+        Raises
+        ------
+        InputError, PlanError
+            If it may still answer and `early` is false, or the labels do not fit; nothing was changed.
+        """
+        rotation = self._guard.rotate(
+            None,
+            labels,
+            queries=queries,
+            charges=self._guard.plan.charges,  # otherwise the tolerance of the earlier rows would be kept
+            classes=self._rules.classes,
+            vacuous=self._rules.vacuous,
+            early=early,
+        )
+        return type(self)(rotation.guard, self._place, self._rules)
+
+    def close(self) -> None:
+        """Close guard and ledger."""
+        self._guard.close()
+        self._ledger.close()
+
+    # ---- ask
+
+    def ask(self, predictions: NDArray[Any], *, claimed: float, series: str, name: str, anew: bool) -> Answer:
+        """Ask about one claim of a series.
+
+        Raises
+        ------
+        Halted
+            If all queries are asked.
+        InputError
+            If the predictions do not fit.
+        RotatedError
+            If the ledger has moved to another label set.
+        """
+        return self._guard.evaluate_predictions(
+            predictions, prior=claimed, series=series, name=name, anew=anew
+        )
+
+    # ---- read
+
+    @property
+    def epoch(self) -> int:
+        """Number of its label set, from 1."""
+        return self._guard.epoch
+
+    @property
+    def metric(self) -> Metric:
+        """Metric that ranks."""
+        return self._guard.metric
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of the budget."""
+        return self._guard.plan
+
+    @property
+    def answered(self) -> int:
+        """Number of the last answer."""
+        return self._guard.answered
+
+    @property
+    def queries_asked(self) -> int:
+        """Number of declared queries that answers took."""
+        return self._guard.queries_asked
+
+    @property
+    def halt_reason(self) -> str | None:
+        """Reason why nothing new is answered; None if it is."""
+        return self._guard.halt_reason
+
+    @property
+    def witness(self) -> str:
+        """Place of the ledger's witness; empty if it has none."""
+        return self._place.witness or Configuration.parse(self._ledger.configuration() or "").witness
+
+    def charges_left(self, series: str) -> int:
+        """Return the charges that a series has left."""
+        return self._guard.charges_left_of(series)
+
+    def history(self, epoch: int | None = None) -> pd.DataFrame:
+        """Return everything that was released for a label set, in order."""
+        return self._guard.history() if epoch is None else self._guard.history(epoch=epoch)
+
+    def head(self) -> Head:
+        """Return the head of the ledger."""
+        return _head(self._ledger)
+
+
+def compares(rules: Rules) -> bool:
+    """Return True if neighbours are compared row by row: for plain means of right and wrong rows."""
+    metric = rules.made_metric()
+    return metric.family == "binomial" and metric.response == "labels"
+
+
+def honest_error(rules: Rules, rows: int) -> float:
+    """Return the expected error of honest claims, in the metric's unit."""
+    if rules.prior_error is not None:
+        return rules.prior_error
+    metric = rules.made_metric()
+    return round_up(max(_CLAIMED_ERROR, 0.5 / math.sqrt(rows)), 2) * (metric.upper - metric.lower)
+
+
+# ---- board and ledger know each other
+
+
+@contextlib.contextmanager
+def _opened(place: Place) -> Iterator[SqlLedger]:
+    ledger = SqlLedger(place.ledger, must_exist=True)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _head(ledger: SqlLedger) -> Head:
+    tail = ledger.tail()
+    return Head(ledger.epoch, tail.query, tail.seal)
+
+
+def epoch_of(place: Place) -> int:
+    """Return the number of the ledger's present label set."""
+    with _opened(place) as ledger:
+        return ledger.epoch
+
+
+def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[], int]) -> None:
+    """Refuse a ledger that is older than its board, and a board that is older than its ledger.
+
+    The board stores the ledger's head after each recorded answer. The ledger may only be ahead by questions of
+    submissions that the board knows, because each is reserved before it is asked.
+
+    Parameters
+    ----------
+    place : Place
+    seen : Head or None
+        Head that the board has stored.
+    numbers_given : callable
+        Reads the highest number that the board has ever given to a submission; it is called after the ledger is read.
+
+    Raises
+    ------
+    RolledBackError
+        If the ledger is older, or another one: its budget would be spent twice.
+    StoreError
+        If the board is older: it lacks submissions that were answered.
+    """
+    with _opened(place) as ledger:
+        if seen is not None and not _contains(ledger, seen):
+            here = _head(ledger)
+            raise RolledBackError(
+                f"a ledger must contain the answers that its board has seen, {seen.query} of label set {seen.epoch}; "
+                f"{ledger.place} has {here.query} of label set {here.epoch}, or others: an older copy was restored; "
+                "nothing is answered; put the newest copy back, or hold another competition on fresh labels: a "
+                "budget is never refilled"
+            )
+        answered = max(_numbers_after(seen, ledger), default=0)
+    given = numbers_given()
+    if answered > given:
+        raise StoreError(
+            f"a board must know every submission that its ledger has answered; number {answered} was answered, and the "
+            f"board has given {given} numbers: an older board was restored; nothing is answered; put the newest copy "
+            "back, or restore board and ledger from one backup: 'reusable-holdout board restore'"
+        )
+
+
+def _contains(ledger: SqlLedger, seen: Head) -> bool:
+    configurations = ledger.configurations()
+    if not 1 <= seen.epoch <= len(configurations):
+        return False
+    if seen.query == 0:
+        return genesis(configurations[seen.epoch - 1]) == seen.seal
+    return dict(ledger.seals(epoch=seen.epoch)).get(seen.query) == seen.seal
+
+
+def _numbers_after(seen: Head | None, ledger: SqlLedger) -> Iterator[int]:
+    """Yield the submissions that the ledger has answered since; other names are not the board's."""
+    first = 1 if seen is None else seen.epoch
+    for epoch in range(first, ledger.epoch + 1):
+        after = seen.query if seen is not None and epoch == seen.epoch else 0
+        for row in ledger.rows(after, epoch=epoch):
+            numbered = _NUMBERED.fullmatch(row.name)
+            if numbered is not None:
+                yield int(numbered[1])

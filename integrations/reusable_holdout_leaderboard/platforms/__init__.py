@@ -1,1 +1,0 @@
-"""Platforms that run competitions of their own, with a guard behind them."""

@@ -1,0 +1,152 @@
+"""The JSON API for organisers, and for ledgers whose witness this server is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.actions import ACTIONS, Action, File
+from reusable_holdout_leaderboard.competition.witnessing import (
+    NAME,
+    advance_head,
+    check_free,
+    held_head,
+    is_owned,
+)
+from reusable_holdout_leaderboard.web.problems import Problem, unknown
+from reusable_holdout_leaderboard.web.requests import (
+    Admin,
+    Here,
+    Upload,
+    bearer_token,
+    boards_of,
+    intake_of,
+    parsed,
+)
+from reusable_holdout_leaderboard.web.tables import download, submissions_csv
+from reusable_holdout_leaderboard.web.wire import (
+    HeadBody,
+    as_json,
+    body_of,
+    form_body,
+    json_body,
+    model_of,
+    refusals,
+)
+
+__all__ = ["ADMIN", "WITNESS", "given_by_form"]
+
+_ASKED = (400, 401, 404, 409, 422, 429)
+_SENT = (*_ASKED, 408, 413, 415)
+ADMIN = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Admin])
+WITNESS = APIRouter(tags=["witness"])
+Name = Annotated[str, Path(pattern=f"^{NAME}$", description="of the ledger")]
+
+
+# ---- organisers
+
+
+def given_by_form(action: Action, upload: Upload) -> dict[str, Any]:
+    """Return an action's fields from a form; empty fields count as left out.
+
+    Raises
+    ------
+    Problem
+        422 if they do not fit.
+    """
+    texts: Mapping[str, str] = {name: text for name, text in upload.fields.items() if text}
+    given = parsed({one.name: texts[one.name] for one in action.fields if one.name in texts}, body_of(action))
+    files = {one.name: File(upload.filename, upload.file()) for one in action.fields if one.kind is File}
+    return given.model_dump() | files
+
+
+def _endpoint(action: Action, *, file: str | None) -> Callable[..., Awaitable[Any]]:
+    async def act(request: Request, competition: Here) -> Any:
+        boards, intake = boards_of(request), intake_of(request)
+        given: dict[str, Any] = {}
+        if file is not None:
+            async with intake.large(intake.organiser()) as sender:
+                given = given_by_form(action, await intake.form(request, sender, files=1))
+        elif action.fields:
+            content = await intake.json(request, intake.organiser())
+            given = parsed(content, body_of(action)).model_dump()
+        return as_json(await boards.run(action.run, competition, **given))
+
+    act.__doc__ = f"{action.about}."
+    return act
+
+
+def _add(action: Action) -> None:
+    file = next((one.name for one in action.fields if one.kind is File), None)
+    texts = [one.name for one in action.fields if one.kind is not File]
+    body: dict[str, Any] = {}
+    if action.fields:
+        body = form_body(file, *texts) if file is not None else json_body(body_of(action))
+    answer: Any = model_of(action.answer)
+    ADMIN.add_api_route(
+        f"/{action.name}",
+        _endpoint(action, file=file),
+        methods=["POST"],
+        name=action.name,
+        responses=refusals(*(_SENT if action.fields else _ASKED)),
+        openapi_extra=body,
+        response_model=list[answer] if action.several else answer,
+    )
+
+
+for _action in ACTIONS.values():
+    _add(_action)
+
+
+@ADMIN.get(
+    "/submissions.csv",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **refusals(*_ASKED)},
+)
+async def submissions(request: Request, competition: Here) -> Response:
+    """Return all submissions as CSV, also while the competition is blind."""
+    content = await boards_of(request).run(submissions_csv, competition, None)
+    return download(content, f"{competition.slug}-all-submissions")
+
+
+# ---- witness
+
+
+@WITNESS.get("/witness/{name}", responses=refusals(400, 404, 422, 429))
+async def read(request: Request, name: Name) -> dict[str, str]:
+    """Return the highest head of a ledger, or an empty text; it tells the number of answers and nothing else."""
+    boards = boards_of(request)
+    return _head(await boards.run(held_head, boards.settings.folder, name))
+
+
+@WITNESS.put(
+    "/witness/{name}",
+    responses=refusals(400, 401, 404, 408, 413, 415, 422, 429),
+    openapi_extra=json_body(HeadBody),
+)
+async def advance(request: Request, name: Name) -> dict[str, str]:
+    """Hold a head, if the held one is still the one that its sender has seen; return the held one.
+
+    The administrator makes a name; the token of the first request owns it from then on.
+    """
+    boards, intake = boards_of(request), intake_of(request)
+    folder, token = boards.settings.folder, bearer_token(request)
+    if not token:
+        raise unknown("a witness takes heads only with a token; got none; nothing was changed")
+    owned = await boards.run(is_owned, folder, name, token)
+    sender = intake.stranger() if owned else intake.newcomer(request, "witness")
+    if not owned:
+        await boards.run(check_free, folder, name)
+    body = parsed(await intake.json(request, sender), HeadBody)
+    head, after = (Head.parse(text.encode()) for text in (body.head, body.after))
+    if head is None or (body.after and after is None):
+        raise Problem(422, "head", "a head must be one that a guard wrote; it is not; nothing was changed")
+    return _head(await boards.run(advance_head, folder, name, token, head, after))
+
+
+def _head(head: Head | None) -> dict[str, str]:
+    return {"head": "" if head is None else head.record().decode()}

@@ -1,0 +1,106 @@
+"""Refusals as they leave the server, in one shape."""
+
+from __future__ import annotations
+
+from reusable_holdout.errors import (
+    BudgetError,
+    Halted,
+    HoldoutError,
+    InputError,
+    LedgerError,
+    PlanError,
+    RolledBackError,
+)
+from reusable_holdout_leaderboard.files.forms import SubmissionError
+from reusable_holdout_leaderboard.store.records import (
+    AccessError,
+    ClosedError,
+    InvitationError,
+    LimitError,
+    StoreError,
+)
+
+__all__ = ["Problem", "problem_of", "unknown"]
+
+
+class Problem(Exception):  # noqa: N818 - an answer to a request, not always an error of the server
+    """A refused request; it becomes ``{"error": {"code", "message", "details"}}``.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status.
+    code : str
+        For programs.
+    message : str
+        For people; it does not depend on the labels.
+    details : dict
+        More for programs, by code: "problems" of a submission, "reason" of a halt, "nearest" of a plan.
+    headers : dict of str to str
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        details: dict[str, object] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.details, self.headers = details or {}, headers or {}
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """Return the body of the answer."""
+        return {"error": {"code": self.code, "message": self.message, "details": self.details}}
+
+
+_FAILED = (
+    "the server or its database failed; this may have been answered; sent again, it is charged at most once"
+)
+_MESSAGES = {
+    "rolled_back": (
+        "this board is an older copy: its witness has seen answers that are not here; nothing is answered; the "
+        "organisers must put the newest copy back, or hold another competition on fresh labels"
+    )
+}
+_ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
+    (Halted, 409, "halted"),
+    (RolledBackError, 503, "rolled_back"),
+    (SubmissionError, 422, "bad_submission"),
+    (InputError, 422, "bad_input"),
+    (PlanError, 422, "plan"),
+    (LimitError, 429, "limit"),
+    (AccessError, 401, "unauthorized"),
+    (InvitationError, 401, "invitation"),
+    (ClosedError, 409, "closed"),
+    (BudgetError, 409, "budget"),
+    (StoreError, 503, "unavailable"),
+    (LedgerError, 503, "unavailable"),
+    (HoldoutError, 500, "internal"),
+)
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Return the answer to an error of the library; it does not depend on the labels."""
+    if isinstance(error, Problem):
+        return error
+    found = ((status, code) for kind, status, code in _ERRORS if isinstance(error, kind))
+    status, code = next(found, (500, "internal"))
+    details: dict[str, object] = {}
+    if isinstance(error, Halted):
+        details = {"reason": error.reason}
+    elif isinstance(error, SubmissionError):
+        details = {"problems": list(error.problems)}
+    elif isinstance(error, PlanError):
+        details = {"nearest": dict(error.nearest)}
+    # the message of a failing server may name files and servers
+    message = str(error) if status < 500 else _MESSAGES.get(code, _FAILED)
+    return Problem(status, code, message, details=details)
+
+
+def unknown(message: str) -> Problem:
+    """Return the refusal of a request without a valid token."""
+    return Problem(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})

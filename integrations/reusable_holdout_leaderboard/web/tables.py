@@ -1,0 +1,88 @@
+"""Boards and submissions as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from starlette.responses import Response
+
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.store.records import FinalStanding, Standing, Submission
+from reusable_holdout_leaderboard.web.problems import Problem
+
+__all__ = ["board_csv", "download", "final_csv", "final_of", "submissions_csv"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet evaluates text that begins so
+_PAGE = 5_000
+
+
+def download(content: bytes, name: str) -> Response:
+    """Return a response with CSV that a browser saves as a file."""
+    named = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+
+
+def board_csv(competition: Competition, epoch: int | None = None) -> bytes:
+    """Return the board in its order; hidden numbers are empty."""
+    return _table(Standing._fields, (one._asdict() for one in competition.board(epoch=epoch)))
+
+
+def final_of(competition: Competition) -> list[FinalStanding]:
+    """Return the final standings.
+
+    Raises
+    ------
+    Problem
+        404 if they are not made yet.
+    """
+    if not competition.status().final:
+        raise Problem(404, "no_final", "the final standings are not made yet")
+    return competition.final_standings()
+
+
+def final_csv(competition: Competition) -> bytes:
+    """Return the final standings in their order, each other metric with its interval."""
+    names = [name for name in FinalStanding._fields if name != "also"]
+    names += [f"{name}{end}" for name in competition.rules.also for end in ("", "_low", "_high")]
+    return _table(names, map(_flat, final_of(competition)))
+
+
+def _flat(one: FinalStanding) -> dict[str, Any]:
+    flat = one._asdict()
+    for name, found in one.also.items():
+        flat |= {name: found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    return flat
+
+
+def submissions_csv(competition: Competition, team_id: int | None) -> bytes:
+    """Return the submissions of a team, as it may see them, or of all teams with hidden numbers; the oldest first."""
+    found: list[Submission] = []
+    while page := competition.submissions(
+        team_id, after=found[-1].id if found else 0, limit=_PAGE, reveal=team_id is None
+    ):
+        found += page
+    names = [name for name in Submission._fields if name != "replayed"]
+    return _table(names, (one._asdict() for one in found))
+
+
+def _table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """Return the value of a cell: None is empty, times are ISO 8601, and no text is a formula."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
