@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 from numpy.typing import ArrayLike
 
 from reusable_holdout import ReusableHoldout
+from reusable_holdout.answer import Answer
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.guard_calls import ask_about, check_guard
 from reusable_holdout_callbacks.scores import Library, Score, prior_of

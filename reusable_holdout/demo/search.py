@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.errors import Halted
-from reusable_holdout.guard import Answer, ReusableHoldout
+from reusable_holdout.guard import ReusableHoldout
 
 __all__ = ["Edit", "Part", "Step", "guarded_search", "plain_search", "propose"]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from reusable_holdout.certainty import Certificate, Shares, Theory, edition, worst_choice_nats
 from reusable_holdout.noise import Calibration
 from reusable_holdout.plan.numbers import BY_ROWS
+from reusable_holdout.plan.stated import SharedBudget
 from reusable_holdout.plan.wish import Numbers, Wish
 
 __all__ = ["Certificates", "StepCode", "certificates_of", "unlike"]
@@ -106,8 +107,6 @@ def _numbers_of(record: Mapping[str, Any]) -> Numbers:
 
 
 def _wish_of(record: Mapping[str, Any]) -> Wish:
-    from reusable_holdout.plan import SharedBudget
-
     lower, upper = record["bounds"]
     span, numbers = upper - lower, _numbers_of(record)
     divided = {name: record[name] and record[name] / span for name in ("threshold", "spread", "prior_error")}
@@ -169,7 +168,7 @@ def _pairs_of(record: Mapping[str, Any], wish: Wish, scores: Certificate) -> Cer
         least_threshold=min(compared.deviation_sd(scores.bound.rows), 1.0),
         shares=shares,
         spread=0.5,
-        decides=decides,  # type: ignore[arg-type]
+        decides=decides,
     )
 
 

@@ -59,7 +59,8 @@ class _Table(ThresholdTable):
     def at_each(self, priors: Floats) -> Floats:
         """Return thresholds at many priors."""
         own = np.minimum(((1.0 - priors) * self._count).astype(np.int64), self._count - 1)
-        return self._cells[self._count - 1 - own]
+        thresholds: Floats = self._cells[self._count - 1 - own]
+        return thresholds
 
 
 class _Mirrored(Distance):
@@ -81,9 +82,10 @@ class Ladder(Check):
         code = StepCode(self._places(terms), self.certificate.theory.steps_failed)
         if told == Told(FAILED):
             return Outcome(told, terms.prior, True, code.failure_nats)
-        if told != Told(STEPS, told.place) or told.place not in range(1, code.places + 1):
+        place = told.place or 0
+        if told != Told(STEPS, place) or place not in range(1, code.places + 1):
             raise self.unknown(told)
-        return Outcome(told, tidy(terms.prior + terms.unit * told.place), True, code.nats(told.place))
+        return Outcome(told, tidy(terms.prior + terms.unit * place), True, code.nats(place))
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
         """Return the interval of a new best, or of what is none: how far below it that is was not told."""
@@ -150,10 +152,9 @@ class _NoisyFinal(Final):
 def named(kind: str, policy: str, rules: Certificates, unit: Unit, finals: int, *, exam: bool) -> Way | None:
     """Return the way of a kind, by a policy's certificates; None if that policy had none."""
     told = replace(rules.scores, shares=Shares(0.5, 0.5))
-    if kind == "reveal":
-        return Reveal(told, kind, _NOBODYS, by_rows=rules.by_rows)
-    if kind == "choose":
-        return Choose(told, kind, _NOBODYS, by_rows=rules.by_rows)
+    if kind in {"reveal", "choose"}:
+        asked = Reveal if kind == "reveal" else Choose
+        return asked(told, kind, _NOBODYS, by_rows=rules.by_rows)
     if kind == "final":
         return _NoisyFinal(told, kind, rules.final_noise, finals, halved=exam)
     if kind not in _KINDS[policy]:

@@ -132,7 +132,7 @@ def check_is_guard(guard: object) -> None:
     if hasattr(type(guard), "evaluate"):  # not of a class, which is none yet
         raise InputError(
             f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
-            "takes predictions; nothing was fitted and nothing was asked; predict, and ask with evaluate_predictions"
+            "takes predictions; nothing was fitted and nothing was asked; predict, and ask about the predictions"
         )
     came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
     raise InputError(

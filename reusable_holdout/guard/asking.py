@@ -43,7 +43,7 @@ from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
 from reusable_holdout.ways.told import Told
 
-__all__ = ["Question", "ask", "measured_here"]
+__all__ = ["Question", "ask", "grid", "measured_here"]
 
 WayName = Literal["evaluate", "gate", "reveal", "choose", "final"]
 Told1: TypeAlias = Answer | ModelError
@@ -74,6 +74,8 @@ class Question(NamedTuple):
         What the models were trained on: a model that is asked about with rows of the holdout fails.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
+    once : bool
+        Whether a model has one answer, whatever its prior: that of the first question of this kind about it.
     """
 
     way: WayName
@@ -86,6 +88,7 @@ class Question(NamedTuple):
     name: Any = None
     X_train: Any = None
     anew: bool = False
+    once: bool = False
 
 
 class _Posed(NamedTuple):
@@ -156,13 +159,16 @@ def _posed(view: GuardedView, question: Question) -> _Posed:
     )
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
-        at.content.question(way.name, one.content, 0 if way.by_series else _grid(way, prior), limit)
+        at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
         for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
     ]
+    if question.once and at.transcript.ledger.find(digests[0]) is None:
+        digests = [at.content.question("once", one.content, 0, 0) for one in subjects]
     return _Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
 
 
-def _grid(way: Way, prior: float) -> int:
+def grid(way: Way, prior: float) -> int:
+    """Return the place of a prior on the grid by which questions differ."""
     if isinstance(way, GuardedGate):
         way = way.gate
     return way.grid(prior) if isinstance(way, Check) else round(prior * 2**32)

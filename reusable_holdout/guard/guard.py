@@ -567,7 +567,7 @@ class ReusableHoldout(Overview):
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
         if prior is None or isinstance(prior, str):
-            method = "cross-validation" if prior is None else prior
+            method: Any = "cross-validation" if prior is None else prior
             each = [self._estimate(part, X_train, y_train, method=method, cv=cv) for part in parts]
             prior = each[0] - each[1] if len(each) > 1 else each[0]
         return Difference(*parts) if isinstance(subject, Difference) else parts[0], prior, X_train

@@ -77,8 +77,9 @@ class Overview:
         -------
         pandas.DataFrame
             Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
-            threshold, kind, told, nats, asked (declared queries taken so far), paired, charges_left and asked_at (UTC).
-            A row of kind "view" says when another metric was opened, and what that cost.
+            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left and
+            asked_at (UTC).
+            A row of way "view" says when another metric was opened, and what that cost.
         """
         if epoch is None:
             return releases.released_by(self._view.ledger, self._view.ledger.epoch).history
@@ -169,7 +170,7 @@ class Overview:
     def _own_history(self) -> pd.DataFrame:
         """What was released of this metric."""
         history = self.history()
-        return history[(history["view"] == self.view) & (history["kind"] != VIEW)]
+        return history[(history["view"] == self.view) & (history["way"] != VIEW)]
 
     @property
     def classes(self) -> NDArray[Any] | None:

@@ -42,6 +42,7 @@ class States(NamedTuple):
 
     @classmethod
     def before(cls, rows: Sequence[Row]) -> States:
+        """Return the states before the rows of an epoch."""
         own, last = [State(last_charge=0)], 0
         for row in rows:
             last = row.asked if row.charged else last

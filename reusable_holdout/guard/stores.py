@@ -118,8 +118,8 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
     kept = "" if text is None else Configuration.parse(text).witness
     if witness is False and kept:
         raise InputError(
-            f"a ledger that has a witness must be opened with it; got witness=False; its own is {kept}; nothing was "
-            "asked; leave witness out"
+            f"a ledger that has a witness must be opened with it; got allow={{'no witness'}}; its own is {kept}; "
+            "nothing was asked; leave witness out"
         )
     place = witness or kept
     if not place:
@@ -127,7 +127,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
             warnings.warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
                 "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
-                "it had come, or witness=False to accept it",
+                "it had come, or allow={{'no witness'}} to accept it",
                 NoWitnessWarning,
                 stacklevel=4,
             )

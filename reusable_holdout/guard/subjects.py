@@ -161,7 +161,7 @@ def measured(
 def _of_predictions(way: Check, bound: BoundMetric, subjects: Sequence[Subject]) -> list[Any]:
     """Measure predictions at once; all of them fail, or none."""
     every = [one.predictions for one in subjects]
-    stacked = every[0] if len(every) == 1 else np.concatenate(every)  # type: ignore[type-var,arg-type]
+    stacked = every[0] if len(every) == 1 else np.concatenate(every)  # type: ignore[arg-type]
     found = _attempted(bound, lambda: way.rule.measured_many(bound, stacked))  # type: ignore[arg-type]
     if found is None:
         return [None] * len(subjects)

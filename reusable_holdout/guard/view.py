@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from reusable_holdout.answer import Answer
 from reusable_holdout.errors import InputError
@@ -75,8 +75,7 @@ class GuardedView:
     @property
     def metric(self) -> Metric:
         """The metric that is asked about."""
-        metric: Any = self.holdout.bound.metric
-        return metric
+        return cast("Metric", self.holdout.bound.metric)
 
     @property
     def unit(self) -> Unit:

@@ -134,4 +134,4 @@ class Told(NamedTuple):
         place, value = (int(number), None) if word in _PLACED else (None, float(number))
         if word not in _PLACED | {VALUE} or (ends is not None and len(ends) != 2):
             raise ValueError
-        return cls(word, place, steps, value, ends, winner, pairs)  # type: ignore[arg-type]
+        return cls(word, place, steps, value, ends, winner, pairs)
