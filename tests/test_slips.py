@@ -117,8 +117,8 @@ def test_every_argument_that_is_left_out_or_misspelt_or_not_named_is_told_in_pla
     tried = 0
     for name, call in ways_in(scene):
         parameters = inspect.signature(call).parameters.values()
-        placed = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
-        named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        placed = [one.name for one in parameters if one.way is one.POSITIONAL_OR_KEYWORD]
+        named = [one.name for one in parameters if one.way is one.KEYWORD_ONLY]
         needed = [one.name for one in parameters if one.default is one.empty]
         good = {word: f"PRIVATE {word}" for word in needed}
         for word in needed:

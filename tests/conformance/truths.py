@@ -53,7 +53,7 @@ _MODEL = LogisticRegression()
 _CS = {"C": [1e-9, 1.0]}  # the first one predicts the larger class
 
 
-class Rows(NamedTuple):
+class Parts(NamedTuple):
     """Training rows, the holdout's rows, and a guard of these."""
 
     guard: ReusableHoldout

@@ -62,7 +62,7 @@ def test_who_was_not_chosen_is_told_to_be_no_better_than_the_winner(mixed, metri
     guard = guard_of(mixed.settings, metric=metric)
     answers = attacked(mixed(guard, seed=4), boosting_attack, metric).answers
     losers = [
-        answer for answer in answers if answer.kind == "choose" and {answer.low, answer.high} & {0.0, 1.0}
+        answer for answer in answers if answer.way == "choose" and {answer.low, answer.high} & {0.0, 1.0}
     ]
     assert losers
     for answer in losers:

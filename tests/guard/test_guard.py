@@ -126,7 +126,7 @@ def test_a_matrix_and_a_list_are_the_same_batch(make_guard, scoring):
     guard = make_guard()
     matrix = np.stack([scoring(0.7), scoring(0.6)])
     first = guard.evaluate(list(matrix), prior=[0.7, 0.6])
-    again = guard.evaluate(list(list(matrix)), prior=(0.7, 0.6))
+    again = guard.evaluate(list(matrix), prior=(0.7, 0.6))
     assert [answer._replace(replayed=True) for answer in first] == again
 
 

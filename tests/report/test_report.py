@@ -107,10 +107,8 @@ def test_names_are_text(make_ledger):
 
 
 def test_a_view_of_any_name_is_text(tmp_path, labels):
-    guard = ReusableHoldout(
-        None, labels, tolerance=0.1, queries=50, estimate=0.9, ledger=tmp_path / "guard.db"
-    )
-    view = guard.on(sample_weight=np.arange(len(labels)) % 2, name=NASTY, vacuous=True)
+    guard = made_guard(None, labels, tolerance=0.1, queries=50, estimate=0.9, ledger=tmp_path / "guard.db")
+    view = guard.on(sample_weight=np.arange(len(labels)) % 2, name=NASTY, allow={"vacuous"})
     view.evaluate(labels, prior=1.0)
     view.close()
     page = Page(report_page(tmp_path / "guard.db")[0])

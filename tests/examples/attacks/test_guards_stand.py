@@ -21,7 +21,6 @@ from attacks import (
 from made_guards import made_guard
 from scipy.stats import binom
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 ROWS, RUNS = 1_000, 40
@@ -122,7 +121,7 @@ def test_others_are_told_that_a_burnt_guard_has_halted():
 
 def test_a_search_with_one_overfitting_prior_in_fifty_pays_for_those_alone():
     problem = SearchProblem.draw(rows=10_000, seed=2)
-    guard = ReusableHoldout(None, problem.y, queries=500, tolerance=0.06, estimate=0.75, seed=2)
+    guard = made_guard(None, problem.y, queries=500, tolerance=0.06, estimate=0.75, seed=2)
     result = hyperparameter_search(guard, problem, questions=150)
     assert result.details == {"overfitting": 3, "overfitting_charged": 3, "honest_charged": 0}
     assert result.halted is None

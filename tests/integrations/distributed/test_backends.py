@@ -46,7 +46,7 @@ def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, b
 def _ask(guard, predictions, name):
     """Ask, and give the answer or the reason of the halt."""
     try:
-        return guard.evaluate_predictions(predictions, prior=0.85, name=name)
+        return guard.evaluate(predictions, prior=0.85, name=name)
     except Halted as halt:
         return halt.reason
 

@@ -23,7 +23,7 @@ def ask(labels):
 
     def ask(guard, numbers):
         for number in numbers:
-            guard.evaluate_predictions(right_in(labels, 0.9, number), prior=0.9)
+            guard.evaluate(right_in(labels, 0.9, number), prior=0.9)
 
     return ask
 

@@ -28,7 +28,7 @@ def client(database):
 
 
 def ask(guard, predictions, prior):
-    guard.evaluate_predictions(predictions, prior=prior)
+    guard.evaluate(predictions, prior=prior)
 
 
 def wait_for(found):
@@ -77,7 +77,7 @@ def test_a_large_batch_is_logged_whole(database, client, make_guard, labels, liv
     guard = make_guard(queries=1_000, tolerance=0.2)
     many = np.array([right_in(labels, 0.9, number) for number in range(300)])
     with track(guard, experiment="churn", tracking_uri=database, live=live) as tracked:
-        guard.evaluate_many(many, np.full(300, 0.9))
+        guard.evaluate(list(many), prior=np.full(300, 0.9))
     check_complete(client, tracked.run_id, guard.history())
 
 
@@ -169,7 +169,7 @@ def test_a_run_is_matched_by_digest_epoch_and_ledger_whatever_its_parameters(
 def test_comparisons_are_logged_as_differences(database, client, make_guard, labels):
     guard = make_guard()
     with track(guard, tracking_uri=database) as tracked:
-        guard.compare_predictions(labels, labels, prior=0.0)
+        guard.compare(labels, labels, prior=0.0)
         tracked._log.follow()  # comparisons alone can be drawn, too
         ask(guard, labels, 0.5)
     assert list(by_step(client, tracked.run_id, "holdout_answer")) == [2]

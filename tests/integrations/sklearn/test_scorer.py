@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from cases import for_each
 from joblib import Parallel, delayed
+from made_guards import made_guard
 from reusable_holdout_sklearn import guarded_scorer, prior_scorer
 from reusable_holdout_sklearn.scored_rows import ScoredRows
 from scipy import sparse
@@ -25,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
@@ -110,11 +111,11 @@ def test_regressors_frames_and_text_labels_work(data):
     X, y = data
     values = np.clip(X[:, 0] + np.random.default_rng(0).normal(size=len(X)), -5, 5)
     wish = {"tolerance": 2.5, "queries": 20}
-    guard = ReusableHoldout(X[2_000:], values[2_000:], metric=mae(lower=-5, upper=5), **wish)
+    guard = made_guard(X[2_000:], values[2_000:], metric=mae(lower=-5, upper=5), **wish)
     scores = cross_val_score(LinearRegression(), X[:2_000], values[:2_000], scoring=guarded_scorer(guard))
     assert sorted(-scores) == sorted(guard.history()["value"])
     frame, label = pd.DataFrame(X, columns=list("abcd")), np.where(y == 1, "yes", "no")
-    guard = ReusableHoldout(frame[2_000:], label[2_000:], tolerance=0.15, queries=60)
+    guard = made_guard(frame[2_000:], label[2_000:], tolerance=0.15, queries=60)
     scores = cross_val_score(MODEL, frame[:2_000], label[:2_000], scoring=guarded_scorer(guard))
     assert (scores > 0.7).all()
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import sklearn
 from long_tests import GUARD
+from made_guards import made_guard
 from reusable_holdout.guard.batches import about
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
@@ -33,7 +34,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout import ParquetRows, verify
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import Metric, mae, negated
 
@@ -148,7 +149,7 @@ def test_a_random_fit_is_a_question_of_its_own(make_guard, train):
 
 def test_a_guard_in_memory_serves_workers_too(data, train):
     X, y = data
-    guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
     search = one_by_one(trees(n_jobs=2), guard).fit(*train)
     assert guard.queries_asked == 6
     assert not search.guard_results_["charged"].any()
@@ -343,7 +344,7 @@ def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sig
     X = rng.normal(size=(3_000, 3))
     y = np.clip(X[:, 0] + rng.normal(size=3_000), -5, 5)
     error = mae(lower=-5, upper=5) if sign == 1 else negated(mae(lower=-5, upper=5))
-    guard = ReusableHoldout(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
+    guard = made_guard(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
     for scoring in ("neg_mean_absolute_error", prior_scorer(guard)):
         search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring=scoring)
         guarded = GuardedSearchCV(search, guard).fit(X[:1_000], y[:1_000])
@@ -378,7 +379,7 @@ def test_a_brier_score_of_three_classes_is_half_of_what_scikit_learn_calls_so(tm
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     y = (X + rng.normal(size=X.shape)).argmax(axis=1)
-    with ReusableHoldout(X[600:], y[600:], metric="brier", tolerance=0.25, queries=20, seed=0) as guard:
+    with made_guard(X[600:], y[600:], metric="brier", tolerance=0.25, queries=20, seed=0) as guard:
         found = []
         for scoring in ("neg_brier_score", prior_scorer(guard)):
             search = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1.0]}, scoring=scoring)
@@ -428,7 +429,7 @@ def test_a_metric_of_ones_own_works_through_its_scorer(data, train):
         family="binomial",
         loss=np.equal,
     )
-    guard = ReusableHoldout(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
     search = GuardedSearchCV(trees(scoring=prior_scorer(guard)), guard).fit(*train)
     assert len(search.guard_results_) == 6
 
@@ -460,7 +461,7 @@ def test_what_cannot_work_is_refused(make_guard, train, change, match):
 def test_guards_that_cannot_tell_the_best_are_refused(make_guard, data, train):
     with pytest.raises(InputError, match=r"guard\.compare"):
         one_by_one(trees(), make_guard(policy="gate")).fit(*train)
-    labels_only = ReusableHoldout(None, data[1][2_000:], tolerance=0.15, queries=60)
+    labels_only = made_guard(None, data[1][2_000:], tolerance=0.15, queries=60)
     with pytest.raises(InputError, match="labels only"):
         one_by_one(trees(), labels_only).fit(*train)
     guard = make_guard()
@@ -583,18 +584,18 @@ class OnItsOwnRows(GuardedSearchCV):
 
 def _guard_of(X, y):
     try:
-        return ReusableHoldout(
+        return made_guard(
             X,
             y,
             queries=100,
             charges=20,
             threshold=0.9,
-            vacuous=True,
-            overlap="allow",
-            mechanism="noiseless",  # some checks fit the same rows in two layouts, where only noise tells models apart
+            mechanism="noiseless",
             choices=[2],
             confidence=0.9,
             seed=0,
+            vacuous=True,
+            overlapping=True,
         )
     except InputError:  # data that the check wants refused by fit itself
         return None
@@ -655,7 +656,7 @@ def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make
     guard = make_guard(metric=metric, tolerance=None, charges=2, vacuous=True)
     X, y = data
     fits = [LogisticRegression(), LogisticRegression(), LogisticRegression(C=1e-4), Fails()]
-    measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind) for model in fits]
+    measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, way=kind) for model in fits]
     concealed = [one.measured for one in measured]
     found = [guard._content.reveal(one.measured, about(guard, kind, one.content)) for one in measured]
     assert found[0].tolist() == found[1].tolist()
@@ -682,10 +683,10 @@ def test_what_was_measured_of_one_model_is_no_answer_about_another(make_guard, d
         ("evaluate", lambda one: guard.ask([one], [0.5], names=["one"])),
         ("choose", lambda one: guard.ask_choice([one], [0.5])),
     ):
-        one, other = (guard.measure(model, prior=0.5, kind=kind) for model in models)
+        one, other = (guard.measure(model, prior=0.5, way=kind) for model in models)
         with pytest.raises(InputError, match="must come from this guard's measure"):
             ask(change(one, other))
-    wrong = guard.measure(models[0], prior=0.5, kind="choose")
+    wrong = guard.measure(models[0], prior=0.5, way="choose")
     with pytest.raises(InputError, match="this kind of query"):
         guard.ask([wrong], [0.5], names=["one"])
     assert guard.queries_asked == 0
@@ -699,7 +700,7 @@ def test_a_holdout_in_files_is_asked_chunk_by_chunk(data, tmp_path):
     searches = []
     for place in (ParquetRows(tmp_path / "rows.parquet"), frame.iloc[2_000:]):
         labels = "label" if isinstance(place, ParquetRows) else y[2_000:]
-        guard = ReusableHoldout(place, labels, **wish)
+        guard = made_guard(place, labels, **wish)
         grid = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=3)
         searches.append(one_by_one(grid, guard).fit(frame.iloc[:2_000], y[:2_000]))
     assert searches[0].guard_results_.equals(searches[1].guard_results_)
