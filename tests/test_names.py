@@ -187,8 +187,8 @@ WAYS = {
     "choices and reveals": (_ask_about_choices, {"choices": [2, 2], "reveals": 1}, True),
     "finals": (_ask_for_finals, {}, False),
     "finals of models": (_ask_for_finals_of_models, {}, True),
-    "gates with guardrails": (_ask_gates, {"policy": "gate"}, False),
-    "claims": (_ask_claims, {"policy": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
+    "gates with guardrails": (_ask_gates, {"gates": True}, False),
+    "claims": (_ask_claims, {"board": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
     "ladders": (_ask_ladders, {"policy": "ladder"}, False),
     "another process": (_ask_from_another_process, {}, False),
 }
@@ -198,7 +198,7 @@ WAYS = {
 def test_what_a_ledger_stores_of_a_name_is_plain(tmp_path, ask, settings, models):
     """Asked in every way: seals cover what is stored, so any reader of a ledger prints it safely."""
     ledger = tmp_path / "ledger.db"
-    asked = {"queries": 60, "charges": 5, "seed": 0, "vacuous": True, "witness": False} | settings
+    asked = {"queries": 60, "charges": 5, "seed": 0, "vacuous": True, "unwitnessed": True} | settings
     with made_guard(X if models else None, LABELS, ledger=ledger, **asked) as guard:
         ask(guard)
         ask(guard)  # what has a name is the same question by any name

@@ -34,7 +34,7 @@ WISH = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.2,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "seed": 1,
     "vacuous": True,

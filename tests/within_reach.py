@@ -39,7 +39,7 @@ def certificate_of(
         queries=300,
         charges=8,
         beta=0.05,
-        noise_scale=1e-3,
+        noise=1e-3,
         lower=0.0,
         upper=1.0,
         tolerance=0.15,
@@ -49,7 +49,7 @@ def certificate_of(
         shares=policy_code(policy, places=100.0).shares,
     )
     changed = replace(standard, **changes)
-    return replace(changed, noise_scale=0.0) if changed.mechanism == "noiseless" else changed
+    return replace(changed, noise=0.0) if changed.mechanism == "noiseless" else changed
 
 
 def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
@@ -61,7 +61,7 @@ def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
         family=st.sampled_from(FAMILIES),
         mechanism=st.sampled_from(get_args(GuardMechanism)),
         greater_is_better=st.booleans(),
-        noise_scale=st.sampled_from((0.0, 1e-4, 3e-3)),
+        noise=st.sampled_from((0.0, 1e-4, 3e-3)),
         lower=st.sampled_from((0.0, -2.0)),
         upper=st.sampled_from((1.0, 3.0)),
     )

@@ -144,11 +144,18 @@ def ask_each(
     X_train: Any,
 ) -> Asked:
     """Ask about each model of a batch; the halt, if there was one, is for the caller to raise."""
+    found: list[Any] = []
     halted = None
     try:
-        (found,) = guard.ask([Question("evaluate", list(models), priors, name=list(names), X_train=X_train)])
+        try:
+            (found,) = guard.ask(
+                [Question("evaluate", list(models), priors, name=list(names), X_train=X_train)]
+            )
+        except BudgetError:  # more than queries are left: one by one, up to the last
+            for model, prior, name in zip(models, priors, names, strict=True):
+                found += guard.ask([Question("evaluate", model, prior, name=name, X_train=X_train)])
     except Halted as halt:
-        found, halted = halt.answers, halt
+        found, halted = [*found, *halt.answers], halt
     return Asked([None if isinstance(one, ModelError) else one for one in found], halted)
 
 

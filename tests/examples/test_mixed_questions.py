@@ -53,7 +53,7 @@ def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, pol
     assert min(way.told[kind] for kind in ("reveal", "choose", "slice")) >= 1
     assert sum(way.told.values()) >= 6
     assert guard.halt_reason == "final"
-    kinds = {"reveal", "choose", "final", "view", "check", guard._ways.policy.name}
+    kinds = {"reveal", "choose", "final", "view", "check", guard._view.ways.policy.name}
     assert set(guard.history()["way"]) == kinds
 
 

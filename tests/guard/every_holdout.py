@@ -97,7 +97,7 @@ class Game:
             least_threshold=spread,
             charge_nats=charge_nats,
             shares=shares,
-            mechanism="noiseless",
+            noise=0.0,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )

@@ -15,7 +15,7 @@ __all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql",
 def every_way(guard):
     """Ways to ask that a guard has."""
     names = ("policy", "comparison", "reveal", "choose", "final", "guarded", "guarded_comparison")
-    return [way for name in names if (way := getattr(guard._ways, name)) is not None]
+    return [way for name in names if (way := getattr(guard._view.ways, name)) is not None]
 
 
 def sql(ledger, *statements):

@@ -349,12 +349,12 @@ def on_an_unwritable_file(scene):
 
 
 def on_a_read_only_file(scene):
-    scene.guard._ledger._connection.driver.execute("PRAGMA query_only = ON")
+    scene.guard._view.ledger._connection.driver.execute("PRAGMA query_only = ON")
     scene.ask(scene.fresh, 0.2)
 
 
 def on_a_full_disk(scene):
-    connection = scene.guard._ledger._connection.driver
+    connection = scene.guard._view.ledger._connection.driver
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     scene.guard.evaluate(scene.fresh, prior=0.2, name="long " * 100_000)

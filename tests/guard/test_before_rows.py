@@ -93,7 +93,9 @@ def test_a_batch_of_more_than_are_left_is_refused_before_the_rows_are_read(make,
 
 def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(make, monkeypatch):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
-    monkeypatch.setattr(guard._transcript, "needs_rows", lambda *_: True)  # it had room when it was asked
+    monkeypatch.setattr(
+        guard._view.transcript, "needs_rows", lambda *_: True
+    )  # it had room when it was asked
     with pytest.raises(InputError, match="are left beside the charges"):
         guard.choose([predictions(0.7), predictions(0.71)], [0.2, 0.2])
     assert guard.answered == 0

@@ -176,9 +176,9 @@ WISHES = [
     {"charges": 1, "tolerance": 0.24},
     {"tolerance": 0.2, "threshold": 0.05},
     {"charges": 1, "noise": 0.001, "vacuous": True},
-    {"charges": 2, "policy": "gate"},
+    {"charges": 2, "gates": True},
     {"charges": 2, "policy": "ladder", "vacuous": True},
-    {"charges": 1, "policy": "claims"},
+    {"charges": 1, "board": "claims"},
     {"charges": 2, "reveals": 2, "choices": [10]},
     {"tolerance": 0.24, "charges": 1, "mechanism": "target-charging", "noise": 0.001},
 ]
@@ -280,7 +280,9 @@ def test_rotating_replanning_and_another_metric_say_the_same(world_ends, metric,
 
     def asked(y, number):
         ledger = None if place == "memory" else tmp_path / f"{metric}{number}.db"
-        given = PLAN | {"ledger": ledger, "classes": [0, 1]} | ({} if ledger is None else {"witness": False})
+        given = (
+            PLAN | {"ledger": ledger, "classes": [0, 1]} | ({} if ledger is None else {"unwitnessed": True})
+        )
         with registry_of_its_own():
             guard = made_guard(None, y, charges=2, reveals=3, **given)
             other = made_guard(FEATURES, y, metric="f1", charges=1, vacuous=True, classes=[0, 1], **PLAN)

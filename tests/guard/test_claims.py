@@ -32,7 +32,7 @@ def right(accuracy, variant=0):
 @pytest.fixture
 def board(tmp_path, closed_at_the_end):
     def make(ledger="guard.db", **changes):
-        settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "witness": False} | changes
+        settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "unwitnessed": True} | changes
         place = None if ledger is None else tmp_path / ledger
         return closed_at_the_end(made_guard(None, LABELS, policy="claims", ledger=place, **settings))
 
@@ -157,7 +157,7 @@ import json, os, signal, sys
 import numpy as np
 from reusable_holdout import ReusableHoldout
 labels = np.random.default_rng(5).integers(0, 2, 4_000)
-settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "witness": False, "seed": 3}
+settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "unwitnessed": True, "seed": 3}
 guard = ReusableHoldout(None, labels, policy="claims", ledger=sys.argv[1], **settings)
 for number in range(200):
     wrong = np.random.default_rng([7, number]).permutation(4_000) >= 2_800

@@ -155,7 +155,7 @@ def told(make):
 
 
 def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tmp_path):
-    plan = {**PLAN, "ledger": tmp_path / "guard.db", "witness": False}
+    plan = {**PLAN, "ledger": tmp_path / "guard.db", "unwitnessed": True}
     guard, caught = told(lambda: made_guard(FEATURES[SOME], LABELS[SOME], **plan))
     (warning,) = caught
     assert warning.category is CopiedRowsWarning

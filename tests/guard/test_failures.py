@@ -194,7 +194,7 @@ GAMES = [(way, policy) for way, policies in WAYS.items() for policy in policies]
 
 def price(guard, row):
     """Return the price of a failure by the codes of the theory."""
-    theory = guard._ways.reveal.certificate.theory
+    theory = guard._view.ways.reveal.certificate.theory
     if row.kind == "reveal":
         return theory.reveal.failure_nats
     if row.kind == "final":
@@ -235,7 +235,7 @@ def own_metric(fails):
 @pytest.fixture
 def gate(labels, closed_at_the_end):
     def make(ledger=None, X=None, **changes):
-        given = {"policy": "gate", "queries": 40, "charges": 3, "noise": 0.0, "seed": 1} | changes
+        given = {"gates": True, "queries": 40, "charges": 3, "noise": 0.0, "seed": 1} | changes
         return closed_at_the_end(made_guard(X, labels, ledger=ledger, vacuous=True, **given))
 
     return make
@@ -269,7 +269,7 @@ def test_a_gate_that_0_2_0_made_tells_a_failure_too_though_its_plan_did_not_rese
         def fails(*_):
             raise ModelError("withheld")
 
-        monkeypatch.setattr(guard._holdout.bound.statistic, "score", fails)
+        monkeypatch.setattr(guard._view.holdout.bound.statistic, "score", fails)
         told = guard.history()["told"].tolist()
         with pytest.raises(ModelError, match="took one charge"):
             guard.evaluate(golden.arrays[golden.expected["holdout"]["y"]["array"]], prior=0.123)
@@ -527,10 +527,10 @@ def check_history(player):
         assert own is None or row.nats == pytest.approx(own)
         assert row.nats > 0.0 or row.kind == "final"
         assert row.charged == (row.kind not in {"reveal", "final"})
-        assert row.nats <= max(guard._ways.policy.certificate.charge_nats, price_of_reveal(guard)) + 1e-9
-    assert guard._transcript.state.nats == pytest.approx(spent)
+        assert row.nats <= max(guard._view.ways.policy.certificate.charge_nats, price_of_reveal(guard)) + 1e-9
+    assert guard._view.transcript.state.nats == pytest.approx(spent)
     return failed
 
 
 def price_of_reveal(guard):
-    return guard._ways.reveal.worst_nats()
+    return guard._view.ways.reveal.worst_nats()

@@ -313,15 +313,20 @@ def test_no_row_s_score_is_logged_printed_or_kept(judged, ledger, caplog, capfd,
         with pytest.raises(InputError) as caught:
             guard.evaluate(given, prior=0.5)
         told += [caught.value, vars(caught.value)]
-    inside = [guard, guard._holdout, guard._holdout.bound, *vars(guard._holdout.bound).values()]
-    inside += [guard._holdout.bound.statistic, *vars(guard._holdout.bound.statistic).values()]
+    inside = [
+        guard,
+        guard._view.holdout,
+        guard._view.holdout.bound,
+        *vars(guard._view.holdout.bound).values(),
+    ]
+    inside += [guard._view.holdout.bound.statistic, *vars(guard._view.holdout.bound.statistic).values()]
     text = " ".join([*map(repr, [*told, *inside]), caplog.text, *capfd.readouterr()])
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for number in secret[:200]:
         assert f"{number:.9f}"[:9] not in text
         assert repr(float(number)).encode() not in kept
         assert number.tobytes() not in kept
-    assert "q17" not in repr(guard._holdout.bound._form)
+    assert "q17" not in repr(guard._view.holdout.bound._form)
 
 
 # ---- several scores, and a look at what fits

@@ -192,7 +192,7 @@ def test_workers_predict_in_parallel(many, parquet):
     with joblib.parallel_config("loky", n_jobs=2):
         guard = many(parquet, "label", noise=0.0)
         answer = guard.evaluate(elsewhere, prior=0.9, name="all yes")
-    share = float(np.mean(np.asarray(guard._holdout.y) == "yes"))
+    share = float(np.mean(np.asarray(guard._view.holdout.y) == "yes"))
     assert answer.low < share < answer.high
     assert answer.value < 0.9
 
@@ -217,7 +217,7 @@ def test_rows_are_never_in_memory_together(many, parquet):
 
 def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
     guard = many(parquet, "label")
-    labels = guard._holdout.y
+    labels = guard._view.holdout.y
     assert isinstance(labels, CodedLabels)
     assert labels.codes.dtype == np.uint8
     numbers = many(parquet.select(["a", "b"]), parquet.select(["whole"]))
@@ -450,8 +450,8 @@ def test_a_model_for_other_columns_is_refused_free_of_charge(many, parquet, mode
 def test_what_chunks_are_made_of_says_nothing_about_itself(many, parquet, frame):
     lazy = many(dd.from_pandas(frame, npartitions=2), "label")
     for guard in (many(parquet, "label"), lazy):
-        assert repr(guard._holdout.X) in (f"<ParquetRows: {ROWS:,} rows>", f"<DaskRows: {ROWS:,} rows>")
-        assert repr(guard._holdout.y) == f"<CodedLabels: {ROWS} rows>"
+        assert repr(guard._view.holdout.X) in (f"<ParquetRows: {ROWS:,} rows>", f"<DaskRows: {ROWS:,} rows>")
+        assert repr(guard._view.holdout.y) == f"<CodedLabels: {ROWS} rows>"
 
 
 # ---- files that are not what they should be

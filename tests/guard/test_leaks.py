@@ -42,20 +42,20 @@ class Secrets:
     """What must stay inside, in all the forms it could take outside."""
 
     def __init__(self, guard, labels, asked):
-        policy, content = guard._ways.policy, guard._content
+        policy, content = guard._view.ways.policy, guard._view.content
         noise, mechanism = policy._noise, policy._resumed(State())
-        key = guard._key[1].read_text().strip()
+        key = guard._view.key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
         units = [policy.grid_unit(prior) for _, prior in QUESTIONS.values()]
-        chosen = [guard._holdout.bound.prepare(predictions) for predictions in asked.values()]
+        chosen = [guard._view.holdout.bound.prepare(predictions) for predictions in asked.values()]
         choice = content.several(
             b"choose",
             [content.question(one, unit, b"choose") for one, unit in zip(chosen, units, strict=True)],
         )
         for name, predictions in asked.items():
             right, prior = QUESTIONS[name]
-            prepared = guard._holdout.bound.prepare(predictions)
-            score = int(guard._holdout.bound.score(prepared[None])[0])
+            prepared = guard._view.holdout.bound.prepare(predictions)
+            score = int(guard._view.holdout.bound.score(prepared[None])[0])
             unit = policy.grid_unit(prior)
             deviation = abs(score - unit)
             for question in (
@@ -249,11 +249,11 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         struct.pack("<d", score),
         pickle.dumps(score),
         str(int(score * GRID)),
-        repr(guard._holdout.y.tolist()),
-        pickle.dumps(guard._holdout.y),
-        pickle.dumps(guard._holdout.X),
-        guard._key[1].read_bytes(),
-        f"{guard._ways.policy._resumed(State())._offset}",
+        repr(guard._view.holdout.y.tolist()),
+        pickle.dumps(guard._view.holdout.y),
+        pickle.dumps(guard._view.holdout.X),
+        guard._view.key[1].read_bytes(),
+        f"{guard._view.ways.policy._resumed(State())._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))
@@ -281,10 +281,14 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     outcomes = exercise(guard, labels, asked)
-    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._ways.policy).values()]
-    inside += vars(guard._transcript).values()
-    inside += [guard._holdout.bound, guard._holdout.bound.statistic, *vars(guard._ledger).values()]
-    inside += [part for part in vars(guard._holdout.bound).values() if part is not guard._holdout.y]
+    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._view.ways.policy).values()]
+    inside += vars(guard._view.transcript).values()
+    inside += [
+        guard._view.holdout.bound,
+        guard._view.holdout.bound.statistic,
+        *vars(guard._view.ledger).values(),
+    ]
+    inside += [part for part in vars(guard._view.holdout.bound).values() if part is not guard._view.holdout.y]
     for one in [*outcomes, *inside]:
         told = [repr(one), str(one), f"{one}", pprint.pformat(one)]
         told += [one._repr_html_()] if hasattr(one, "_repr_html_") else []

@@ -38,7 +38,7 @@ class Asked:
 
     def __init__(self, path, earlier, charged, **changes):
         self.guard = made_guard(None, LABELS, ledger=path, seed=0, **{**SETTINGS, **changes})
-        self.ledger, self._fresh = self.guard._ledger, count()
+        self.ledger, self._fresh = self.guard._view.ledger, count()
         append(self.ledger, *chained(earlier, CHARGED[charged]))
 
     def predictions(self, share=0.9):

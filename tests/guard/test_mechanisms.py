@@ -88,7 +88,7 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
 @for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
     guard = make_guard(mechanism=mechanism, noise=0.001, seed=1)
-    core = guard._ways.policy._resumed(State())
+    core = guard._view.ways.policy._resumed(State())
     calibration = Calibration(mechanism, guard.plan.charges)
     unit = 0.001 * 2**32
     assert isinstance(core, SparseVector)
@@ -143,8 +143,8 @@ def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
 
 def test_no_noise_and_a_noise_scale_contradict_each_other():
     with pytest.raises(InputError, match="leave it out"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless", noise=0.1)
-    assert Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless").noise == 0.0
+        Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0, noise=0.1)
+    assert Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0).noise == 0.0
 
 
 @for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])

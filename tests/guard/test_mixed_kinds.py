@@ -30,7 +30,7 @@ def scoring(accuracy, variant=0):
 
 
 def guard_of(**changes):
-    settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "mechanism": "noiseless"}
+    settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "noise": 0.0}
     return made_guard(None, LABELS, **{**settings, "seed": 1, **changes})
 
 
@@ -179,7 +179,7 @@ def test_an_honest_ladder_with_a_reveal_is_sound(tmp_path):
 
 
 def test_a_candidate_that_failed_is_the_worst_of_a_choice():
-    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, mechanism="noiseless")
+    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, noise=0.0)
     kind = Choose(plan.certificate(), KeyedNoise(bytes(32)))
     _, outcome = kind.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
     assert outcome.told.startswith("candidate 1 of 2, rank 2, ")

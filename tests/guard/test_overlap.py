@@ -174,13 +174,13 @@ class TestRotation:
     def test_rows_of_any_epoch_before_are_refused_and_nothing_changes(self, ledger, on_disk):
         guard = make(ledger=ledger if on_disk else None)
         guard = guard.rotate(SECOND, Y, early=True, another_budget=True).guard
-        before = guard._ledger.configurations()
+        before = guard._view.ledger.configurations()
         for epoch, old in ((1, HELD), (2, SECOND)):
             with pytest.raises(
                 OverlapError, match=rf"599 of its 600 rows are rows of epoch {epoch}.*nothing was released"
             ):
                 guard.rotate(np.r_[THIRD[:1], old[1:]], Y, early=True)
-        assert guard._ledger.configurations() == before
+        assert guard._view.ledger.configurations() == before
         assert guard.evaluate(Y, prior=0.5).query == 1  # it still answers
         assert guard.rotate(THIRD, Y, early=True).guard.epoch == 3
 

@@ -99,7 +99,7 @@ def test_missing_values_that_are_filled_in_place_stay_missing_in_the_guard(make_
     guard = make_guard(X=X)
     filled(X)
     assert not X.isna().any(axis=None)
-    assert guard._holdout.X.isna().sum().sum() == (features <= 0).sum()
+    assert guard._view.holdout.X.isna().sum().sum() == (features <= 0).sum()
 
 
 def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels, features):
@@ -154,13 +154,13 @@ def test_a_fresh_holdout_is_copied_too_and_what_is_released_is_what_was_asked(ma
 
 def test_rows_are_copied_once(make_guard, ledger, labels, features):
     guard = make_guard(ledger, X=features)
-    held = guard._holdout
+    held = guard._view.holdout
     assert not np.shares_memory(held.X, features)
     view = guard.on(sample_weight=np.arange(ROWS) % 2, vacuous=True)
-    assert view._holdout.X is held.X
-    assert view._holdout.y is held.y
+    assert view._view.holdout.X is held.X
+    assert view._view.holdout.y is held.y
     with pickle.loads(pickle.dumps(guard)) as other:
-        assert isinstance(other._holdout.X, np.memmap)  # the file that all processes share
+        assert isinstance(other._view.holdout.X, np.memmap)  # the file that all processes share
     frame = pl.DataFrame(features, schema=["a", "b"])
     mine = own(frame)
     assert mine is not frame

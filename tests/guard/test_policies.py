@@ -334,9 +334,9 @@ def test_the_threshold_is_a_function_of_the_transcript(make_guard, scoring, poli
         told = guard.history()["value"].tolist()
         state = guard._state()._replace(value=told[-1] if told else None)
         answer = guard.evaluate(scoring(score, k), **stated(policy, 0.5))
-        prior = guard._ways.policy.prior(0.5, state)
+        prior = guard._view.ways.policy.prior(0.5, state)
         assert answer.prior == prior
-        assert answer.threshold == guard._ways.policy.threshold(prior, state, None)
+        assert answer.threshold == guard._view.ways.policy.threshold(prior, state, None)
 
 
 @pytest.mark.filterwarnings(ADAPTS)

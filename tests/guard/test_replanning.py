@@ -20,7 +20,9 @@ PLAN = {"queries": 100, "tolerance": 0.1}
 @pytest.fixture
 def make(tmp_path):
     def made(labels=LABELS, **settings):
-        return made_guard(None, labels, ledger=tmp_path / "guard.db", **PLAN | {"witness": False} | settings)
+        return made_guard(
+            None, labels, ledger=tmp_path / "guard.db", **PLAN | {"unwitnessed": True} | settings
+        )
 
     return made
 
@@ -32,7 +34,7 @@ def make(tmp_path):
         {"queries": 500},
         {"metric": "zero_one_loss"},
         {"metric": "f1", "tolerance": 0.2},
-        {"policy": "gate"},
+        {"gates": True},
         {"classes": [0, 1, 2]},
         {"sample_weight": np.arange(4_000) < 3_000},
     ],
@@ -112,7 +114,7 @@ class Agrees:
 @pytest.mark.parametrize("kind", ["evaluate", "choose"])
 @pytest.mark.parametrize("how", ["replanned", "rotated"])
 def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
-    X, settings = LABELS[:, None].astype(float), PLAN | {"ledger": tmp_path / "guard.db", "witness": False}
+    X, settings = LABELS[:, None].astype(float), PLAN | {"ledger": tmp_path / "guard.db", "unwitnessed": True}
     before = made_guard(X, LABELS, **settings)
     measured = before.measure(Agrees(), prior=0.5, kind=kind)
     if how == "replanned":
@@ -127,13 +129,13 @@ def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
 
 
 def test_a_released_holdout_that_comes_back_is_found_though_nothing_was_asked_of_it(tmp_path):
-    path, settings = tmp_path / "guard.db", PLAN | {"witness": False}
+    path, settings = tmp_path / "guard.db", PLAN | {"unwitnessed": True}
     first = made_guard(None, LABELS, ledger=path, **settings)
     made_guard(None, LABELS, ledger=path, **settings | {"tolerance": 0.2}, replan=True)
     again = made_guard(None, LABELS, ledger=path, **settings | {"tolerance": 0.2})
     again.rotate(None, np.roll(LABELS, 1) ^ (np.arange(4_000) < 100), early=True)
     assert verify(path).sound
-    ledger = first._ledger.latest()
+    ledger = first._view.ledger.latest()
     stored, known_rows = Configuration.parse(ledger.configurations()[0]), ledger.known_rows(1)
     with ledger.transaction() as transaction:
         text = replace(stored, epoch=4, previous=transaction.tail.seal.hex()).text()
@@ -183,7 +185,7 @@ def test_rows_are_known_again_when_the_guard_is_rotated(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8_000, 3))
     y = (X[:, 0] > 0).astype(int)
-    settings = {"ledger": tmp_path / "guard.db", "witness": False, "queries": 100}
+    settings = {"ledger": tmp_path / "guard.db", "unwitnessed": True, "queries": 100}
     made_guard(X[:4_000], y[:4_000], tolerance=0.1, **settings)
     guard = made_guard(X[:4_000], y[:4_000], tolerance=0.2, replan=True, **settings)
     guard.evaluate(y[:4_000], prior=1.0)

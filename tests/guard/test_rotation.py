@@ -76,7 +76,7 @@ class TestTheNewEpoch:
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
         old_noise, new_noise = (
-            guard._ways.policy._resumed(State()).query_noise(questions) for guard in (halted, new)
+            guard._view.ways.policy._resumed(State()).query_noise(questions) for guard in (halted, new)
         )
         assert not np.array_equal(old_noise, new_noise)
 

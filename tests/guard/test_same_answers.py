@@ -28,7 +28,7 @@ WAYS = [
 ]
 SETTINGS = [
     {},
-    {"policy": "gate"},
+    {"gates": True},
     {"policy": "ladder"},
     {"policy": "guess-and-check"},
 ]
@@ -108,7 +108,7 @@ def heard(seed, ledger, setting, *, reopened=False):
         if reopened:
             guard.close()
             guard = ReusableHoldout.open(ledger, rows, labels, seed=2)
-    tail = guard._ledger.tail()._replace(seal=b"")
+    tail = guard._view.ledger.tail()._replace(seal=b"")
     guard.close()
     return found, tail
 
@@ -146,6 +146,6 @@ def test_in_a_batch_and_one_by_one(setting):
                 answers += halt.answers
                 break
         values = [(answer.value, answer.charged, answer.prior) for answer in answers]
-        found.append((values, guard._ledger.tail()._replace(seal=b"", spent_nats=0.0)))
+        found.append((values, guard._view.ledger.tail()._replace(seal=b"", spent_nats=0.0)))
     assert found[0] == found[1] == found[2]
     assert found[0][1].charges > 2

@@ -53,7 +53,7 @@ def stated(guard, prior=0.6):
 
 def row(guard):
     """What the ledger says of the last question, but for what names it."""
-    (last,) = guard._ledger.rows(after=guard._transcript.state.query - 1)
+    (last,) = guard._view.ledger.rows(after=guard._view.transcript.state.query - 1)
     return last._replace(digest=b"", name="", asked_at=0.0)
 
 
@@ -102,7 +102,7 @@ def test_models_that_are_asked_together_stay_one_batch_if_one_of_them_fails(guar
         guard = guard_of(policy=policy)
         models = [guard.measure(one, prior=0.99) for one in (copy.copy(MODEL), second, copy.copy(MODEL))]
         answers = guard.ask(models, [0.99, 0.98, 0.97], names=["a", "b", "c"]).answers
-        rows = guard._ledger.rows()
+        rows = guard._view.ledger.rows()
         assert [one is None for one in answers] == [row.told == "failed" for row in rows]
         seen.append([(row.batch, row.query, row.name, row.asked) for row in rows])
         assert len(set(guard.history()["asked_at"])) == 1
@@ -203,7 +203,9 @@ def test_what_was_answered_is_told_again_whatever_the_training_rows(guard_of):
 def test_rows_are_read_for_no_replay_and_after_no_halt(guard_of, monkeypatch):
     guard = guard_of(queries=1, charges=1)
     guard.evaluate(MODEL, prior=0.7)
-    monkeypatch.setattr(type(guard._holdout), "row_set", property(lambda _: pytest.fail("they were read")))
+    monkeypatch.setattr(
+        type(guard._view.holdout), "row_set", property(lambda _: pytest.fail("they were read"))
+    )
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.7).replayed
     with pytest.raises(Halted):
         guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)

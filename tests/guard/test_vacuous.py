@@ -80,7 +80,7 @@ def test_a_guard_that_is_resumed_is_not_refused_and_its_ledger_says_nothing_of_i
     with made_guard(None, FEW, ledger=ledgers[0], vacuous=True, **SAYS) as made:
         made.on("brier", vacuous=True)
         assert "vacuous" not in made.plan.record()
-        assert made._ledger.configuration().count("vacuous") == 0
+        assert made._view.ledger.configuration().count("vacuous") == 0
     with ReusableHoldout.open(ledgers[0], None, FEW, seed=1) as opened:
         assert opened.plan.vacuous
         assert opened.on("brier").plan.vacuous

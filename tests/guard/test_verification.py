@@ -285,7 +285,7 @@ def endless(make_guard, tmp_path):
             kind.halt_reason = lambda _: None
             kind.check_affordable = lambda *_: None
             kind._calibration = Calibration(guard.plan.mechanism, 100)
-            kind._mechanism = None if kind is guard._ways.final else kind._resumed(State())
+            kind._mechanism = None if kind is guard._view.ways.final else kind._resumed(State())
             kind.decide_many = functools.partial(_one_by_one, kind)
         return guard
 

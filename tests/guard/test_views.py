@@ -108,7 +108,7 @@ def test_the_same_predictions_are_another_question_of_another_metric(guard):
 
 def test_the_noise_of_another_metric_is_its_own(guard):
     women, question = guard.on(sample_weight=GROUP), bytes(32)
-    draws = {one._ways.policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
+    draws = {one._view.ways.policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
     assert len(draws) == 2
 
 
@@ -131,7 +131,7 @@ def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric
 
 def test_a_number_that_another_view_has_taken_is_not_given_twice(guard):
     opened = guard.on("brier")._view
-    transcript, ways = guard._transcript, guard._root._ways
+    transcript, ways = guard._view.transcript, guard._root._ways
     assert transcript.open(opened, b"another view".ljust(32), "late", ways) is None
     later = replace(opened, number=opened.number + 1)
     assert transcript.open(later, b"another view".ljust(32), "next", ways).told == later.text()
@@ -226,11 +226,13 @@ def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
                 vacuous=True,
             )
             exact = made.metric.bind(LABELS)
-            told = made._holdout.bound
+            told = made._view.holdout.bound
             assert told.sensitivity >= exact.sensitivity or told.sensitivity == 1
             assert told.sum_of_squares >= exact.sum_of_squares
             assert told.effective_rows <= exact.effective_rows
-            assert made._ways.policy.certificate.told_before == THEORY.counts.nats(made._view.counts.place)
+            assert made._view.ways.policy.certificate.told_before == THEORY.counts.nats(
+                made._view.counts.place
+            )
 
 
 def test_holdouts_with_other_counts_in_the_same_cell_have_the_same_public_numbers():
@@ -247,7 +249,7 @@ def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
     for metric in ("accuracy", "brier", "log_loss", "zero_one_loss"):
         made = ReusableHoldout(None, LABELS, metric=metric, queries=10, charges=1, seed=1)
         assert made._view.counts is None
-        assert made._ways.policy.certificate.told_before == 0.0
+        assert made._view.ways.policy.certificate.told_before == 0.0
 
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
@@ -291,7 +293,7 @@ def revealed(view, asked):
     told = [view.reveal(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
     with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
         view.reveal(asked[-1], prior=0.5)
-    state = view._transcript.state
+    state = view._view.transcript.state
     return told, view._root._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
 
 
@@ -399,7 +401,7 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     answers = guard.final(predictions(0.9), also=[women, (brier, sure)])
     assert [answer.kind for answer in answers] == ["final"] * 3
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
-    certificate = guard._ways.final.certificate
+    certificate = guard._view.ways.final.certificate
     state = guard._state()
     length = certificate.final_length(charges=0, nats=state.nats, answers=3)
     slack = certificate.grid_slack

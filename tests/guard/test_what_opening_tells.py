@@ -52,7 +52,7 @@ def test_no_pair_of_rows_says_whether_its_labels_are_alike(metric):
 
 
 @pytest.mark.long(*GUARD)
-@for_each("changes", [{}, {"policy": "gate"}, {"policy": "guess-and-check"}, {"tolerance": 1e-3}])
+@for_each("changes", [{}, {"gates": True}, {"policy": "guess-and-check"}, {"tolerance": 1e-3}])
 @for_each("metric", BY_EVIDENCE)
 def test_a_view_by_evidence_looks_the_same_whatever_the_labels_are(metric, changes):
     assert opened(make(LABELS), metric, OF_ONE, prevalence=0.2, **changes) == opened(

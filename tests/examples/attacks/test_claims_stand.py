@@ -108,7 +108,7 @@ def test_the_dearest_spoilers_that_are_known_cost_no_more(spoilers, most):
     guard = made_guard(
         None, labels, policy="claims", queries=10_000, prior_error=0.003, estimate=0.75, witness=False
     )
-    kind = guard._ways.policy
+    kind = guard._view.ways.policy
     told = Told(kind)
     honest = [f"team {number % 900}" for number in range(9_000)]
     for series in honest[:450]:

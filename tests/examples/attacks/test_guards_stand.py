@@ -24,7 +24,7 @@ from scipy.stats import binom
 from reusable_holdout.errors import Halted
 
 ROWS, RUNS = 1_000, 40
-TALKATIVE = {"threshold": 0.025, "charges": 40, "noise_scale": 1e-5}
+TALKATIVE = {"threshold": 0.025, "charges": 40, "noise": 1e-5}
 ON_VOTES = [boosting_attack, flip_attack, threshold_probing_attack, budget_burning_attack, freedman_attack]
 
 

@@ -63,7 +63,7 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greate
 @for_each("greater", [True, False])
 @for_each(("score", "place"), [(0.4, 3), (0.3, 2), (0.05, 1), (0.58, 4), (0.75, 5)])
 def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, place):
-    plan = certificate_of("thresholdout", mechanism="noiseless", greater_is_better=greater)
+    plan = certificate_of("thresholdout", noise=0.0, greater_is_better=greater)
     kind = noisy(Check, plan, 0.0, 0.0)
     turned = (lambda unit: unit) if greater else (lambda unit: 1.0 - unit)
     terms = Terms(turned(0.5), 0.07)
@@ -140,9 +140,7 @@ def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value(greate
 )
 def test_charged_answers_are_as_narrow_as_the_theory_has_them(place, first, fifth):
     """Half-widths at 5,000 rows, an accuracy of .87 and a threshold of .03, after 0 and 4 charges."""
-    plan = certificate_of(
-        "thresholdout", rows=5_000, queries=100, charges=5, mechanism="noiseless", noise=0.0
-    )
+    plan = certificate_of("thresholdout", rows=5_000, queries=100, charges=5, noise=0.0, noise=0.0)
     kind, terms = noisy(Check, plan, 0.0, 0.0), Terms(0.87, 0.03)
     outcome = kind.outcome(f"cell {place}", terms)
     for charges, expected in ((0, first), (4, fifth)):

@@ -26,7 +26,7 @@ NOISE = KeyedNoise(bytes(32))
 
 
 def certificate_of_claims(*, threshold=0.12, **changes):
-    settled = {"mechanism": "noiseless", "charges": 2, "fixed_threshold": threshold, "adaptive": True}
+    settled = {"noise": 0.0, "charges": 2, "fixed_threshold": threshold, "adaptive": True}
     return certificate_of("claims", **{**settled, **changes})
 
 

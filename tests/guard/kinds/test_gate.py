@@ -63,7 +63,7 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_name(family, greater
 def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, length):
     """Yes or no, at every name, exactly: the holdout's value is binomial, and there is no noise."""
     rows, worst = 60, 0.0
-    plan = certificate_of("gate", rows=rows, mechanism="noiseless")
+    plan = certificate_of("gate", rows=rows, noise=0.0)
     kind, chances = noisy(Gate, plan, 0.0, 0.0), stats.binom.pmf(range(rows + 1), rows, truth).tolist()
     for named in range(rows + 1):
         missed, terms = 0.0, Terms(named / rows, 0.0)
@@ -117,7 +117,7 @@ def test_failures_alone_break_no_promise_of_the_plan_up_to_the_last_charge():
 
 @for_each("greater", [True, False])
 def test_a_score_that_is_exactly_as_named_passes(greater):
-    plan = certificate_of("gate", mechanism="noiseless", greater_is_better=greater)
+    plan = certificate_of("gate", noise=0.0, greater_is_better=greater)
     kind = noisy(Gate, plan, 0.0, 0.0)
     for named in (0.1, 1 / 3, 0.5, 0.7):
         score = kind.grid_unit(named)

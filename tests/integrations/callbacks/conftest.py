@@ -10,7 +10,7 @@ SETTINGS = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.5,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "vacuous": True,
     "seed": 0,

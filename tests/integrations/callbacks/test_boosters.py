@@ -316,8 +316,7 @@ def test_what_does_not_fit_is_refused_when_the_callback_is_made(Callback, make_g
     for given, match in (
         ([], "guard must be a ReusableHoldout; got list"),
         (labels, "holds labels only"),
-        (make_guard(policy="gate", threshold=None), r"policy, 'gate', .*guard\.compare"),
-        (make_guard(policy="ladder", threshold=None), "policy, 'ladder'"),
+        (make_guard(gates=True, threshold=None), r"plan is for gates.*guard\.gate"),
     ):
         with pytest.raises(InputError, match=match):
             Callback(given)

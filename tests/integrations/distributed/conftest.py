@@ -16,7 +16,7 @@ def make_guard(tmp_path, closed_at_the_end):
     """Guards with a file for a ledger, closed when the test ends; without noise every question is charged."""
 
     def make(name="guard.db", *, X=None, y=_LABELS, **changes):
-        wish = {"queries": 200, "charges": 25, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
+        wish = {"queries": 200, "charges": 25, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
         wish |= {"vacuous": True, "ledger": tmp_path / name, **changes}
         return closed_at_the_end(made_guard(X, y, **wish))
 

@@ -94,7 +94,7 @@ def test_a_guarded_search_asks_and_is_answered_the_same_on_every_backend(make_gu
         with parallel_config(chosen, n_jobs=n_jobs):
             searches.append(GuardedSearchCV(grid, guard, ask=ask, n_jobs=n_jobs).fit(X[:1_000], y[:1_000]))
         histories.append(guard.history().drop(columns="asked_at"))
-        questions.append([row.digest for row in guard._ledger.rows()])
+        questions.append([row.digest for row in guard._view.ledger.rows()])
     serial, parallel = (search.guard_results_ for search in searches)
     assert serial["charged"].any() == (ask == "evaluate")
     assert parallel.equals(serial)

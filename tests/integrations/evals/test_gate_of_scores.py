@@ -196,7 +196,7 @@ def test_a_release_that_is_better_by_the_needed_amount_passes_nine_times_in_ten(
             new, old = (
                 read_scores(pd.DataFrame({"id": ids, "score": one})) for one in (old + up - down, old)
             )
-            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "witness": False}
+            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "unwitnessed": True}
             with make_gate(tmp_path / f"{better}-{seed}.db", ids=ids, **plan) as made:
                 passed[better] += ask_gate(made, new, old, improvement=possible.shown).verdict == "accepted"
     assert 25 <= passed[possible.shown] <= 75

@@ -26,7 +26,7 @@ def labels():
 def guard(labels, tmp_path):
     X = np.random.default_rng(1).normal(size=(ROWS, 2))
     X[:, 1] = MARK
-    wish = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "vacuous": True}
+    wish = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.002, "vacuous": True}
     with made_guard(X, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **wish) as guard:
         yield guard
 

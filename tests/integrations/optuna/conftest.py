@@ -8,7 +8,7 @@ from made_guards import made_guard
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 ROWS = 2_000
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.1
-SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
+SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
 
 
 @pytest.fixture

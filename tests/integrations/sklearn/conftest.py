@@ -56,8 +56,8 @@ def fitted(guard, train):
 def private(guard, data):
     """Paths, key and rows of the guard, in any form they could be found in."""
     X, y = data
-    key = guard._key[1].read_text().strip()
-    texts = [str(guard._key[1].parent), "a_secret_folder", "the_ledger", key]
+    key = guard._view.key[1].read_text().strip()
+    texts = [str(guard._view.key[1].parent), "a_secret_folder", "the_ledger", key]
     rows = [X[row].tobytes() for row in range(2_000, 6_000)]
     labels = [y[2_000:].tobytes(), y[2_000:].astype(np.int8).tobytes()]
     return [*(text.encode() for text in texts), bytes.fromhex(key), *rows, *labels]

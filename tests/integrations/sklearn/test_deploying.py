@@ -270,7 +270,7 @@ def test_a_forged_certificate_is_refused(guard, told, make_guard, tmp_path, caps
     ):
         assert "another guard" in problems(**changes), changes
     first = FrozenCertificate.from_json(json.dumps(told))
-    assert verify(make_guard(seed=None)._ledger.path, certificate=first).problems
+    assert verify(make_guard(seed=None)._view.ledger.path, certificate=first).problems
 
 
 def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, told, tmp_path):

@@ -274,9 +274,8 @@ def test_tuned_thresholds_are_refused_with_the_way_to_do_it(guard, train):
 
 
 def test_guards_that_do_not_score_a_model_are_refused(make_guard):
-    for policy in ("ladder", "gate"):
-        with pytest.raises(InputError, match=rf"policy, '{policy}', .*GuardedSearchCV.*guard\.compare"):
-            guarded_scorer(make_guard(policy=policy, tolerance=0.1))
+    with pytest.raises(InputError, match=r"plan is for gates.*guard\.gate"):
+        guarded_scorer(make_guard(gates=True, tolerance=0.1))
 
 
 class FailsOnTheHoldout(DummyClassifier):
@@ -326,7 +325,7 @@ def test_a_halt_is_never_swallowed_and_the_answers_so_far_are_in_its_history(
 
 def test_charges_are_counted_once_over_all_workers(make_guard, train):
     X, y = train
-    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise_scale=0.001)
+    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise=0.001)
     upside_down = RandomForestClassifier(20, random_state=0)  # fitted on 1 - y: every question is charged
     with pytest.raises(Halted) as caught:
         cross_val_score(upside_down, X, 1 - y, scoring=guarded_scorer(guard), n_jobs=2, cv=10)
@@ -364,7 +363,7 @@ def test_weights_reach_the_prior_when_they_are_requested(make_guard, train):
     weights = np.where(y == 1, 1.0, 0.0)
     with sklearn.config_context(enable_metadata_routing=True):
         for requested in (False, True):
-            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise_scale=1e-6)
+            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise=1e-6)
             scorer = guarded_scorer(guard).set_score_request(sample_weight=requested)
             scorer = pickle.loads(pickle.dumps(clone(scorer, safe=False)))
             plain = sklearn.metrics.get_scorer("accuracy").set_score_request(sample_weight=requested)

@@ -46,7 +46,7 @@ def read(monkeypatch):
 
 
 def dumped(guard):
-    ledger = sqlite3.connect(guard._ledger.path)
+    ledger = sqlite3.connect(guard._view.ledger.path)
     try:
         return list(ledger.iterdump())
     finally:
