@@ -8,6 +8,7 @@ from typing import Any
 
 from reusable_holdout import Answer, Difference, Plan, ReusableHoldout, Rows
 from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.containers import as_array
 
 _CALLS: Mapping[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
     "evaluate": ((1,), lambda guard, one, **stated: guard.evaluate(*one, **stated)),
@@ -55,7 +56,8 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     if not predictions or (counts and len(predictions) not in counts):
         wanted = f"{' or '.join(map(str, counts))} models" if counts else "at least one model"
         raise InputError(f"{way} is a question about {wanted}; got {len(predictions)}; nothing was asked")
-    found = call(guard, list(predictions), **stated)
+    given = [as_array(one, what="predictions") if isinstance(one, list | tuple) else one for one in predictions]
+    found = call(guard, given, **stated)
     return [found] if isinstance(found, Answer) else found
 
 

@@ -29,7 +29,7 @@ NAMES = [
 
 def forbidden():
     rows = [[0, 1] * (CASE.rows // 2)]
-    for way, stated in {"reveal": {"prior": 0.5}, "choose": {"priors": [0.5]}, "final": {}}.items():
+    for way, stated in {"reveal": {"prior": 0.5}, "choose": {"prior": [0.5]}, "final": {}}.items():
         yield way, frame({"ask": way, "predictions": rows, **stated})
         likes = [way.upper(), f" {way}", f"{way}_predictions", f"{way}\u200b", f"evaluate;{way}"]
         for other in (*likes, [way], {"ask": way}):

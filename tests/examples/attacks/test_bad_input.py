@@ -26,7 +26,7 @@ ERROR = mse(lower=0, upper=1)
 class Untouched:
     """Fails the test if it is asked."""
 
-    def evaluate_predictions(self, predictions, *, prior):
+    def evaluate(self, predictions, *, prior):
         raise AssertionError("asked")
 
 

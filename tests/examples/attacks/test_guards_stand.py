@@ -134,7 +134,7 @@ class HaltsAfter:
     def __init__(self, labels, questions):
         self.plain, self.left = PlainHoldout(labels), questions
 
-    def evaluate_predictions(self, predictions, *, prior):
+    def evaluate(self, predictions, *, prior):
         if not self.left:
             raise Halted("spent", reason="queries", history=None)
         self.left -= 1
@@ -187,7 +187,7 @@ def test_a_halt_ends_oracle_and_search(questions):
 
 def test_other_errors_are_not_swallowed():
     class Broken:
-        def evaluate_predictions(self, predictions, *, prior):
+        def evaluate(self, predictions, *, prior):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -196,7 +196,7 @@ def test_other_errors_are_not_swallowed():
 
 def test_an_interval_that_misses_is_found():
     class Narrow(PlainHoldout):
-        def evaluate_predictions(self, predictions, *, prior):
+        def evaluate(self, predictions, *, prior):
             value = super().evaluate(predictions, prior=prior).value
             return PlainAnswer(value, value - 1e-6, value + 1e-6)
 

@@ -58,7 +58,7 @@ def test_answers_are_those_of_the_guard_itself(remote):
     columns = [one for one in near.history() if one != "asked_at"]
     pd.testing.assert_frame_equal(far.history()[columns], near.history()[columns])
     counts = ("queries_asked", "queries_left", "answered", "charges_left", "halted", "halt_reason", "epoch")
-    for name in (*counts, "plan", "metric", "policy", "takes_priors", "rows", "digest"):
+    for name in (*counts, "plan", "metric", "rows", "digest"):
         assert getattr(far, name) == getattr(near, name), name
     assert (far.classes.tolist(), far.ids[:2], far.has_features) == ([0, 1], ("r0", "r1"), False)
 
@@ -101,7 +101,7 @@ def test_attacks_run_against_it_as_against_a_guard(remote):
 
 def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answered(remote):
     far = remote(allow=["reveal", "choose", "final"], charges=2)
-    for refused in (far.evaluate_predictions, lambda one, prior: far.evaluate([one], prior=[prior])):
+    for refused in (far.evaluate, lambda one, prior: far.evaluate([one], prior=[prior])):
         with pytest.raises(InputError, match="does not allow evaluate; nothing was"):
             refused(predictions(0.9), prior=0.9)
     assert far.reveal(predictions(0.9), prior=0.9).kind == "reveal"
@@ -116,7 +116,7 @@ def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
     labels.write_text("y\n" + "0\n1\n" * 300)
     for error, wish in (
         (errors.PlanError, {"queries": 1000, "tolerance": 0.001}),
-        (InputError, WISH | {"policy": "ladder"}),
+        (InputError, WISH | {"policy": "gate"}),
         (InputError, WISH | {"allow": ["measure"]}),
         (InputError, WISH | {"ids": labels}),
     ):
@@ -340,7 +340,7 @@ def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path,
     things = [far, far.history(), far.plan, far.metric, far.classes]
     for prior, name in ((0.5, "a"), (0.99, "b"), (0.5, "c"), (7.0, "d"), (0.5, "\n")):
         asked = predictions(0.5, len(things))
-        things.append(outcome(far.evaluate_predictions, asked, prior=prior, name=name))
+        things.append(outcome(far.evaluate, asked, prior=prior, name=name))
     forbidden = ({"ask": "reveal"}, {"ask": "key"}, {"ask": "history", "after": -1})
     things += [outcome(far._transport.ask, head) for head in forbidden]
     assert [type(one) for one in things[5:]] == [Answer, Answer, Halted, *[InputError] * 5]

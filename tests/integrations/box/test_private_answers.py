@@ -49,7 +49,7 @@ def errors_of(remote):
     """Words of all errors that strange predictions raise."""
     found = []
     for one in STRANGE:
-        for ask in (remote.evaluate_predictions, lambda them: remote.evaluate([them], prior=[0.8])):
+        for ask in (remote.evaluate, lambda them: remote.evaluate([them], prior=[0.8])):
             with pytest.raises(InputError) as refused:
                 ask(one)
             found += traceback.format_exception(refused.value)

@@ -18,7 +18,7 @@ pytestmark = [
 
 def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
     guard = make_guard()
-    tasks = [delayed(guard.evaluate_predictions)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]
+    tasks = [delayed(guard.evaluate)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]
     with parallel_config(backend, n_jobs=2):
         answers = Parallel()(tasks)
         again = Parallel()(tasks)
@@ -36,7 +36,7 @@ def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, b
     guard = make_guard()
     with parallel_config(backend, n_jobs=2):
         answers = Parallel()(
-            delayed(guard.evaluate_predictions)(predictions(0), prior=0.85) for _ in range(20)
+            delayed(guard.evaluate)(predictions(0), prior=0.85) for _ in range(20)
         )
     assert [answer.replayed for answer in answers].count(False) == 1
     assert {answer.query for answer in answers} == {1}

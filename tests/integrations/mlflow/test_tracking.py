@@ -89,7 +89,7 @@ def test_answers_of_other_processes_are_added_and_earlier_ones_are_not(
     np.save(tmp_path / "labels.npy", labels)
     script = (
         "import numpy as np; from reusable_holdout import ReusableHoldout; y = np.load('labels.npy'); "
-        "ReusableHoldout.open('guard.db', None, y).evaluate_predictions(np.roll(y, 1), prior=0.9)"
+        "ReusableHoldout.open('guard.db', None, y).evaluate(np.roll(y, 1), prior=0.9)"
     )
     with track(guard, experiment="churn", tracking_uri=database) as tracked:
         assert Child(script, folder=tmp_path).wait() == 0
@@ -277,7 +277,7 @@ def test_a_block_that_is_never_left_is_ended_with_the_interpreter(database, clie
         "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db', seed=0); "
         "stack = contextlib.ExitStack(); "
         "print(stack.enter_context(track(guard, experiment='churn', tracking_uri=sys.argv[1])).run_id); "
-        "guard.evaluate_predictions(y, prior=0.99)"
+        "guard.evaluate(y, prior=0.99)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, database], check=True, capture_output=True, text=True, cwd=tmp_path
