@@ -2,8 +2,10 @@
 
 from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.guard import (
+    CopiedRowsWarning,
     Difference,
     FrozenCertificate,
+    KeptLessWarning,
     ParquetRows,
     Price,
     Question,
@@ -20,8 +22,10 @@ from reusable_holdout.version import __version__
 __all__ = [
     "Answer",
     "Choice",
+    "CopiedRowsWarning",
     "Difference",
     "FrozenCertificate",
+    "KeptLessWarning",
     "Metric",
     "ParquetRows",
     "Plan",

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
-from reusable_holdout.guard.kinds import AGREED, State
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
 from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.ways import State
+from reusable_holdout.ways.told import AGREED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.guard.kinds import Outcome, Terms
-    from reusable_holdout.guard.kinds.check import Check
-
     from reusable_holdout.noise.keyed import NoiseLaw
+    from reusable_holdout.ways import Outcome, Terms
+    from reusable_holdout.ways.check import Check
 
 __all__ = ["FAMILIES", "GRID", "certificate_of", "certificates_of", "certified", "noisy", "sides", "units"]
 

@@ -418,6 +418,8 @@ class Plan(Outlook):
         return hash((self.rows, self.queries, self.charges, self.tolerance))
 
     def __repr__(self) -> str:
+        if "tolerance" not in vars(self):
+            return f"<Plan: {', '.join(f'{name}={self._open[name]!r}' for name in self.stated)}>"
         return (
             f"<Plan: {self.rows:,} rows, {self.queries:,} queries, {self.charges} charge{'s' * (self.charges != 1)}, "
             f"tolerance {self.tolerance:g}, confidence {self.confidence:g}>"

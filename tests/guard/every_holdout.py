@@ -12,19 +12,20 @@ from functools import cache, cached_property
 from types import SimpleNamespace
 
 import numpy as np
-from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Compare
-from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck, EvidenceCompare, EvidenceGate
-from reusable_holdout.guard.kinds.final import EvidenceFinal, Final
-from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
-from reusable_holdout.guard.kinds.samples import MeanSample
+from reusable_holdout.guard.kinds.final import EvidenceFinal
+from reusable_holdout.guard.kinds.reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.scores import Scores
 from reusable_holdout.guard.kinds.table import POLICIES
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Shares, policy_code
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.rules.samples import MeanSample
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Choose, Reveal
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))

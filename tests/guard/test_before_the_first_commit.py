@@ -25,7 +25,7 @@ from reusable_holdout_evals.inspect import new_guard
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 
-from reusable_holdout import verify
+from reusable_holdout import Rows, verify
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.ledger import memory as of_memory
@@ -288,19 +288,20 @@ def test_rotating_replanning_and_another_metric_say_the_same(world_ends, metric,
             other = made_guard(FEATURES, y, metric="f1", charges=1, vacuous=True, classes=[0, 1], **PLAN)
             pair = np.arange(ROWS) < 2
             with world_ends():
-                yield said(lambda: guard.rotate(None, 1 - y, early=True, vacuous=True), ledger)
+                yield said(lambda: guard.rotate(None, 1 - y, early=True, allow={"vacuous"}), ledger)
                 for wish, guess in itertools.product(WISHES[:4], GUESSES[:4]):
                     new = wish | {"metric": metric, "prevalence": guess, "replan": True}
                     yield said(lambda new=new: made_guard(None, y, **(given | new)), ledger)
                     view = {"tolerance": wish.get("tolerance"), "prevalence": guess, "estimate": 0.8}
                     yield said(lambda view=view: guard.on(metric, **view), ledger)
                     yield said(
-                        lambda view=view: guard.on(metric, sample_weight=pair, vacuous=True, **view), ledger
+                        lambda view=view: guard.on(metric, sample_weight=pair, **view, allow={"vacuous"}),
+                        ledger,
                     )
                     yield said(lambda view=view: guard.on(metric, policy="gate", **view), ledger)
                 yield said(
                     lambda: other.rotate(
-                        -FEATURES, y, early=True, prevalence=0.3, tolerance=0.2, charges=None
+                        Rows(-FEATURES, y, prevalence=0.3), early=True, tolerance=0.2, charges=None
                     )
                 )
 

@@ -5,14 +5,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from mechanisms.scripted_noise import ScriptedNoise, spent
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.scores import Scores
 
 from reusable_holdout import Plan, verify
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise, key_from_seed
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.check import Check
 
 MECHANISMS = ["numeric-sparse", "noiseless"]
 NOISY = [name for name in MECHANISMS if name != "noiseless"]
@@ -106,7 +106,7 @@ def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards(mechan
 
 
 def noisy(mechanism):
-    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise=0.01, mechanism=mechanism)
+    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise=0.01)
     return Check(plan.certificate(), KeyedNoise(key_from_seed(3)))
 
 

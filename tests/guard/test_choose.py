@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
-from reusable_holdout.guard.kinds.choose import Choose, Winner
 
 from reusable_holdout import verify
 from reusable_holdout.certainty import (
@@ -16,6 +15,8 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
+from reusable_holdout.ways.reveal import Choose
+from reusable_holdout.ways.told import Winner
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
@@ -48,7 +49,7 @@ def test_a_choice_tells_the_best_candidate_and_the_cell_of_its_value(
     guard = make_guard(**CHOOSING)
     choice = guard.choose(list(three), priors, name="which?")
     answer = choice.answer
-    assert (choice.index, answer.kind, answer.charged, answer.name) == (1, "choose", False, "which?")
+    assert (choice.index, answer.way, answer.charged, answer.name) == (1, "choose", False, "which?")
     assert answer.told == f"candidate 1 of 3, rank {rank}, {cell}"
     favour = 0.5 / (rank * (rank + 1)) + 0.5 / 3
     assert answer.nats == pytest.approx(-math.log(favour) - math.log(weight))
@@ -142,7 +143,7 @@ def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
         (three[::-1], [0.68, 0.7, 0.66]),
         (three[:2], [0.66, 0.7]),
     ]
-    choices = [guard.choose_predictions(*each) for each in asked]
+    choices = [guard.choose(*each) for each in asked]
     assert [choice.answer.query for choice in choices] == [1, 2, 3, 4]
     assert guard.queries_asked == 3 + 3 + 3 + 2
 

@@ -12,12 +12,12 @@ from cases import for_each
 from children import Child
 from guard.forging import all_rows, seal_again, sql
 from made_guards import made_guard
-from reusable_holdout.guard.kinds import State
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.ways import State
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)
@@ -256,7 +256,7 @@ def test_a_model_is_claimed_by_its_cross_validation_and_asked_anew_as_prediction
     assert (replay.replayed, replay.query) == (True, 1)
     anew = guard.evaluate(model, X[:1_000], y[:1_000], series="own", anew=True)
     assert (anew.replayed, anew.charged, anew.query) == (False, False, 2)
-    plain = closed_at_the_end(ReusableHoldout(X[1_000:], y[1_000:], queries=20, tolerance=0.2))
+    plain = closed_at_the_end(made_guard(X[1_000:], y[1_000:], queries=20, tolerance=0.2))
     with pytest.raises(InputError, match="board of claims"):
         plain.evaluate(model, prior=0.7, anew=True)
 
@@ -279,13 +279,13 @@ def test_what_is_not_certified_is_printed_so(board):
 def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(board):
     guard = board()
     guard.evaluate(right(0.7), prior=0.7, series="a")
-    other = guard.on("balanced_accuracy", vacuous=True)
+    other = guard.on("balanced_accuracy", allow={"vacuous"})
     answer = other.evaluate(right(0.7), prior=0.7, series="a")
     assert (answer.told, answer.query) == ("measured 0", 3)
     assert sound(guard)
     with pytest.raises(InputError, match="by claims or none"):
         guard.on("balanced_accuracy", policy="thresholdout", tolerance=0.2)
-    plain = ReusableHoldout(None, LABELS, queries=20, tolerance=0.2)
+    plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
     with pytest.raises(InputError, match="by claims or none"):
         plain.on(policy="claims")
 
@@ -307,7 +307,7 @@ def test_a_slip_is_refused_and_nothing_is_asked(board, ask, words):
 
 
 def test_anew_and_compare_are_refused_in_words_that_say_where_they_belong(board):
-    plain = ReusableHoldout(None, LABELS, queries=20, tolerance=0.2)
+    plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
     with pytest.raises(InputError, match="board of claims"):
         plain.evaluate(right(0.7), prior=0.7, anew=True)
     with pytest.raises(InputError, match="another policy"):

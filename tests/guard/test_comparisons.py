@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout import Plan, verify
 from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
 from reusable_holdout.guard import released
 
@@ -53,7 +53,7 @@ def test_the_less_two_models_differ_the_narrower_a_prior_that_is_agreed(labels):
         old[rng.choice(len(labels), differing, replace=False)] ^= 1
         new = labels.copy()
         new[rng.choice(len(labels), differing, replace=False)] ^= 1
-        guard = ReusableHoldout(None, labels, queries=100, charges=3, seed=1)
+        guard = made_guard(None, labels, queries=100, charges=3, seed=1)
         truth = (new == labels).mean() - (old == labels).mean()
         answers.append(guard.compare(new, old, prior=truth, tolerance=0.03))
     few, many = answers

@@ -59,7 +59,7 @@ def new_questions(guard, scoring):
 def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, scoring, score):
     guard = make_guard(place)
     answer = guard.final(scoring(score), name="the end")
-    assert (answer.kind, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
+    assert (answer.way, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
     assert (answer.value, answer.told, answer.prior) == (score, f"value {score}", score)
     assert (answer.query, answer.charges_left, answer.name) == (1, 3, "the end")
     low, high = ends(score, places=0.0, number=math.log(2))
@@ -131,7 +131,7 @@ def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
     guard = make_guard()
     answers = guard.final([scoring(0.7), scoring(0.6), scoring(0.8)], name="last")
     assert [answer.value for answer in answers] == [0.7, 0.6, 0.8]
-    assert [(answer.query, answer.kind, answer.name) for answer in answers] == [
+    assert [(answer.query, answer.way, answer.name) for answer in answers] == [
         (1, "final", "last"),
         (2, "final", "last"),
         (3, "final", "last"),

@@ -8,7 +8,7 @@ import pytest
 from cases import for_each
 from made_guards import made_guard
 
-from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout import Metric, ReusableHoldout, Rows, verify
 from reusable_holdout.certainty import ConfidenceBound
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.metrics import GRID, accuracy, mae, resolve_metric, rmse
@@ -134,7 +134,7 @@ def test_a_final_of_groups_is_narrower_than_as_many_rows_of_the_largest_spread_w
 def test_a_slice_counts_each_group_with_its_rows_in_it():
     with make(reveals=3) as guard:
         half = np.arange(ROWS) < ROWS // 2
-        part = guard.on(sample_weight=half, vacuous=True)
+        part = guard.on(sample_weight=half, allow={"vacuous"})
         assert part.plan.rows == len(np.unique(USERS[half]))
         last = part.final(guesses(0.7))
     assert last.value == pytest.approx(mean_of_groups((guesses(0.7) == LABELS)[half], USERS[half]), abs=1e-8)
@@ -156,11 +156,11 @@ def test_a_ledger_belongs_to_its_groups(tmp_path):
             pickle.loads(pickle.dumps(guard)) is guard or pickle.loads(pickle.dumps(guard)).plan == guard.plan
         )
     verify(tmp_path / "guard.db").check()
-    with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, groups=USERS, seed=1) as again:
+    with ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, groups=USERS), seed=1) as again:
         assert again.evaluate(guesses(0.7), prior=0.7) == first._replace(replayed=True)
     for other in (None, np.arange(ROWS)):
         with pytest.raises(LedgerMismatchError, match="groups"):
-            ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, groups=other, seed=1)
+            ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, groups=other), seed=1)
 
 
 def test_a_process_that_never_saw_the_guard_knows_its_groups(tmp_path):
@@ -175,7 +175,7 @@ def test_the_next_rows_need_groups_too(tmp_path):
     with make(ledger=tmp_path / "guard.db") as guard:
         with pytest.raises(InputError, match="pass groups="):
             guard.rotate(None, 1 - LABELS, early=True)
-        fresh = guard.rotate(None, 1 - LABELS, groups=USERS // 2, early=True, vacuous=True).guard
+        fresh = guard.rotate(Rows(None, 1 - LABELS, groups=USERS // 2), early=True, allow={"vacuous"}).guard
         assert fresh.plan.rows == len(np.unique(USERS // 2))
         fresh.close()
 

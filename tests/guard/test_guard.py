@@ -73,7 +73,7 @@ def test_an_answer_that_deviates_tells_its_cell_and_costs_a_charge(
 ):
     answer = make_guard(place).evaluate(scoring(0.7), prior=prior)
     assert (answer.value, answer.charged, answer.prior) == (middle, True, prior)
-    assert (answer.kind, answer.told, answer.charges_left) == ("check", told, 2)
+    assert (answer.way, answer.told, answer.charges_left) == ("check", told, 2)
     assert answer.nats == pytest.approx(-math.log(weight), abs=1e-12)
     assert answer.low < 0.7 < answer.high
 

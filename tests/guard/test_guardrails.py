@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 from made_guards import made_guard
-from reusable_holdout.guard.kinds.gate import GuardedGate
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Difference, ReusableHoldout, verify
+from reusable_holdout import Difference, verify
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import Metric
+from reusable_holdout.ways.gate import GuardedGate
 
 ROWS = 4_000
 LABELS = np.arange(ROWS) % 2
@@ -60,7 +60,7 @@ def test_a_yes_is_charged_at_the_last_of_the_queries_that_it_takes(gate, tmp_pat
     told += gate.evaluate(predictions(0.9), prior=0.89).nats  # the third query
     told += gate.gate(predictions(0.92), 0.85, guardrails={group: 0.85}).nats
     gate.gate(predictions(0.8), 0.85, guardrails={group: 0.85})
-    final = gate._ways.final.certificate
+    final = gate._view.ways.final.certificate
     length = final.final_length(charges=3, nats=told, last_charge=5)
     expected = final.final_half_width(length=length, estimate=gate.plan.estimate)
     assert gate.final_width == pytest.approx(expected, rel=1e-9)
@@ -71,7 +71,7 @@ def test_a_yes_is_charged_at_the_last_of_the_queries_that_it_takes(gate, tmp_pat
 def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(gate):
     group = gate.on(sample_weight=GROUP)
     answer = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
-    certificate, other = gate._ways.policy.certificate, group._ways.policy.certificate
+    certificate, other = gate._view.ways.main.certificate, group._view.ways.main.certificate
     length = certificate.length(charges=0, nats=0.0) + math.log(2)
     slack = certificate.comparison_tail
     low, _ = certificate.around(0.85 - slack, 0.85, length=length, share=1.0)
@@ -153,7 +153,7 @@ def test_guardrails_of_another_guard_or_policy_are_refused_in_words(gate):
     with pytest.raises(InputError, match="a tuple of 3"):
         gate.gate(predictions(0.9), 0.9, guardrails={group: (1, 2, 0.5)})
     with pytest.raises(InputError, match="belong to a gate"):
-        ReusableHoldout(None, LABELS, queries=40, charges=4, seed=2).gate(
+        made_guard(None, LABELS, queries=40, charges=4, seed=2).gate(
             predictions(0.9), 0.9, guardrails={stranger: 0.5}
         )
     assert gate.queries_asked == 0
@@ -180,7 +180,7 @@ def test_a_ledger_with_guardrails_verifies(gate, tmp_path):
 
 
 def test_an_outcome_with_another_spelling_is_none(gate):
-    kind = gate._ways.guarded
+    kind = gate._view.ways.guarded
     assert isinstance(kind, GuardedGate)
     for told in (
         "yes",

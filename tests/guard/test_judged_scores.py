@@ -88,7 +88,6 @@ def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):
     pd.testing.assert_frame_equal(*told)
 
 
-@pytest.mark.filterwarnings("ignore::reusable_holdout.ParameterFreeLadderWarning")
 @for_each("policy", ["ladder", "gate", "parameter-free-ladder"])
 def test_the_other_policies_take_scores_too(policy):
     wish = {"queries": 20, "charges": 10, "policy": policy, "seed": 1}
@@ -155,7 +154,7 @@ def test_a_restarted_process_replays_and_goes_on(judged, reopen, ledger):
 @for_each("metric", ["score", "pass@2", "pass^3", score(lower=-1, upper=5)], ids=str)
 def test_a_ledger_knows_its_metric(metric, tmp_path):
     path = tmp_path / f"{metric if isinstance(metric, str) else 'bounds'}.db"
-    with ReusableHoldout(None, IDS, metric=metric, queries=10, charges=2, ledger=path) as guard:
+    with made_guard(None, IDS, metric=metric, queries=10, charges=2, ledger=path) as guard:
         guard.evaluate(PASSES[3], prior=0.9)
         made = guard.metric
     with ReusableHoldout.open(path, None, IDS) as again:

@@ -221,9 +221,12 @@ def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
     assert isinstance(labels, CodedLabels)
     assert labels.codes.dtype == np.uint8
     numbers = many(parquet.select(["a", "b"]), parquet.select(["whole"]))
-    assert numbers._holdout.y.dtype == np.int8
-    assert numbers._holdout.bound.classes.tolist() == list(range(-5, 5))
-    assert numbers.digest == many(parquet.select(["a", "b"]), np.asarray(numbers._holdout.y, np.int64)).digest
+    assert numbers._view.holdout.y.dtype == np.int8
+    assert numbers._view.holdout.bound.classes.tolist() == list(range(-5, 5))
+    assert (
+        numbers.digest
+        == many(parquet.select(["a", "b"]), np.asarray(numbers._view.holdout.y, np.int64)).digest
+    )
 
 
 @pytest.mark.long(
@@ -340,11 +343,11 @@ def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
     guard = many(frame.drop(columns="label")[:2_000], frame.label[:2_000], ledger, seed=None)
     with pytest.raises(InputError, match="used before"):
         guard.rotate(
-            dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, vacuous=True
+            dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, allow={"vacuous"}
         )
     with pytest.raises(OverlapError, match=r"2,000 of its 3,000 rows are rows of epoch 1"):
-        guard.rotate(parquet, "label", early=True, charges=3, vacuous=True)
-    rotation = guard.rotate(parquet, "label", early=True, charges=3, vacuous=True, overlapping=True)
+        guard.rotate(parquet, "label", early=True, charges=3, allow={"vacuous"})
+    rotation = guard.rotate(parquet, "label", early=True, charges=3, overlapping=True, allow={"vacuous"})
     assert rotation.guard.evaluate(model, prior=0.5).query == 1
     rotation.guard.close()
 

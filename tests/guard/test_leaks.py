@@ -16,7 +16,6 @@ import warnings
 import numpy as np
 import pytest
 from guard.forging import every_way
-from reusable_holdout.guard.kinds import State
 
 from reusable_holdout import Answer, Metric, ReusableHoldout, verify
 from reusable_holdout.errors import (
@@ -27,7 +26,9 @@ from reusable_holdout.errors import (
     LedgerMismatchError,
     ModelError,
 )
+from reusable_holdout.guard.subjects import prepared_subjects
 from reusable_holdout.report import report_page
+from reusable_holdout.ways import State
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has
 GRID = 1 << 32
@@ -42,26 +43,27 @@ class Secrets:
     """What must stay inside, in all the forms it could take outside."""
 
     def __init__(self, guard, labels, asked):
-        policy, content = guard._view.ways.policy, guard._view.content
-        noise, mechanism = policy._noise, policy._resumed(State())
+        view = guard._view
+        check, content = view.ways.main, view.content
+        noise, mechanism = check._noise, check.core(State(), check.rule.direction)
         key = guard._view.key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
-        units = [policy.grid_unit(prior) for _, prior in QUESTIONS.values()]
-        chosen = [guard._view.holdout.bound.prepare(predictions) for predictions in asked.values()]
-        choice = content.several(
-            b"choose",
-            [content.question(one, unit, b"choose") for one, unit in zip(chosen, units, strict=True)],
-        )
-        for name, predictions in asked.items():
+        units = [check.grid(prior) for _, prior in QUESTIONS.values()]
+        named = [one.content for one in prepared_subjects(view, list(asked.values()), paired=False)]
+        candidates = [
+            content.question("choose", one, unit, 0) for one, unit in zip(named, units, strict=True)
+        ]
+        choice = content.several(b"choose", candidates)
+        for (name, predictions), subject, candidate in zip(asked.items(), named, candidates, strict=True):
             right, prior = QUESTIONS[name]
-            prepared = guard._view.holdout.bound.prepare(predictions)
-            score = int(guard._view.holdout.bound.score(prepared[None])[0])
-            unit = policy.grid_unit(prior)
+            prepared = view.holdout.bound.prepare(predictions)
+            score = int(view.holdout.bound.score(prepared[None])[0])
+            unit = check.grid(prior)
             deviation = abs(score - unit)
             for question in (
-                content.question(prepared, unit),
-                content.question(prepared, unit, b"reveal"),
-                content.several(b"noise", [choice, content.question(prepared, unit, b"choose")]),
+                content.question("check", subject, unit, 0),
+                content.question("reveal", subject, unit, 0),
+                content.several(b"noise", [choice, candidate]),
             ):
                 draws = {
                     label: noise.draw(law, label=label, question=question)
@@ -72,9 +74,9 @@ class Secrets:
             self.units += [score, deviation]
             self.numbers += [right / ROWS, 1 - right / ROWS, abs(right / ROWS - prior)]
         threshold = int(0.1 * GRID)
-        charged = content.question(chosen[-1], units[-1])
+        charged = content.question("check", named[-1], units[-1], 0)
         for state in (State(), State(charges=1, last_charged=charged)):
-            drawn = policy._resumed(state)._offset
+            drawn = check.core(state, check.rule.direction)._offset
             self.units += [drawn, threshold + drawn]
         assert all(abs(unit) > 10_000 for unit in self.units)  # no needle is a small number
         self.numbers += [unit / GRID for unit in self.units]
@@ -144,7 +146,7 @@ def asked(labels):
 
 @pytest.fixture
 def guard(make_guard, tmp_path, features):
-    return make_guard(tmp_path / "guard.db", X=features, noise=0.002, seed=17, reveals=3, choices=[2, 2, 2])
+    return make_guard(tmp_path / "guard.db", X=features, noise=0.002, seed=18, reveals=3, choices=[2, 2, 2])
 
 
 @pytest.fixture
@@ -253,7 +255,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         pickle.dumps(guard._view.holdout.y),
         pickle.dumps(guard._view.holdout.X),
         guard._view.key[1].read_bytes(),
-        f"{guard._view.ways.policy._resumed(State())._offset}",
+        f"{guard._view.ways.main.core(State(), guard._view.ways.main.rule.direction)._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))
@@ -281,7 +283,7 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     outcomes = exercise(guard, labels, asked)
-    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._view.ways.policy).values()]
+    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._view.ways.main).values()]
     inside += vars(guard._view.transcript).values()
     inside += [
         guard._view.holdout.bound,
@@ -489,7 +491,7 @@ def stage(make_guard, guard, labels, features, asked, tmp_path):
     def failing(*_):
         raise ArithmeticError(f"a private word in {labels!r}")
 
-    broken._holdout.bound.score = failing
+    broken._view.holdout.bound.score = failing
 
     class Stage(types.SimpleNamespace):
         def __repr__(self):

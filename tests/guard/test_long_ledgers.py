@@ -60,7 +60,7 @@ def _replay(asked):
 
 
 def _guarded(asked):
-    odd = asked.guard.on(sample_weight=LABELS == 1, vacuous=True, name="odd")
+    odd = asked.guard.on(sample_weight=LABELS == 1, name="odd", allow={"vacuous"})
     asked.guard.gate(scored(0.9, 1_997), 0.7, guardrails={odd: 0.7})
 
 
@@ -75,7 +75,7 @@ WAYS = {
     "a batch": lambda a: a.guard.evaluate([a.predictions() for _ in range(3)], prior=[0.9] * 3),
     "a reveal": lambda a: a.guard.reveal(a.predictions(), prior=0.9),
     "a replayed choice": _choose,
-    "another metric": lambda a: a.guard.on("balanced_accuracy", vacuous=True).evaluate(
+    "another metric": lambda a: a.guard.on("balanced_accuracy", allow={"vacuous"}).evaluate(
         a.predictions(), prior=0.9
     ),
     "what is left": lambda a: (a.guard.charges_left, a.guard.queries_asked, a.guard.halted),

@@ -68,7 +68,7 @@ def test_a_batch_is_refused_whole_before_its_failures_are_charged(guard, models,
 
 @pytest.mark.parametrize("bad", [*(one for one in BAD_BATCHES if "names" not in one), {"name": 3}])
 def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
-    measured = [guard.measure(model, prior=0.5, kind="choose") for model in models]
+    measured = [guard.measure(model, prior=0.5, way="choose") for model in models]
     batch = GOOD | {"name": "best"} | bad
     with pytest.raises(InputError):
         guard.ask_choice(batch["models"](measured), batch["priors"], name=batch["name"])
@@ -78,8 +78,8 @@ def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda guard, model: guard.measure(model, prior=0.5, kind="final"), "kind must be"),
-        (lambda guard, model: guard.measure(model, prior=np.nan, kind="choose"), "a prior must be"),
+        (lambda guard, model: guard.measure(model, prior=0.5, way="final"), "kind must be"),
+        (lambda guard, model: guard.measure(model, prior=np.nan, way="choose"), "a prior must be"),
         (lambda guard, model: guard.measure(type(model)(), prior=0.5), "must be fitted"),
         (lambda guard, _: guard.ask_choice([], []), "candidates must be"),
         (lambda guard, _: guard.check_choice(2.5), "candidates must be"),
@@ -101,7 +101,7 @@ def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(gua
         ("choose", lambda one: guard.ask_choice([one], [0.5], X_train=rows)),
     ):
         with pytest.raises(InputError, match="X_train must be a list or an array"):
-            ask(guard.measure(models[1], prior=0.5, kind=kind))
+            ask(guard.measure(models[1], prior=0.5, way=kind))
     assert guard.answered == 0
 
 

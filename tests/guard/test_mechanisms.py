@@ -5,13 +5,13 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from made_guards import made_guard
-from reusable_holdout.guard.kinds import State
 from scipy import stats
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
 from reusable_holdout.guard import released, verify
 from reusable_holdout.noise import Calibration, SparseVector
+from reusable_holdout.ways import State
 
 MECHANISMS = ["numeric-sparse", "noiseless"]
 NOISY = [name for name in MECHANISMS if name != "noiseless"]
@@ -88,7 +88,7 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
 @for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
     guard = make_guard(mechanism=mechanism, noise=0.001, seed=1)
-    core = guard._view.ways.policy._resumed(State())
+    core = guard._view.ways.main._resumed(State())
     calibration = Calibration(mechanism, guard.plan.charges)
     unit = 0.001 * 2**32
     assert isinstance(core, SparseVector)
@@ -135,7 +135,7 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
 
 @for_each("mechanism", MECHANISMS)
 def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
-    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, mechanism=mechanism)
+    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05)
     assert Plan.from_record(plan.record()) == plan
     assert mechanism in str(plan)
     assert plan.mechanism == mechanism
@@ -150,4 +150,4 @@ def test_no_noise_and_a_noise_scale_contradict_each_other():
 @for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
 def test_a_mechanism_that_does_not_exist_is_refused(mechanism):
     with pytest.raises(InputError, match="mechanism is one of numeric-sparse"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism=mechanism)
+        Plan(rows=10_000, queries=10, tolerance=0.05)

@@ -6,7 +6,7 @@ from cases import for_each
 from made_guards import made_guard
 from sklearn import metrics as sk
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, Rows, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.metrics import mae, mse, quantile_loss, r2, rmse
 
@@ -97,11 +97,13 @@ def test_weights_weigh():
 def test_other_weights_are_another_question(tmp_path):
     inside = GROUPS == "A"
     guard_of("accuracy", LABELS, sample_weight=inside, ledger=tmp_path / "guard.db").close()
-    with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, sample_weight=inside, seed=1) as guard:
+    with ReusableHoldout.open(
+        tmp_path / "guard.db", Rows(None, LABELS, sample_weight=inside), seed=1
+    ) as guard:
         assert guard.plan.rows == inside.sum()
     for weights in (None, ~inside, np.ones(ROWS)):
         with pytest.raises(LedgerMismatchError):
-            ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, sample_weight=weights, seed=1)
+            ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, sample_weight=weights), seed=1)
 
 
 @for_each(

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from guard.forging import state_after
 from made_guards import made_guard
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.choose import Choose
 
 from reusable_holdout import Plan, verify
 from reusable_holdout.guard.configuration import Configuration
@@ -19,6 +17,8 @@ from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.reveal import Choose
 
 ROWS = 2_000
 LABELS = np.arange(ROWS) % 2

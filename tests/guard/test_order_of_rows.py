@@ -75,7 +75,7 @@ def test_predictions_in_another_order_than_the_holdout_are_refused_free(make_gua
     refused(rf"predictions\[1\]: {words}", guard.evaluate_many, [mine, other], [0.5, 0.5])
     refused(words, guard.compare_predictions, mine, other, prior=0.0)
     refused(words, guard.choose_predictions, [mine, other], [0.5, 0.5])
-    refused(words, guard.on(policy="gate", vacuous=True).evaluate_predictions, other, prior=0.5)
+    refused(words, guard.on(gates=True, allow={"vacuous"}).evaluate_predictions, other, prior=0.5)
     assert (guard.queries_asked, guard.charges_left) == (0, 3)
     same = (mine, mine.copy(), other.loc[NAMES], pd.Series(labels), labels)
     assert len({guard.evaluate(one, prior=1.0).query for one in same}) == 1

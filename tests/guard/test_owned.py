@@ -114,7 +114,7 @@ def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels
     guard = make_guard(X=X, y=shared["y"], sample_weight=shared["weights"])
     y[:], only[:], weights[: ROWS // 2] = 1 - y, -only, 0.0
     assert guard.evaluate(labels, prior=1.0).value == 1.0
-    assert not guard.on("zero_one_loss", vacuous=True).evaluate(labels, prior=0.0).charged
+    assert not guard.on("zero_one_loss", allow={"vacuous"}).evaluate(labels, prior=0.0).charged
     assert guard.evaluate(Sign(), prior=1.0).value == 1.0
 
 
@@ -131,9 +131,9 @@ def test_labels_weights_and_groups_that_are_changed_afterwards_are_asked_as_they
         y[place], weights[place], groups[place] = 0, 1.0 + place, 0
     for one in (guard, together):
         assert one.evaluate(Sign(), prior=1.0).value == 1.0
-    recalls = guard.on(metric="balanced_accuracy", vacuous=True)
+    recalls = guard.on(metric="balanced_accuracy", allow={"vacuous"})
     assert recalls.reveal(Sign(), prior=1.0).value > 0.95
-    assert together.on(policy="gate", vacuous=True).evaluate(Sign(), prior=0.8).charged
+    assert together.on(gates=True, allow={"vacuous"}).evaluate(Sign(), prior=0.8).charged
     with pickle.loads(pickle.dumps(guard)) as other:  # its handle is of what the ledger names
         assert other.digest == guard.digest
         assert other.evaluate(Sign(1), prior=1.0).value == 1.0
@@ -156,7 +156,7 @@ def test_rows_are_copied_once(make_guard, ledger, labels, features):
     guard = make_guard(ledger, X=features)
     held = guard._view.holdout
     assert not np.shares_memory(held.X, features)
-    view = guard.on(sample_weight=np.arange(ROWS) % 2, vacuous=True)
+    view = guard.on(sample_weight=np.arange(ROWS) % 2, allow={"vacuous"})
     assert view._view.holdout.X is held.X
     assert view._view.holdout.y is held.y
     with pickle.loads(pickle.dumps(guard)) as other:

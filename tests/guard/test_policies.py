@@ -20,7 +20,6 @@ POLICIES = get_args(Policy)
 NEW = ["ladder", "guess-and-check", "gate"]
 LADDERS = {"ladder", "parameter-free-ladder"}
 ALL = [*NEW, "parameter-free-ladder"]
-ADAPTS = "ignore::reusable_holdout.guard.kinds.ladder.ParameterFreeLadderWarning"
 EXACT = {"charges": 8}  # steps of the threshold; enough budget for a first best
 
 
@@ -150,7 +149,7 @@ def test_a_new_best_costs_by_the_steps_that_it_is_better(make_guard, scoring, st
     """Ten steps of 0.1: half the weight falls with the square, half is even; 3% is a failure's."""
     answer = make_guard(policy="ladder", **EXACT).evaluate(scoring(steps / 10))
     weight = 0.97 * (0.5 / (steps * (steps + 1)) + 0.5 / 10)
-    assert (answer.kind, answer.told, answer.value) == ("ladder", f"steps {steps}", steps / 10)
+    assert (answer.way, answer.told, answer.value) == ("ladder", f"steps {steps}", steps / 10)
     assert answer.nats == pytest.approx(-np.log(weight))
 
 
@@ -189,7 +188,7 @@ def test_a_gate_tells_one_bit(make_guard, scoring):
         first = guard.evaluate(scoring(score), prior=0.7)
         seen.add((first, guard.evaluate(scoring(0.6, 9), prior=0.5), guard.charges_left))
     assert len(seen) == 2
-    assert {(first.kind, first.charged, first.told) for first, _, _ in seen} == {
+    assert {(first.way, first.charged, first.told) for first, _, _ in seen} == {
         ("gate", True, "cell 0"),
         ("gate", False, "agreed"),
     }
@@ -303,7 +302,6 @@ def test_a_batch_decides_as_single_questions_do(make_guard, labels, policy, mech
         assert mine.high >= theirs.high - 1e-12
 
 
-@pytest.mark.filterwarnings(ADAPTS)
 @for_each("policy", ALL)
 def test_it_halts_when_the_queries_are_asked_and_replays_stay_free(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **{"queries": 3, "charges": 3, **own(policy)})
@@ -314,7 +312,6 @@ def test_it_halts_when_the_queries_are_asked_and_replays_stay_free(make_guard, s
     assert [answer.replayed for answer in answers] == [False, True, True]
 
 
-@pytest.mark.filterwarnings(ADAPTS)
 @for_each("policy", ALL)
 def test_it_halts_when_the_charges_are_spent(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **{"charges": 1, **own(policy)})
@@ -325,7 +322,6 @@ def test_it_halts_when_the_charges_are_spent(make_guard, scoring, policy):
     assert guard.evaluate(scoring(0.9), **stated(policy)).replayed
 
 
-@pytest.mark.filterwarnings(ADAPTS)
 @for_each("policy", ALL)
 def test_the_threshold_is_a_function_of_the_transcript(make_guard, scoring, policy):
     """Recomputed from what was released, without the holdout."""
@@ -334,12 +330,11 @@ def test_the_threshold_is_a_function_of_the_transcript(make_guard, scoring, poli
         told = guard.history()["value"].tolist()
         state = guard._state()._replace(value=told[-1] if told else None)
         answer = guard.evaluate(scoring(score, k), **stated(policy, 0.5))
-        prior = guard._view.ways.policy.prior(0.5, state)
+        prior = guard._view.ways.main.prior(0.5, state)
         assert answer.prior == prior
-        assert answer.threshold == guard._view.ways.policy.threshold(prior, state, None)
+        assert answer.threshold == guard._view.ways.main.threshold(prior, state, None)
 
 
-@pytest.mark.filterwarnings(ADAPTS)
 def test_models_are_asked_under_each_policy(problem, make_guard):
     linear = pytest.importorskip("sklearn.linear_model").LogisticRegression()
     X_train, y_train, X, y = problem

@@ -154,7 +154,7 @@ def test_a_ladder_that_forgets_its_best_is_found_though_all_else_follows(make_gu
     with make_guard(ledger, policy="ladder", **SHARED) as guard:
         for k, score in enumerate((0.5, 0.55, 0.72, 0.6)):
             answer = guard.evaluate(scoring(score, k))
-        kind, row = guard._view.ways.policy, guard.history().iloc[-1]
+        kind, row = guard._view.ways.main, guard.history().iloc[-1]
         length = kind.length(guard._state())
         honest = kind.agreed(answer.prior, answer.threshold, length)
         assert (row["low"], row["high"]) == pytest.approx(tuple(honest), abs=1e-12)

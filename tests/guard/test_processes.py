@@ -291,11 +291,16 @@ def test_a_holdout_that_another_user_wrote_is_refused(plenty, ledger, monkeypatc
 
 
 def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):
-    for part in (plenty._holdout, plenty._holdout.bound, plenty._ways.policy._noise, plenty._content):
+    for part in (
+        plenty._view.holdout,
+        plenty._view.holdout.bound,
+        plenty._view.ways.main._noise,
+        plenty._view.content,
+    ):
         with pytest.raises((HandleError, TypeError)):
             pickle.dumps(part)
     with pytest.raises((HandleError, TypeError)):
-        pickle.dumps(plenty._ways.policy)
+        pickle.dumps(plenty._view.ways.main)
 
 
 def test_a_copy_shares_the_budget_because_it_is_the_guard(make_guard):
@@ -364,7 +369,7 @@ def test_a_fork_while_another_thread_asks_does_not_hang(plenty, scoring):
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with plenty._ledger._connection.lock:
+        with plenty._view.ledger._connection.lock:
             held.set()
             done.wait()
 

@@ -181,7 +181,7 @@ def test_a_guess_of_the_rows_spread_is_refused():
 
 
 def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
-    with ReusableHoldout(
+    with made_guard(
         None, LABELS, queries=60, charges=3, estimate=0.8, ledger=tmp_path / "guard.db", seed=1
     ) as guard:
         f = guard.on("f1", estimate=0.6, prevalence=0.3)
@@ -211,14 +211,14 @@ def test_its_slices_and_other_policies_are_asked_like_it(tmp_path):
 
 
 def test_a_guard_that_promises_privacy_keeps_it_for_other_metrics():
-    guard = ReusableHoldout(None, LABELS, queries=5, charges=1, noise=0.002, seed=1)
+    guard = made_guard(None, LABELS, queries=5, charges=1, noise=0.002, seed=1)
     assert not guard.plan.privacy_is_vacuous
-    assert guard.on("f1", tolerance=0.9, vacuous=True).plan.family == "bounded-difference"
+    assert guard.on("f1", tolerance=0.9, allow={"vacuous"}).plan.family == "bounded-difference"
 
 
 def test_what_a_ladder_had_to_be_told_of_the_classes_no_other_policy_is():
     guard = made_guard(None, LABELS, queries=40, charges=3, reveals=2, policy="ladder", seed=1)
-    ladder = guard.on("f1", policy="ladder", prevalence=0.3, vacuous=True)
+    ladder = guard.on("f1", policy="ladder", prevalence=0.3, allow={"vacuous"})
     assert ladder.plan.family == "bounded-difference"
     told = guard.history()["nats"].sum()
     assert told > 0

@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import VALIDITY
-from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Compare
-from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import GateCompare
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.guard.kinds.table import POLICIES
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, policy_code
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Choose, Reveal
 
 MECHANISMS = ["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 THRESHOLDS = [0.004, 0.07, 0.3, 1.0, 2.5]

@@ -116,7 +116,7 @@ class Agrees:
 def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
     X, settings = LABELS[:, None].astype(float), PLAN | {"ledger": tmp_path / "guard.db", "unwitnessed": True}
     before = made_guard(X, LABELS, **settings)
-    measured = before.measure(Agrees(), prior=0.5, kind=kind)
+    measured = before.measure(Agrees(), prior=0.5, way=kind)
     if how == "replanned":
         after = made_guard(X, LABELS, metric="zero_one_loss", replan=True, **settings)
     else:

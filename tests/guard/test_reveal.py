@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from cases import for_each
-from reusable_holdout.guard.kinds.reveal import Reveal
 
 from reusable_holdout import Metric, ReusableHoldout, verify
 from reusable_holdout.certainty import (
@@ -14,6 +13,7 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
+from reusable_holdout.ways.reveal import Reveal
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
@@ -74,7 +74,7 @@ def test_a_reveal_tells_the_cell_of_the_holdouts_value(
 ):
     guard = make_guard(**ASKING)
     answer = guard.reveal(scoring(score), prior=prior, name="how good?")
-    assert (answer.kind, answer.told, answer.charged) == ("reveal", f"cell {place}", False)
+    assert (answer.way, answer.told, answer.charged) == ("reveal", f"cell {place}", False)
     assert answer.value == pytest.approx(middle, abs=1e-9)
     assert answer.nats == pytest.approx(-math.log(weight))
     assert (answer.prior, answer.query, answer.charges_left, answer.replayed) == (prior, 1, 3, False)
@@ -164,7 +164,7 @@ def test_a_model_is_revealed_with_its_cross_validated_prior(make_guard, problem)
     X_train, y_train, X, y = problem
     guard, model = make_guard(X=X, y=y, **ASKING), LogisticRegression().fit(X_train, y_train)
     answer = guard.reveal(model, X_train, y_train)
-    assert (answer.kind, answer.name) == ("reveal", "LogisticRegression")
+    assert (answer.way, answer.name) == ("reveal", "LogisticRegression")
     assert answer.low < model.score(X, y) < answer.high
     assert guard.reveal(model, prior=answer.prior).replayed
     assert not guard.evaluate(model, prior=answer.prior).replayed

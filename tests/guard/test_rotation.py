@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from children import Child
 from made_guards import made_guard
-from reusable_holdout.guard.kinds import State
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import Halted, InputError, LedgerError, PlanError, RotatedError
+from reusable_holdout.ways import State
 
 ROWS = 2_000
 WISH = {"tolerance": 0.15, "queries": 50, "metric": "accuracy"}
@@ -76,7 +76,7 @@ class TestTheNewEpoch:
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
         old_noise, new_noise = (
-            guard._view.ways.policy._resumed(State()).query_noise(questions) for guard in (halted, new)
+            guard._view.ways.main._resumed(State()).query_noise(questions) for guard in (halted, new)
         )
         assert not np.array_equal(old_noise, new_noise)
 

@@ -78,7 +78,7 @@ def test_every_policy_refuses(policy):
 def test_a_guard_that_is_resumed_is_not_refused_and_its_ledger_says_nothing_of_it(tmp_path):
     ledgers = [tmp_path / name for name in ("insisted.db", "said.db")]
     with made_guard(None, FEW, ledger=ledgers[0], vacuous=True, **SAYS) as made:
-        made.on("brier", vacuous=True)
+        made.on("brier", allow={"vacuous"})
         assert "vacuous" not in made.plan.record()
         assert made._view.ledger.configuration().count("vacuous") == 0
     with ReusableHoldout.open(ledgers[0], None, FEW, seed=1) as opened:
@@ -100,7 +100,7 @@ def test_a_rotation_that_says_nothing_is_refused_and_releases_nothing(tmp_path):
             guard.rotate(None, fresh, charges=3, early=True)
         assert guard.epoch == 1
         assert not guard.evaluate(SOME, prior=1.0).charged
-        rotated = guard.rotate(None, fresh, charges=3, early=True, vacuous=True).guard
+        rotated = guard.rotate(None, fresh, charges=3, early=True, allow={"vacuous"}).guard
         assert (rotated.epoch, rotated.plan.vacuous) == (2, True)
         rotated.close()
 
@@ -116,7 +116,7 @@ def test_a_slice_that_says_nothing_is_refused_and_nothing_is_written():
         ):
             guard.on(sample_weight=few)
         assert len(guard.history()) == 0
-        women = guard.on(sample_weight=few, vacuous=True)
+        women = guard.on(sample_weight=few, allow={"vacuous"})
         assert women.plan.vacuous
         assert guard.on(sample_weight=few).view == women.view  # opened before
 

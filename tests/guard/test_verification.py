@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
-from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.kinds.check import Batch
+from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.errors import Halted, LedgerError, ModelError, TamperedLedgerError
@@ -20,6 +19,8 @@ from reusable_holdout.guard.releases import released
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import mae
 from reusable_holdout.noise import Calibration
+from reusable_holdout.ways import State
+from reusable_holdout.ways.check import Batch
 
 COLUMNS = [*Row._fields, "seal"]
 
@@ -537,11 +538,9 @@ def test_what_is_no_ledger_cannot_be_verified(tmp_path, content):
 def test_a_ledger_that_is_in_use_is_found_sound(tmp_path):
     from threading import Thread
 
-    from reusable_holdout import ReusableHoldout
-
     labels = np.random.default_rng(0).integers(0, 2, 500)
     path = tmp_path / "busy.db"
-    guard = ReusableHoldout(None, labels, tolerance=0.25, queries=2_000, ledger=path)
+    guard = made_guard(None, labels, tolerance=0.25, queries=2_000, ledger=path)
 
     def ask():
         for number in range(400):

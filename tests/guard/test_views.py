@@ -108,7 +108,7 @@ def test_the_same_predictions_are_another_question_of_another_metric(guard):
 
 def test_the_noise_of_another_metric_is_its_own(guard):
     women, question = guard.on(sample_weight=GROUP), bytes(32)
-    draws = {one._view.ways.policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
+    draws = {one._view.ways.main._at(one._state()).query_noise([question]).item() for one in (guard, women)}
     assert len(draws) == 2
 
 
@@ -131,7 +131,7 @@ def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric
 
 def test_a_number_that_another_view_has_taken_is_not_given_twice(guard):
     opened = guard.on("brier")._view
-    transcript, ways = guard._view.transcript, guard._root._ways
+    transcript, ways = guard._view.transcript, guard._root._view.ways
     assert transcript.open(opened, b"another view".ljust(32), "late", ways) is None
     later = replace(opened, number=opened.number + 1)
     assert transcript.open(later, b"another view".ljust(32), "next", ways).told == later.text()
@@ -230,9 +230,7 @@ def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
             assert told.sensitivity >= exact.sensitivity or told.sensitivity == 1
             assert told.sum_of_squares >= exact.sum_of_squares
             assert told.effective_rows <= exact.effective_rows
-            assert made._view.ways.policy.certificate.told_before == THEORY.counts.nats(
-                made._view.counts.place
-            )
+            assert made._view.ways.main.certificate.told_before == THEORY.counts.nats(made._view.counts.place)
 
 
 def test_holdouts_with_other_counts_in_the_same_cell_have_the_same_public_numbers():
@@ -247,13 +245,13 @@ def test_holdouts_with_other_counts_in_the_same_cell_have_the_same_public_number
 
 def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
     for metric in ("accuracy", "brier", "log_loss", "zero_one_loss"):
-        made = ReusableHoldout(None, LABELS, metric=metric, queries=10, charges=1, seed=1)
+        made = made_guard(None, LABELS, metric=metric, queries=10, charges=1, seed=1)
         assert made._view.counts is None
-        assert made._view.ways.policy.certificate.told_before == 0.0
+        assert made._view.ways.main.certificate.told_before == 0.0
 
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
-    made = ReusableHoldout(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
     with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
         made.on("roc_auc")
     assert len(made.history()) == 0
@@ -294,7 +292,7 @@ def revealed(view, asked):
     with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
         view.reveal(asked[-1], prior=0.5)
     state = view._view.transcript.state
-    return told, view._root._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+    return told, view._root._view.ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
 
 
 def test_what_another_metric_reveals_breaks_no_promise_of_the_guards_plan(guard, tmp_path):
@@ -399,7 +397,7 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     women, brier = guard.on(sample_weight=GROUP), guard.on("brier")
     sure = np.where(predictions(0.9) == 1, 0.9, 0.1)
     answers = guard.final(predictions(0.9), also=[women, (brier, sure)])
-    assert [answer.kind for answer in answers] == ["final"] * 3
+    assert [answer.way for answer in answers] == ["final"] * 3
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
     certificate = guard._view.ways.final.certificate
     state = guard._state()

@@ -33,10 +33,10 @@ class World:
             np.zeros((ROWS, 2)), labels, metric=self.counting.metric(), queries=queries, policy="ladder", ledger=place,
             **{**settings, **changes},
         )  # fmt: skip
-        self.guard = self.ladder.on(policy="thresholdout", vacuous=True)
-        self.gate = self.ladder.on(policy="gate", vacuous=True)
-        self.guesses = self.ladder.on(policy="guess-and-check", vacuous=True)
-        self.rail = self.guard.on(sample_weight=ODD, vacuous=True, name="odd")
+        self.guard = self.ladder.on(allow={"vacuous"})
+        self.gate = self.ladder.on(gates=True, allow={"vacuous"})
+        self.guesses = self.ladder.on(policy="guess-and-check", allow={"vacuous"})
+        self.rail = self.guard.on(sample_weight=ODD, name="odd", allow={"vacuous"})
         self.counting.measured = self.counting.predicted = 0
 
     def model(self, share):
@@ -292,7 +292,7 @@ def refused_otherwise(w):
     yield lambda: w.guard.on(sample_weight=[1.0, 2.0])
     yield lambda: w.guard.on(tolerance=1e-6)
     yield lambda: w.guard.on(policy="oracle")
-    yield lambda: w.guard.on(sample_weight=~ODD, name=3, vacuous=True)
+    yield lambda: w.guard.on(sample_weight=~ODD, name=3, allow={"vacuous"})
 
 
 REFUSED = [refused_models, refused_predictions, refused_words, refused_otherwise]
@@ -343,10 +343,10 @@ def test_a_view_that_was_opened_before_is_opened_again_for_nothing_also_after_a_
     one.guard.final(one.model(0.7))
     before = one.seen()
     for _ in range(2):
-        assert one.guard.on(sample_weight=ODD, vacuous=True).view == one.rail.view
-        assert one.gate.on(policy="thresholdout", vacuous=True).view == one.guard.view
+        assert one.guard.on(sample_weight=ODD, allow={"vacuous"}).view == one.rail.view
+        assert one.gate.on(allow={"vacuous"}).view == one.guard.view
         with pytest.raises(Halted):
-            one.guard.on(sample_weight=~ODD, vacuous=True)
+            one.guard.on(sample_weight=~ODD, allow={"vacuous"})
     assert one.seen() == before
 
 

@@ -35,7 +35,7 @@ def make(y=LABELS, ledger=None, **changes):
 def opened(guard, metric, chosen, **more):
     """All that is visible of an attempt to open a view."""
     try:
-        view = guard.on(metric, sample_weight=chosen, vacuous=True, **more)
+        view = guard.on(metric, sample_weight=chosen, **more, allow={"vacuous"})
     except (InputError, PlanError) as error:
         return type(error), str(error), len(guard.history())
     prices = [view.price(kind) for kind in ("evaluate", "reveal", "choose", "final")]
@@ -75,7 +75,7 @@ def test_a_guard_of_a_ratio_looks_the_same_whatever_the_labels_are():
 def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, tmp_path):
     predictions = np.random.default_rng(2).integers(0, 2, ROWS)
     with make(ledger=tmp_path / f"{metric}.db") as guard:
-        part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, vacuous=True)
+        part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, allow={"vacuous"})
         left = part.charges_left
         for ask in (
             lambda: part.evaluate(predictions, prior=0.6),
@@ -116,7 +116,9 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
         ]
         assert found[0] == found[1]
     with pytest.raises(ModelError):
-        guard.on(metric, sample_weight=high, tolerance=span, vacuous=True).reveal(targets, prior=metric.upper)
+        guard.on(metric, sample_weight=high, tolerance=span, allow={"vacuous"}).reveal(
+            targets, prior=metric.upper
+        )
 
 
 def test_classes_are_not_made_of_real_targets():

@@ -365,11 +365,11 @@ def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, p
 
 
 def test_a_gate_has_no_threshold():
-    plan = Plan(queries=32, charges=4, tolerance=0.05, policy="gate")
+    plan = Plan(queries=32, charges=4, tolerance=0.05, gates=True)
     assert plan.threshold == 0.0
     assert Plan.from_record(plan.record()) == plan
     with pytest.raises(InputError, match="no threshold"):
-        Plan(rows=1_000, queries=32, charges=4, policy="gate", threshold=0.1)
+        Plan(rows=1_000, queries=32, charges=4, gates=True, threshold=0.1)
 
 
 # ---- inverse questions under every policy
@@ -543,8 +543,8 @@ def test_no_charge_of_a_plan_costs_more_than_it_was_planned_for():
 @pytest.mark.parametrize("scale", ["noise", "comparison_noise"])
 def test_a_plan_without_noise_has_none_in_comparisons_either(scale):
     with pytest.raises(InputError, match="without noise its scale is 0"):
-        Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0.01})
-    assert Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0}).comparison_noise == 0
+        Plan(rows=2_000, queries=50, charges=3, noise=0.0, **{scale: 0.01})
+    assert Plan(rows=2_000, queries=50, charges=3, noise=0.0, **{scale: 0}).comparison_noise == 0
 
 
 def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_noise():

@@ -7,8 +7,10 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from made_guards import made_guard
-from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.answered import Query
+
+from reusable_holdout.guard.transcript import row_of
+from reusable_holdout.ways import State
 
 ROWS, CLAIMS, RUNS = 200, 400, 12
 

@@ -10,13 +10,14 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.told import AGREED, FAILED
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))
@@ -140,7 +141,7 @@ def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value(greate
 )
 def test_charged_answers_are_as_narrow_as_the_theory_has_them(place, first, fifth):
     """Half-widths at 5,000 rows, an accuracy of .87 and a threshold of .03, after 0 and 4 charges."""
-    plan = certificate_of("thresholdout", rows=5_000, queries=100, charges=5, noise=0.0, noise=0.0)
+    plan = certificate_of("thresholdout", rows=5_000, queries=100, charges=5, noise=0.0)
     kind, terms = noisy(Check, plan, 0.0, 0.0), Terms(0.87, 0.03)
     outcome = kind.outcome(f"cell {place}", terms)
     for charges, expected in ((0, first), (4, fifth)):

@@ -13,14 +13,16 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, State, Terms
-from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.answered import Query
 from within_reach import FAMILIES, GRID, certificate_of
 
 from reusable_holdout.certainty import AdaptiveCode
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.claim import Claims
+from reusable_holdout.ways.told import AGREED, FAILED, NOT_CERTIFIED
 
 NOISE = KeyedNoise(bytes(32))
 

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck
 
 from reusable_holdout import Plan
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
 
 
 @pytest.mark.parametrize(("rows", "charged"), [(10_000, False), (10**10, True)])

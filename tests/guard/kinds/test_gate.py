@@ -10,12 +10,14 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.gate import Gate, GateCompare
+from reusable_holdout.guard.kinds.gate import GateCompare
 from scipy import stats
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.gate import Gate
+from reusable_holdout.ways.told import AGREED, FAILED
 
 YES = "cell 0"
 SHARES = (1.0, 1.0)

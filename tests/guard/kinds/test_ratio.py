@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
 from reusable_holdout.guard.kinds.table import Rules, Ways
 
 from reusable_holdout import Plan
@@ -25,6 +23,9 @@ from reusable_holdout.metrics import (
     precision,
     r2,
 )
+from reusable_holdout.rules.samples import RatioSample, sample_of, unpacked
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.told import FAILED
 
 ROWS = 6
 METRICS = {

@@ -12,10 +12,6 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.choose import Choose, Winner
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
 from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.certainty import (
@@ -26,6 +22,10 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Choose, Reveal
+from reusable_holdout.ways.told import FAILED, Winner
 
 SHARES = (0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))

@@ -35,9 +35,7 @@ def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
 def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, backend):
     guard = make_guard()
     with parallel_config(backend, n_jobs=2):
-        answers = Parallel()(
-            delayed(guard.evaluate)(predictions(0), prior=0.85) for _ in range(20)
-        )
+        answers = Parallel()(delayed(guard.evaluate)(predictions(0), prior=0.85) for _ in range(20))
     assert [answer.replayed for answer in answers].count(False) == 1
     assert {answer.query for answer in answers} == {1}
     assert guard.queries_asked == 1
