@@ -22,6 +22,7 @@ _PLAN = {
     "gates",
 }
 _EVERYDAY = {"queries", "tolerance", "charges", "estimate"}
+_SAID = {"key", "witness", "ledger"}
 _ALLOWED = {
     "vacuous": "vacuous",
     "another_budget": "second budget",
@@ -31,7 +32,11 @@ _ALLOWED = {
 
 
 def settings_of(X: Any, y: Any, settings: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a guard for flat settings."""
+    """Return the arguments of a guard for flat settings; a setting of None is left out."""
+    settings = {name: value for name, value in settings.items() if value is not None or name in _SAID}
+    words = {"gate": {"gates": True}, "claims": {"board": "claims"}, "thresholdout": {}}
+    if "policy" in settings:
+        settings |= words[settings.pop("policy")]
     rows = {name: value for name, value in settings.items() if name in _ROWS}
     numbers = {name: value for name, value in settings.items() if name in _PLAN and value is not None}
     given = {name: value for name, value in settings.items() if name not in _ROWS | _PLAN | _ALLOWED.keys()}

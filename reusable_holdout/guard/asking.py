@@ -343,7 +343,7 @@ def _single(
             transaction.append([row])
     if row is None:
         raise transcript.halt(reason or "charges", [])
-    left = transcript.allowance.left(state.charges if replayed else row.charges)
+    left = one.view.charges_left(state.charges if replayed else row.charges)
     answer = transcript.answer(row, one.unit, left, replayed=replayed)
     return answer, row
 
@@ -504,7 +504,7 @@ def _finals(posed: Sequence[_Posed]) -> list[Any]:
     known |= {row.digest: row for row in rows}
     if reason is not None or len(known) < len(digests):
         raise transcript.halt(reason or "final", [])
-    left = transcript.allowance.left(state.charges)
+    left = root.charges_left(state.charges)
     answers: list[Any] = []
     for one in posed:
         own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]

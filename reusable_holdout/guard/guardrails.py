@@ -47,7 +47,12 @@ def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
                 "a guardrail must be another metric of the same rows, and each once; got one twice; nothing was asked"
             )
         seen.add(other.number)
-        own, least = given if isinstance(given, tuple) and len(given) == 2 else (subject, given)
+        if isinstance(given, tuple) and len(given) != 2:
+            raise InputError(
+                "a guardrail must be a number, or a tuple of a subject of its own and a number; got a tuple of "
+                f"{len(given)}; nothing was asked; for two models pass (Difference(new, old), number)"
+            )
+        own, least = given if isinstance(given, tuple) else (subject, given)
         if paired:
             other.check_differences()
         unit = Unit.of(other.metric, paired=paired)

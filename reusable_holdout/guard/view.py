@@ -82,6 +82,12 @@ class GuardedView:
         """Unit of the metric."""
         return Unit.of(self.metric)
 
+    def charges_left(self, charges: int) -> int:
+        """Return the charges that are left after so many; on a board of claims those of who names no series."""
+        if self.plan.asks == "claims":
+            return self.boards.charges_left(self.ways.claim, "")
+        return self.transcript.allowance.left(charges)
+
     def way_of(self, name: str, *, paired: bool, guarded: bool) -> Way:
         """Return the way in which a question is asked; InputError if the plan has none of this name."""
         asks = self.plan.asks

@@ -18,6 +18,8 @@ from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ways import State
+from reusable_holdout.ways.table import Ways
+from reusable_holdout.ways.told import Told
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)
@@ -137,7 +139,7 @@ def test_another_process_another_thread_and_another_opening_follow_the_same_boar
     ask = [
         guard,
         twin,
-        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3, unwitnessed=True)),
+        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3)),
     ]
 
     def claim(number):
@@ -155,14 +157,14 @@ def test_another_process_another_thread_and_another_opening_follow_the_same_boar
 _KILLED = """
 import json, os, signal, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 labels = np.random.default_rng(5).integers(0, 2, 4_000)
-settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "unwitnessed": True, "seed": 3}
-guard = ReusableHoldout(None, labels, policy="claims", ledger=sys.argv[1], **settings)
+plan = Plan(board="claims", queries=200, prior_error=0.01, estimate=0.75)
+guard = ReusableHoldout(None, labels, plan=plan, allow={"no witness"}, seed=3, ledger=sys.argv[1])
 for number in range(200):
     wrong = np.random.default_rng([7, number]).permutation(4_000) >= 2_800
     prior = 0.9 if number % 4 == 0 else 0.7
-    answer = guard.evaluate_predictions(
+    answer = guard.evaluate(
         np.where(wrong, 1 - labels, labels), prior=prior, series=f"team {number // 10}"
     )
     print(json.dumps([answer.query, answer.value, answer.told, answer.charges_left]), flush=True)
@@ -175,7 +177,7 @@ def test_a_kill_loses_no_charge_and_gives_no_free_answer(tmp_path, closed_at_the
     told += [json.loads(child.stdout.readline()) for _ in range(23)]
     child.kill()
     told += [json.loads(line) for line in child.communicate().splitlines() if line.endswith("]")]
-    guard = closed_at_the_end(ReusableHoldout.open(ledger, None, LABELS, seed=3, unwitnessed=True))
+    guard = closed_at_the_end(ReusableHoldout.open(ledger, None, LABELS, seed=3))
     history = guard.history()
     assert len(history) - len(told) in {0, 1}
     for (query, value, name, left), row in zip(told, history.itertuples(), strict=False):
@@ -217,9 +219,9 @@ def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(
     guard.close()
     sql(ledger, ("UPDATE answers SET seal = NULL WHERE query < 6",), ("UPDATE answers SET batch = 1",))
     text, rows, _ = all_rows(ledger)
-    kind = Configuration.parse(text).view.ways().named("claim")
-    for row, terms in zip(rows, kind.recalled(rows), strict=True):
-        low, high = kind.interval(kind.outcome(row.told, terms), terms, kind.length(State()))
+    way = Ways(Configuration.parse(text).view.kept).claim
+    for row, terms in zip(rows, way.recalled(rows), strict=True):
+        low, high = way.interval(Told.parse(row.told), terms, way.length(State()))
         sql(ledger, ("UPDATE answers SET low = ?, high = ? WHERE query = ?", low, high, row.query))
     seal_again(ledger)
     assert high - low < honest.high - honest.low
@@ -276,18 +278,13 @@ def test_what_is_not_certified_is_printed_so(board):
     assert "not certified" not in f"{stands}{stands._repr_html_()}"
 
 
-def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(board):
+def test_another_metric_of_the_rows_has_claims_of_its_own(board):
     guard = board()
     guard.evaluate(right(0.7), prior=0.7, series="a")
     other = guard.on("balanced_accuracy", allow={"vacuous"})
     answer = other.evaluate(right(0.7), prior=0.7, series="a")
     assert (answer.told, answer.query) == ("measured 0", 3)
     assert sound(guard)
-    with pytest.raises(InputError, match="by claims or none"):
-        guard.on("balanced_accuracy", policy="thresholdout", tolerance=0.2)
-    plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
-    with pytest.raises(InputError, match="by claims or none"):
-        plain.on(policy="claims")
 
 
 @for_each(
@@ -310,7 +307,7 @@ def test_anew_and_compare_are_refused_in_words_that_say_where_they_belong(board)
     plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
     with pytest.raises(InputError, match="board of claims"):
         plain.evaluate(right(0.7), prior=0.7, anew=True)
-    with pytest.raises(InputError, match="another policy"):
+    with pytest.raises(InputError, match="a board of claims"):
         board(None).compare(right(0.7), right(0.6), prior=0.1)
     with pytest.raises(InputError, match="tolerance"):
         board(None, tolerance=0.1)
@@ -321,7 +318,7 @@ def test_a_board_goes_on_with_fresh_rows(board):
     guard.evaluate(right(0.6), prior=0.9, series="a")
     fresh = np.random.default_rng(8).integers(0, 2, ROWS)
     rotation = guard.rotate(None, fresh, early=True)
-    assert rotation.guard.policy == "claims"
+    assert rotation.guard.plan.asks == "claims"
     assert rotation.guard.charges_left_of("a") == 2
     answer = rotation.guard.evaluate(fresh, prior=1.0, series="a")
     assert answer.told == "measured 0"

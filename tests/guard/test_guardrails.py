@@ -11,7 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from reusable_holdout import Difference, verify
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import Metric
+from reusable_holdout.ways import Terms
 from reusable_holdout.ways.gate import GuardedGate
+from reusable_holdout.ways.told import Told
 
 ROWS = 4_000
 LABELS = np.arange(ROWS) % 2
@@ -50,14 +52,14 @@ def test_yes_needs_every_metric_and_is_one_charge(gate):
     assert not own.charged
     assert gate.charges_left == 3
     assert gate.queries_asked == 6  # each metric of each question
-    assert own[2:4] == rail[2:4] == (0.0, 1.0)  # which one failed is not told
+    assert (own.low, own.high) == (rail.low, rail.high) == (0.0, 1.0)  # which one failed is not told
     assert own.guardrails[0][2:] == (0.0, 1.0)
 
 
 def test_a_yes_is_charged_at_the_last_of_the_queries_that_it_takes(gate, tmp_path):
     group = gate.on(sample_weight=GROUP)
     told = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.85}).nats
-    told += gate.evaluate(predictions(0.9), prior=0.89).nats  # the third query
+    told += gate.gate(predictions(0.9), at_least=0.89).nats  # the third query
     told += gate.gate(predictions(0.92), 0.85, guardrails={group: 0.85}).nats
     gate.gate(predictions(0.8), 0.85, guardrails={group: 0.85})
     final = gate._view.ways.final.certificate
@@ -79,15 +81,15 @@ def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(g
     (rail,) = answer.guardrails
     low, _ = other.around(0.8 - other.comparison_tail, 0.8, length=length, share=1.0)
     assert rail == ("accuracy", 0.8, pytest.approx(low, abs=1e-12), 1.0)
-    plain = gate.evaluate(predictions(0.9, 0.91), prior=0.85)
+    plain = gate.gate(predictions(0.9, 0.91), at_least=0.85)
     assert plain.low > answer.low - 0.02
 
 
 def test_a_replay_is_free_and_tells_the_same(gate):
     group = gate.on(sample_weight=GROUP)
-    ask = {"prior": 0.85, "guardrails": {group: 0.8}}
-    first = gate.evaluate(predictions(0.9), **ask)
-    again = gate.evaluate(predictions(0.9), **ask)
+    ask = {"at_least": 0.85, "guardrails": {group: 0.8}}
+    first = gate.gate(predictions(0.9), **ask)
+    again = gate.gate(predictions(0.9), **ask)
     assert again == first._replace(replayed=True)
     other = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.81})
     assert not other.replayed
@@ -101,15 +103,15 @@ def test_models_are_asked_about_with_their_own_kind_of_predictions(tmp_path):
     worse = LogisticRegression().fit(X[:500, ::-1], y[:500])
     with made_guard(X, y, policy="gate", queries=40, charges=4, reveals=2, seed=1) as gate:
         auc, half = gate.on("roc_auc"), gate.on(sample_weight=GROUP)
-        yes = gate.evaluate(model, prior=0.6, guardrails={auc: 0.6, half: 0.6})
+        yes = gate.gate(model, at_least=0.6, guardrails={auc: 0.6, half: 0.6})
         assert yes.charged
         assert [one.metric for one in yes.guardrails] == ["roc_auc", "accuracy"]
-        no = gate.compare(worse, model, prior=0.0, guardrails={half: -0.01})
+        no = gate.gate(Difference(worse, model), at_least=0.0, guardrails={half: -0.01})
         assert (no.paired, no.charged) == (True, False)
-        better = gate.compare(model, worse, prior=0.0, guardrails={half: -0.01})
+        better = gate.gate(Difference(model, worse), at_least=0.0, guardrails={half: -0.01})
         assert better.charged
         with pytest.raises(InputError, match="compared row by row"):
-            gate.compare(model, worse, prior=0.0, guardrails={auc: -0.01})
+            gate.gate(Difference(model, worse), at_least=0.0, guardrails={auc: -0.01})
 
 
 def test_a_guardrail_may_have_predictions_of_its_own(gate):
@@ -162,10 +164,10 @@ def test_guardrails_of_another_guard_or_policy_are_refused_in_words(gate):
 def test_a_gate_asks_no_more_metrics_than_queries_are_left(gate):
     group = gate.on(sample_weight=GROUP)
     for number in range(39):
-        gate.evaluate(predictions(0.1 + number / 100), prior=0.95)
+        gate.gate(predictions(0.1 + number / 100), at_least=0.95)
     with pytest.raises(BudgetError, match="2 new questions asked, 1 left"):
         gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
-    gate.evaluate(predictions(0.9), prior=0.95)
+    gate.gate(predictions(0.9), at_least=0.95)
     with pytest.raises(Halted):
         gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
 
@@ -180,8 +182,8 @@ def test_a_ledger_with_guardrails_verifies(gate, tmp_path):
 
 
 def test_an_outcome_with_another_spelling_is_none(gate):
-    kind = gate._view.ways.guarded
-    assert isinstance(kind, GuardedGate)
+    way = gate._view.ways.guarded_gate
+    assert isinstance(way, GuardedGate)
     for told in (
         "yes",
         "yes with",
@@ -191,7 +193,7 @@ def test_an_outcome_with_another_spelling_is_none(gate):
         "agreed",
         "cell 0",
     ):
-        with pytest.raises(InputError, match="has no outcome"):
-            kind.outcome(told, kind.terms(0.5, gate._state(), None))
-        with pytest.raises(InputError, match="has no outcome"):
-            kind.takes(told)
+        read = Told.parse(told)
+        if read is not None:
+            with pytest.raises(InputError, match="has no outcome"):
+                way.outcome(read, Terms(0.5))

@@ -143,7 +143,7 @@ def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
 
 def test_no_noise_and_a_noise_scale_contradict_each_other():
     with pytest.raises(InputError, match="leave it out"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0, noise=0.1)
+        Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0, threshold=-0.1)
     assert Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0).noise == 0.0
 
 

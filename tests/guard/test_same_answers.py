@@ -79,7 +79,7 @@ def ask(guard, question, labels):
         "gate": lambda: gate().evaluate(three[0], prior=prior),
         "rails": lambda: gate().gate(three[0], prior, guardrails={part(): prior}),
         "slice": lambda: part().evaluate(three[0], **stated),
-        "slice batch": lambda: part().evaluate(list(three), prior=*many),
+        "slice batch": lambda: part().evaluate(list(three), prior=many),
     }
     return ways[way]()
 
