@@ -13,7 +13,7 @@ from reusable_holdout import Answer, Choice, Difference
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError, printable
 from reusable_holdout.guard.statements import checked_names, checked_priors, checked_tolerances
-from reusable_holdout.guard.subjects import is_model
+from reusable_holdout.guard.subjects import is_model, is_several
 from reusable_holdout.guard.units import Unit
 from reusable_holdout.metrics import described_metric
 from reusable_holdout.metrics.ids import Ids
@@ -145,7 +145,7 @@ class RemoteHoldout:
         """
         if isinstance(subject, Difference):
             return self.compare(subject.new, subject.old, prior=prior, tolerance=tolerance, name=name)
-        if isinstance(subject, list | tuple):
+        if is_several(subject):
             return self._evaluated(subject, prior, tolerance, name)
         more = {"prior": self._prior(prior), "tolerance": tolerance, "anew": anew or None}
         return self._asked("evaluate", [self._prepared(subject)], name=_checked(name), **more)[0]
@@ -207,7 +207,7 @@ class RemoteHoldout:
     @checked_call
     def final(self, subject: Any, *, name: Any = None) -> Any:
         """Ask for the end of a project; as :meth:`reusable_holdout.ReusableHoldout.final`."""
-        several = isinstance(subject, list | tuple)
+        several = is_several(subject)
         given = list(subject) if several else [subject]
         answers = self._asked("final", [self._prepared(one) for one in given], name=_checked(name))
         return answers if several else answers[0]

@@ -28,6 +28,7 @@ from reusable_holdout.guard.subjects import (
     Difference,
     Measured,
     Subject,
+    is_several,
     measured,
     numbers_of,
     prepared_subjects,
@@ -134,12 +135,14 @@ def _posed(view: GuardedView, question: Question) -> _Posed:
     """Check what a question states, and name it; by public facts alone."""
     at: GuardedView = view if question.view is None else view.checked_view(question.view)
     given = question.subjects
-    several = (
-        isinstance(given, list | tuple) and not isinstance(given, Difference) and not hasattr(given, "found")
-    )
+    several = is_several(given)
     listed = list(given) if several else [given]
     if not listed:
         raise InputError("a list of subjects must hold at least one; got none; nothing was asked")
+    if question.way == "choose" and not several:
+        raise InputError(
+            "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
+        )
     paired = isinstance(listed[0], Difference)
     way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
     if paired:
@@ -149,8 +152,7 @@ def _posed(view: GuardedView, question: Question) -> _Posed:
     if question.way == "final":
         priors = np.zeros(count)
     else:
-        many = several or np.ndim(question.priors) > 0
-        priors = checked_priors(question.priors, count, unit, at.metric.name, several=many)
+        priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
     tolerances = _tolerances(question, way, count, unit)
     checked_series(question.series, by_series=way.by_series)
     names = checked_names(
@@ -364,10 +366,6 @@ def _revealed(one: _Posed, place: int) -> Told1:
 
 def _chosen(one: _Posed) -> Choice | ModelError:
     way, count, content = one.view.ways.choose, len(one.digests), one.view.content
-    if not one.several:
-        raise InputError(
-            "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
-        )
     digest = content.several(b"choose", one.digests)
     # a candidate that comes again in another choice must not come with the same noise
     own = [content.several(b"noise", [digest, candidate]) for candidate in one.digests]

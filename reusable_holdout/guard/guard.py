@@ -701,7 +701,8 @@ class ReusableHoldout(Overview):
             name=name,
             root=view.root,
         )
-        return type(self)._of(asked.open())
+        found = asked.open()
+        return self if found is view else type(self)._of(found)
 
     @sealed
     def rotate(

@@ -27,6 +27,7 @@ __all__ = [
     "Measured",
     "Subject",
     "is_model",
+    "is_several",
     "measured",
     "numbers_of",
     "prepared_subjects",
@@ -77,6 +78,13 @@ class Subject(NamedTuple):
         None  # of these in their place, prepared; shape (1 or 2, rows[, classes])
     )
     found: bytes | None = None  # concealed
+
+
+def is_several(given: Any) -> bool:
+    """Return True of a list or tuple of subjects; a list of labels or numbers is one: predictions."""
+    if not isinstance(given, list | tuple) or isinstance(given, Difference | Measured):
+        return False
+    return not given or not (given[0] is None or np.isscalar(given[0]))
 
 
 def is_model(given: object) -> bool:

@@ -34,38 +34,38 @@ def ask(guard, counting, share, way):
     model, told = counting.model(share), predictions(share)
     ways = {
         "evaluate": lambda: guard.evaluate(model, prior=0.2),
-        "evaluate_predictions": lambda: guard.evaluate(told, prior=0.2),
-        "evaluate_many": lambda: guard.evaluate([told, predictions(share + 0.01)], prior=[0.2, 0.2]),
+        "evaluate predictions": lambda: guard.evaluate(told, prior=0.2),
+        "evaluate several": lambda: guard.evaluate([told, predictions(share + 0.01)], prior=[0.2, 0.2]),
         "compare": lambda: guard.compare(model, counting.model(0.5), prior=0.2),
-        "compare_predictions": lambda: guard.compare(told, predictions(0.5), prior=0.2),
+        "compare predictions": lambda: guard.compare(told, predictions(0.5), prior=0.2),
         "reveal": lambda: guard.reveal(model, prior=0.2),
-        "reveal_predictions": lambda: guard.reveal(told, prior=0.2),
+        "reveal predictions": lambda: guard.reveal(told, prior=0.2),
         "choose": lambda: guard.choose([model, counting.model(share + 0.01)], [0.2, 0.2]),
-        "choose_predictions": lambda: guard.choose([told, predictions(share + 0.01)], [0.2, 0.2]),
+        "choose predictions": lambda: guard.choose([told, predictions(share + 0.01)], [0.2, 0.2]),
         "final": lambda: guard.final(model),
-        "final_predictions": lambda: guard.final(told),
+        "final predictions": lambda: guard.final(told),
     }
     return ways[way]()
 
 
 WAYS = [
-    *("evaluate", "evaluate_predictions", "evaluate_many", "compare", "compare_predictions"),
-    *("reveal", "reveal_predictions", "choose", "choose_predictions"),
+    *("evaluate", "evaluate predictions", "evaluate several", "compare", "compare predictions"),
+    *("reveal", "reveal predictions", "choose", "choose predictions"),
 ]
-FINALS = ["final", "final_predictions"]
+FINALS = ["final", "final predictions"]
 AFFORDED = {"charges": 1, "reveals": 4, "choices": [2] * 4, "threshold": None, "tolerance": 0.2}
 
 
-@for_each("way", ["reveal", "reveal_predictions", "choose", "choose_predictions"])
+@for_each("way", ["reveal", "reveal predictions", "choose", "choose predictions"])
 def test_what_would_break_a_promise_is_refused_before_the_rows_are_read(make, counting, way):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
-    assert not guard.price(way.removesuffix("_predictions"), candidates=2).allowed
+    assert not guard.price(way.removesuffix(" predictions"), candidates=2).allowed
     with pytest.raises(InputError, match="are left beside the charges"):
         ask(guard, counting, 0.7, way)
     assert (counting.used, guard.answered) == (0, 0)
 
 
-@for_each("way", ["choose", "choose_predictions"])
+@for_each("way", ["choose", "choose predictions"])
 def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(make, counting, way):
     guard = make(queries=5, **AFFORDED)
     for share in (0.6, 0.65):
@@ -78,10 +78,10 @@ def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(m
 
 def test_a_batch_of_more_than_are_left_is_refused_before_the_rows_are_read(make, counting):
     guard = make(queries=3)
-    first = ask(guard, counting, 0.7, "evaluate_many")
+    first = ask(guard, counting, 0.7, "evaluate several")
     used = counting.used
     with pytest.raises(BudgetError, match="2 new questions asked, 1 left of 3"):
-        ask(guard, counting, 0.6, "evaluate_many")
+        ask(guard, counting, 0.6, "evaluate several")
     four = [predictions(share) for share in (0.7, 0.71, 0.7, 0.71)]  # more than are left, but none is new
     again = guard.evaluate(list(four), prior=[0.2] * 4)
     assert [one.value for one in again] == [one.value for one in (*first, *first)]

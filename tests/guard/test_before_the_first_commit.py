@@ -437,6 +437,6 @@ def test_what_is_told_at_the_first_commit_is_priced_and_the_guard_is_made_whatev
                 charges=1,
                 **PLAN,
             )
-        assert guard.plan.shared.told_before >= guard._view.counts.nats > 1.0
+        assert guard.plan.shared.told_before >= guard._view.facts.counts.nats > 1.0
         guard.close()
         assert verify(ledger).sound

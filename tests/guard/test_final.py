@@ -14,7 +14,7 @@ from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
 from made_guards import made_guard
 
-from reusable_holdout import verify
+from reusable_holdout import Difference, verify
 from reusable_holdout.certainty import ConfidenceBound
 from reusable_holdout.errors import Halted, InputError, ModelError, RotatedError
 from reusable_holdout.metrics import mae
@@ -39,16 +39,25 @@ def places_of(charges, last):
 def new_questions(guard, scoring):
     """Every way to ask something new, of predictions."""
     fresh = scoring(0.7, 77)
-    stated = {} if guard.policy == "ladder" else {"prior": 0.7}
-    ways = [
-        lambda: guard.evaluate(fresh, **stated),
-        lambda: guard.evaluate([fresh], prior=[0.7] if stated else None),
+    asked = {
+        "all": [
+            lambda: guard.evaluate(fresh, prior=0.7),
+            lambda: guard.evaluate([fresh], prior=[0.7]),
+            lambda: guard.compare(fresh, scoring(0.6), prior=0.7),
+        ],
+        "gates": [
+            lambda: guard.gate(fresh, 0.7),
+            lambda: guard.gate([fresh], [0.7]),
+            lambda: guard.gate(Difference(fresh, scoring(0.6)), 0.7),
+        ],
+    }
+    return [
+        *asked[guard.plan.asks],
         lambda: guard.reveal(fresh, prior=0.7),
         lambda: guard.choose([fresh], [0.7]),
         lambda: guard.final(fresh),
         lambda: guard.final([fresh, scoring(0.6, 77)]),
     ]
-    return [*ways, lambda: guard.compare(fresh, scoring(0.6), **stated)] if stated else ways
 
 
 # ---- what is told
@@ -168,7 +177,7 @@ def test_models_are_told_by_their_names(make_guard, problem):
 
 
 @BOTH
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate", "ladder"])
+@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
     guard = make_guard(place, policy=policy, reveals=2, choices=[2])
     last = guard.final(scoring(0.7))
@@ -265,7 +274,7 @@ def test_bad_input_is_refused_and_ends_nothing(make_guard, scoring, problem):
         guard.final([scoring(0.7), scoring(0.7)])
     with pytest.raises(InputError, match="names must be text"):
         guard.final(scoring(0.7), name=3)
-    with pytest.raises(InputError, match="final_predictions"):
+    with pytest.raises(InputError, match="ask with predictions"):
         guard.final(Crashing())
     with pytest.raises(InputError):
         make_guard(X=problem[2], y=problem[3]).final([])
@@ -280,7 +289,7 @@ def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
         with pytest.raises(ModelError, match="withheld"):
             guard.final(Crashing())
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.nats) == ("final", "failed", 0)
+    assert (row.way, row.told, row.nats) == ("final", "failed", 0)
     assert np.isnan([row.value, row.low, row.high]).all()
     assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
 
@@ -378,7 +387,7 @@ elif sys.argv[2] == "before the commit":
     Transaction.append = dying_after(Transaction.append)
 else:
     Transaction.__exit__ = dying_after(Transaction.__exit__)
-guard.final_predictions([labels, 1 - labels])
+guard.final([labels, 1 - labels])
 """
 
 

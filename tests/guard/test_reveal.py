@@ -170,23 +170,11 @@ def test_a_model_is_revealed_with_its_cross_validated_prior(make_guard, problem)
     assert not guard.evaluate(model, prior=answer.prior).replayed
 
 
-@pytest.mark.parametrize("policy", ["ladder", "guess-and-check", "gate"])
-def test_any_policy_can_be_asked_for_a_value(make_guard, ledger, scoring, policy):
-    guard = make_guard(ledger, policy=policy, reveals=2)
+def test_a_guard_of_gates_can_be_asked_for_a_value(make_guard, ledger, scoring):
+    guard = make_guard(ledger, gates=True, threshold=None, reveals=2)
     answer = guard.reveal(scoring(0.7), prior=0.7)
     assert (answer.told, answer.value) == ("cell 5", 0.7)
-    guard.evaluate(scoring(0.6), **{} if policy == "ladder" else {"prior": 0.6})
-    assert verify(ledger).problems == []
-
-
-def test_a_ladders_best_is_not_what_was_revealed(make_guard, ledger, scoring):
-    guard = make_guard(ledger, policy="ladder", reveals=2, choices=[2], charges=5)
-    assert guard.evaluate(scoring(0.55)).value == 0.5
-    guard.reveal(scoring(0.3), prior=0.3)
-    guard.choose([scoring(0.9), scoring(0.8)], [0.9, 0.8])
-    answer = guard.evaluate(scoring(0.45))
-    assert (answer.prior, answer.value, answer.charged) == (0.5, 0.5, False)
-    assert guard.evaluate(scoring(0.65)).value == 0.6
+    guard.gate(scoring(0.6), 0.6)
     assert verify(ledger).problems == []
 
 
@@ -201,7 +189,7 @@ def test_a_prior_must_be_stated_and_lie_within_the_bounds(make_guard, scoring):
     for predictions in (scoring(0.7)[:5], None, scoring(0.7) + 5):
         with pytest.raises(InputError):
             guard.reveal(predictions, prior=0.7)
-    with pytest.raises(InputError, match="reveal_predictions"):
+    with pytest.raises(InputError, match="ask with predictions"):
         guard.reveal(Crashing(), prior=0.7)
     assert guard.queries_asked == 0
 
@@ -223,7 +211,7 @@ def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(
 ):
     guard = make_guard(place)  # nothing is set aside
     drawn = []
-    monkeypatch.setattr(Reveal, "_noisy", lambda *_: drawn.append(1))
+    monkeypatch.setattr(Reveal, "noisy", lambda *_: drawn.append(1))
     before = guard.history()
     with pytest.raises(InputError, match=r"can cost 3.7 nats, and 0.0 are left .* nothing was told"):
         guard.reveal(scoring(0.7), prior=0.7)
@@ -292,7 +280,7 @@ def test_a_model_that_fails_takes_nats_once_and_no_charge(make_guard, place, pro
         with pytest.raises(ModelError, match=r"withheld.* took 3.7 nats"):
             guard.reveal(Crashing(), prior=0.5)
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.charged) == ("reveal", "failed", False)
+    assert (row.way, row.told, row.charged) == ("reveal", "failed", False)
     assert np.isnan([row.value, row.low, row.high]).all()
     assert row.nats == pytest.approx(-math.log(0.025))
     assert (guard.queries_asked, guard.charges_left) == (1, 3)
@@ -316,9 +304,9 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
         guard.evaluate(scoring(0.7), prior=0.7),
         guard.reveal(scoring(0.6), prior=0.65, name="how good?"),
     ]
-    assert "(reveal; query 2, 3 charges left)" in str(answers[1])
+    assert "(revealed; query 2, 3 charges left)" in str(answers[1])
     history = guard.history()
-    for column in ("kind", "told", "nats", "value", "low", "high", "threshold", "name"):
+    for column in ("way", "told", "nats", "value", "low", "high", "threshold", "name"):
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["asked"].tolist() == [1, 2]
     axes = guard.plot()

@@ -158,7 +158,7 @@ def test_counts_that_keep_no_tolerance_as_expected_are_told_before_that_is_said(
         assert guard.history()["way"].tolist() == ["view"]
         assert guard.on("roc_auc", tolerance=0.12).view == auc.view
         assert auc.plan.tolerance > 0.12
-        assert guard._state().nats == auc._view.counts.nats  # paid once
+        assert guard._state().nats == auc._view.facts.counts.nats  # paid once
 
 
 def test_counts_may_leave_a_plan_that_says_nothing_and_it_says_so():
