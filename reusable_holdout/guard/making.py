@@ -109,7 +109,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
         groups=rows.groups,
         declared=lambda: declared_classes(stated.ledger),
     )
-    wish, allow = stated.wish(), stated.allow
+    wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
     counts = guessed(data.bound, rows.prevalence, by_ratio=decided_as_ratio(data.bound, wish))
     numbers = {name: wish.get(name) for name in ("charges", "estimate", "spread")}
 
