@@ -167,7 +167,7 @@ def test_a_process_that_never_saw_the_guard_knows_its_groups(tmp_path):
     from concurrent.futures import ProcessPoolExecutor
 
     with make(ledger=tmp_path / "guard.db") as guard, ProcessPoolExecutor(1) as pool:
-        told = pool.submit(guard.evaluate_predictions, guesses(0.7), prior=0.7).result()
+        told = pool.submit(guard.evaluate, guesses(0.7), prior=0.7).result()
         assert guard.evaluate(guesses(0.7), prior=0.7) == told._replace(replayed=True)
 
 

@@ -17,12 +17,12 @@ ROWS, CHARGES = 10_000, 100
 _COMMON = """
 import json, os, signal, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.errors import Halted
 
 def guard_of(ledger, labels=np.random.default_rng(0).integers(0, 2, 10_000)):
-    settings = {"queries": 1_000, "charges": 100, "threshold": 0.025, "noise": 1e-4, "seed": 11}
-    return ReusableHoldout(None, labels, ledger=ledger, **settings)
+    plan = Plan(queries=1_000, charges=100, threshold=0.025, noise=1e-4)
+    return ReusableHoldout(None, labels, ledger=ledger, plan=plan, seed=11)
 
 def question(number):
     return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
@@ -32,7 +32,7 @@ guard = guard_of(sys.argv[1])
 try:
     for _ in range(int(sys.argv[2])):
         predictions, prior = question(guard.queries_asked)
-        print(json.dumps(guard.evaluate_predictions(predictions, prior=prior, name="asked")), flush=True)
+        print(json.dumps(guard.evaluate(predictions, prior=prior, name="asked")), flush=True)
     sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
@@ -56,9 +56,9 @@ elif moment == "after the commit":
     Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[3] == "batch":
     asked = [question(number) for number in range(20)]
-    guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
 else:
-    guard.evaluate_predictions(question(0)[0], prior=question(0)[1])
+    guard.evaluate(question(0)[0], prior=question(0)[1])
 """
 
 

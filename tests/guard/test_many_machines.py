@@ -30,20 +30,20 @@ _COMMON = """
 import json, os, signal, sys
 from pathlib import Path
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.errors import Halted
 
 def guard_of(ledger, key):
     labels = np.random.default_rng(0).integers(0, 2, 10_000)
-    settings = {"queries": 1_000, "charges": 40, "threshold": 0.025, "noise": 1e-4, "key": Path(key)}
-    return ReusableHoldout(None, labels, ledger=ledger, **settings)
+    plan = Plan(queries=1_000, charges=40, threshold=0.025, noise=1e-4)
+    return ReusableHoldout(None, labels, ledger=ledger, plan=plan, key=Path(key))
 
 def question(number):
     return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
 
 def ask(guard, number):
     predictions, prior = question(number)
-    return guard.evaluate_predictions(predictions, prior=prior, name=str(number))
+    return guard.evaluate(predictions, prior=prior, name=str(number))
 """
 _ASK_UNTIL_HALTED = """
 guard, own = guard_of(*sys.argv[1:3]), int(sys.argv[3])
@@ -85,7 +85,7 @@ elif moment == "after the commit":
     Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[4] == "batch":
     asked = [question(number) for number in range(10)]
-    guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
 else:
     ask(guard, 0)
 """
@@ -148,7 +148,7 @@ def test_four_processes_that_ask_the_same_and_different_questions_never_exceed_t
 
 def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key, scoring):
     guard = make_guard(server_url, key=key, charges=25, queries=200)
-    tasks = [delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(25)]
+    tasks = [delayed(guard.evaluate)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(25)]
     with fresh_workers():  # others began before the password was in the environment
         answers = Parallel(n_jobs=2, backend="loky")(tasks)
         assert sorted(answer.query for answer in answers) == list(range(1, 26))
@@ -158,7 +158,7 @@ def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key
         assert all(answer.replayed for answer in again)
         with pytest.raises(Halted, match="all 25 charges are spent"):
             Parallel(n_jobs=2, backend="loky")(
-                delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
+                delayed(guard.evaluate)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
             )
         assert verify(server_url).problems == []
 

@@ -185,7 +185,7 @@ class TestRotation:
         assert guard.rotate(THIRD, Y, early=True).guard.epoch == 3
 
     def test_who_insists_may_rotate(self):
-        assert make().rotate(HELD[::-1], Y, early=True, overlapping=True).guard.epoch == 2
+        assert make().rotate(HELD[::-1], Y, early=True, allow={"overlap"}).guard.epoch == 2
 
     def test_training_rows_are_looked_for_in_the_new_holdout(self):
         guard = make()
@@ -284,7 +284,7 @@ class TestTheLedger:
         assert verify(ledger).sound
 
     def test_which_rows_two_epochs_share_is_not_told_without_the_key(self, ledger):
-        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, overlapping=True, allow={"second budget"})
+        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, allow={"overlap"}, allow={"second budget"})
         one, other = (np.frombuffer(text, dtype="<u8") for text in self.kept(ledger)[0])
         assert len(np.intersect1d(one, other)) == 0
 
@@ -310,7 +310,9 @@ class TestTheLedger:
         ]
         with pytest.raises(TamperedLedgerError, match=r"rows of epoch 1 are not those that were sealed"):
             guard.rotate(SECOND, Y, early=True, allow={"second budget"})
-        assert guard.rotate(SECOND, Y, early=True, overlapping=True, allow={"second budget"}).guard.epoch == 2
+        assert (
+            guard.rotate(SECOND, Y, early=True, allow={"overlap"}, allow={"second budget"}).guard.epoch == 2
+        )
 
     def test_that_the_owner_insists_is_a_public_fact(self, ledger):
         make(ledger=ledger, overlapping=True, training=MIXED).close()

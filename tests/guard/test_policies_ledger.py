@@ -29,7 +29,7 @@ print(guard.policy, flush=True)
 sys.stdin.readline()
 for right in range(int(sys.argv[2]), 1_900, 100):
     wrong = np.roll(np.arange(2_000) >= right, int(sys.argv[3]))
-    print(guard.evaluate_predictions(np.where(wrong, 1 - labels, labels)).value, flush=True)
+    print(guard.evaluate(np.where(wrong, 1 - labels, labels)).value, flush=True)
 """
 
 
@@ -234,8 +234,7 @@ def test_a_guard_goes_to_workers_with_its_policy(make_guard, ledger, scoring, po
     guard = make_guard(ledger, policy=policy, **SHARED)
     assert pickle.loads(pickle.dumps(guard)).policy == policy
     answers = Parallel(n_jobs=2, backend="loky")(
-        delayed(guard.evaluate_predictions)(scoring(0.7 + 0.02 * k, k), **stated(policy, 0.65))
-        for k in range(6)
+        delayed(guard.evaluate)(scoring(0.7 + 0.02 * k, k), **stated(policy, 0.65)) for k in range(6)
     )
     assert sorted(answer.query for answer in answers) == list(range(1, 7))
     assert guard.evaluate(scoring(0.7), **stated(policy, 0.65)).replayed

@@ -28,16 +28,16 @@ def choice_nats(rank, candidates):
 
 
 PRICES = {  # least, most, and the charges and nats after the dearest
-    "evaluate": ({"kind": "evaluate"}, 0.0, DEAREST["charge"], 1, DEAREST["charge"]),
-    "reveal": ({"kind": "reveal", "prior": 0.7}, -math.log(0.28), DEAREST["reveal"], 0, DEAREST["reveal"]),
+    "evaluate": ({"way": "evaluate"}, 0.0, DEAREST["charge"], 1, DEAREST["charge"]),
+    "reveal": ({"way": "reveal", "prior": 0.7}, -math.log(0.28), DEAREST["reveal"], 0, DEAREST["reveal"]),
     "choose": (
-        {"kind": "choose", "candidates": 3},
+        {"way": "choose", "candidates": 3},
         choice_nats(1, 3) - math.log(0.28),
         choice_nats(3, 3) + DEAREST["reveal"],
         0,
         choice_nats(3, 3) + DEAREST["reveal"],
     ),
-    "final": ({"kind": "final"}, 0.0, 0.0, 0, 0.0),
+    "final": ({"way": "final"}, 0.0, 0.0, 0, 0.0),
 }
 
 
@@ -134,13 +134,13 @@ def test_a_charge_of_any_policy_costs_at_most_its_price(make_guard, scoring, pol
 @for_each(
     ("asked", "words"),
     [
-        ({"kind": "look"}, "kind is"),
-        ({"kind": None}, "kind is"),
-        ({"kind": "reveal", "prior": 1.5}, "prior"),
-        ({"kind": "reveal", "prior": "0.7"}, "prior"),
-        ({"kind": "choose", "candidates": 0}, "candidates"),
-        ({"kind": "choose", "candidates": 2.5}, "candidates"),
-        ({"kind": "choose", "candidates": None}, "candidates"),
+        ({"way": "look"}, "kind is"),
+        ({"way": None}, "kind is"),
+        ({"way": "reveal", "prior": 1.5}, "prior"),
+        ({"way": "reveal", "prior": "0.7"}, "prior"),
+        ({"way": "choose", "candidates": 0}, "candidates"),
+        ({"way": "choose", "candidates": 2.5}, "candidates"),
+        ({"way": "choose", "candidates": None}, "candidates"),
     ],
 )
 def test_bad_input_is_refused(make_guard, asked, words):

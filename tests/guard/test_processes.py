@@ -36,7 +36,7 @@ guard = ReusableHoldout(None, labels, ledger=ledger, vacuous=True, **settings)
 def ask(number):
     predictions = right.copy()
     predictions[2 * number + offset] ^= 1
-    print(json.dumps(guard.evaluate_predictions(predictions, prior=0.85)), flush=True)
+    print(json.dumps(guard.evaluate(predictions, prior=0.85)), flush=True)
 
 ask(0)
 sys.stdin.readline()  # until the other has asked too
@@ -74,9 +74,7 @@ def test_two_processes_share_one_budget_exactly(ledger, settings, plenty):
 
 def tasks(guard, scoring, count):
     """Charged questions, for joblib; the guard travels as a handle."""
-    return [
-        delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(count)
-    ]
+    return [delayed(guard.evaluate)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(count)]
 
 
 @pytest.mark.usefixtures("fresh_workers")

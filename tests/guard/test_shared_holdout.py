@@ -278,7 +278,7 @@ blob = open(sys.argv[1], "rb").read()
 before = psutil.Process().memory_full_info().uss
 guard = pickle.loads(blob)
 total = float(guard._view.holdout.X.sum())  # touches every page
-answer = guard.evaluate_predictions(guard._view.holdout.X[:, 0].astype(int), prior=1.0)
+answer = guard.evaluate(guard._view.holdout.X[:, 0].astype(int), prior=1.0)
 print("ready", flush=True)
 sys.stdin.readline()  # until the other has it mapped too: a page that one alone has mapped counts as its own
 print(psutil.Process().memory_full_info().uss - before, total, answer.query, flush=True)
