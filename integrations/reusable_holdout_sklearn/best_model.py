@@ -31,34 +31,36 @@ def if_best_has(name: str) -> Callable[[_Method], _Method]:
     return cast("Callable[[_Method], _Method]", available_if(check))
 
 
-def _of_best(name: str) -> Any:
+def _of_best(name: str, words: str) -> Any:
     def method(self: BestModel, X: Any) -> Any:
         return getattr(self._best(), name)(X)
 
-    method.__name__, method.__doc__ = name, f"Call `{name}` of the best model."
+    method.__name__, method.__doc__ = name, words
     return if_best_has(name)(method)
 
 
 class BestModel:
-    """The methods of the best model, each available if the model has it."""
+    """The methods of the best model, each available if the model has it; the site reads what stands below each."""
 
     search: Any
     refit: bool
     best_estimator_: Any
 
-    predict = _of_best("predict")
+    predict = _of_best("predict", "Predict with the best model.")
     """Predict with the best model."""
-    predict_proba = _of_best("predict_proba")
+    predict_proba = _of_best("predict_proba", "Predict probabilities with the best model.")
     """Predict probabilities with the best model."""
-    predict_log_proba = _of_best("predict_log_proba")
+    predict_log_proba = _of_best(
+        "predict_log_proba", "Predict logarithms of probabilities with the best model."
+    )
     """Predict logarithms of probabilities with the best model."""
-    decision_function = _of_best("decision_function")
+    decision_function = _of_best("decision_function", "Return the decision scores of the best model.")
     """Return the decision scores of the best model."""
-    score_samples = _of_best("score_samples")
+    score_samples = _of_best("score_samples", "Return the sample scores of the best model.")
     """Return the sample scores of the best model."""
-    transform = _of_best("transform")
+    transform = _of_best("transform", "Transform with the best model.")
     """Transform with the best model."""
-    inverse_transform = _of_best("inverse_transform")
+    inverse_transform = _of_best("inverse_transform", "Invert the transformation of the best model.")
     """Invert the transformation of the best model."""
 
     def _best(self) -> Any:
