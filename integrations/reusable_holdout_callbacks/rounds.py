@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from numpy.typing import ArrayLike
 
-from reusable_holdout import ReusableHoldout
-from reusable_holdout.answer import Answer
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.guard_calls import ask_about, check_guard
@@ -40,7 +39,7 @@ class Rounds:
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate and no ladder.
+        With features; its plan must not be for gates alone.
     prior : str, callable or None
         Name of a validation score, or a function of what the library logs.
     every : int

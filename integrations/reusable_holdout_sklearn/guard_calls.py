@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from reusable_holdout import Answer, Choice, Question, ReusableHoldout
 from reusable_holdout.errors import (
@@ -22,7 +22,6 @@ from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 
 __all__ = [
-    "Asked",
     "Way",
     "answer_once",
     "ask_best",
@@ -30,7 +29,6 @@ __all__ = [
     "can_leave_the_process",
     "check_guard",
     "check_room",
-    "halt_of",
     "is_known_choice",
     "measure_model",
     "possible_replays",
@@ -107,26 +105,7 @@ def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
     return prospects.could_have_chosen(guard, priors)
 
 
-def halt_of(guard: ReusableHoldout) -> Halted:
-    """Return the exception that a new question would raise."""
-    return guard.halt()
-
-
 # ---- what is asked
-
-
-class Asked(NamedTuple):
-    """What came of a batch.
-
-    Attributes
-    ----------
-    answers : list of Answer or None
-        In the batch's order, up to a halt; None where the model failed on the holdout.
-    halted : Halted or None
-    """
-
-    answers: list[Answer | None]
-    halted: Halted | None
 
 
 def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> Measured:
@@ -142,46 +121,35 @@ def ask_each(
     priors: Sequence[float],
     names: Sequence[str],
     X_train: Any,
-) -> Asked:
-    """Ask about each model of a batch; the halt, if there was one, is for the caller to raise."""
-    found: list[Any] = []
+) -> tuple[list[Answer | None], Halted | None]:
+    """Ask about each model; return the answers, None for a failure, and the halt that cut them short, if any."""
+    batch = Question("evaluate", list(models), priors, name=list(names), X_train=X_train)
     halted = None
     try:
         try:
-            (found,) = guard.ask(
-                [Question("evaluate", list(models), priors, name=list(names), X_train=X_train)]
-            )
+            (found,) = guard.ask([batch])
         except BudgetError:  # more than queries are left: one by one, up to the last
-            for model, prior, name in zip(models, priors, names, strict=True):
-                found += guard.ask([Question("evaluate", model, prior, name=name, X_train=X_train)])
+            each = zip(models, priors, names, strict=True)
+            found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
     except Halted as halt:
-        found, halted = [*found, *halt.answers], halt
-    return Asked([None if isinstance(one, ModelError) else one for one in found], halted)
+        found, halted = halt.answers, halt
+    return [None if isinstance(one, ModelError) else one for one in found], halted
 
 
 def ask_best(
     guard: ReusableHoldout, models: Sequence[Measured], priors: Sequence[float], X_train: Any
 ) -> Choice:
     """Ask which model is the best, in one question."""
-    name = f"best of {len(models)}"
-    (found,) = guard.ask([Question("choose", list(models), priors, name=name, X_train=X_train)])
-    choice: Choice = _answered(found)
-    return choice
+    return guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:
     """Ask about a fitted model, or repeat its recorded answer, whatever its prior was."""
-    asked = Measured(model, content)
-    (found,) = guard.ask([Question("evaluate", asked, prior, name=printable_name(model), once=True)])
-    value: float = _answered(found).value
-    return value
-
-
-def _answered(found: Any) -> Any:
-    """Return an answer, or raise the error of what failed on the holdout."""
+    asked, name = Measured(model, content), printable_name(model)
+    (found,) = guard.ask([Question("evaluate", asked, prior, name=name, once=True)])
     if isinstance(found, ModelError):
         raise found
-    return found
+    return float(found.value)
 
 
 def printable_name(model: Any) -> str:

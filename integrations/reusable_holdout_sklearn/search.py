@@ -33,7 +33,6 @@ from reusable_holdout_sklearn.guard_calls import (
     can_leave_the_process,
     check_guard,
     check_room,
-    halt_of,
     is_known_choice,
     possible_replays,
     refusals,
@@ -142,7 +141,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from reusable_holdout import Answer, ReusableHoldout
+    >>> from reusable_holdout import ReusableHoldout
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4_000, 3))
     >>> y = (X[:, 0] + rng.normal(size=4_000) > 0).astype(int)
@@ -265,13 +264,13 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 batch = chosen[start : min(start + _BATCH, askable)]
                 models = self._fitted(workers, batch, fit)
                 priors, names = [one.prior for one in batch], [one.name for one in batch]
-                asked = ask_each(self.guard, models, priors, names, fit.X)
-                for candidate, answer, model in zip(batch, asked.answers, models, strict=False):
+                answers, halted = ask_each(self.guard, models, priors, names, fit.X)
+                for candidate, answer, model in zip(batch, answers, models, strict=False):
                     self._tell(candidate, answer, model)
-                if asked.halted is not None:
-                    raise self._with_all_answers(asked.halted, len(chosen))
+                if halted is not None:
+                    raise self._with_all_answers(halted, len(chosen))
         if askable < len(chosen):
-            raise self._with_all_answers(halt_of(self.guard), len(chosen))
+            raise self._with_all_answers(self.guard.halt(), len(chosen))
 
     def _workers(self) -> Parallel:
         return Parallel(n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs)

@@ -164,8 +164,10 @@ def _posed(view: GuardedView, question: Question) -> _Posed:
         at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
         for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
     ]
-    if question.once and at.transcript.ledger.find(digests[0]) is None:
-        digests = [at.content.question("once", one.content, 0, 0) for one in subjects]
+    if question.once:  # unless it was answered with this prior, by itself
+        own, find = way.name.encode() + b" ", at.transcript.ledger.find
+        once = [at.content.question("once", own + one.content, 0) for one in subjects]
+        digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
     return _Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
 
 
@@ -211,8 +213,8 @@ def _asked(one: _Posed) -> Any:
 
 def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
-    question = Question(way, model, prior)  # type: ignore[arg-type]
-    one = _posed(view, question)
+    given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
+    one = _posed(view, Question(way, *given))  # type: ignore[arg-type]
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")

@@ -1,16 +1,22 @@
 """Loops with a guard in them, whose numbers are compared with the truth: the holdout's own scores, computed by hand.
 
-A loop takes a :class:`Rows` and a scoring, and gives what it calls scores. It runs twice: with a guarded scorer, and
-with a scorer that knows the holdout. Loops that ask a guard by themselves give pairs of an answer and the truth.
+A loop takes a :class:`Rows` and a scoring, and gives its scores. It runs twice: with a guarded scorer, and with a
+scorer that knows the holdout. Loops that ask a guard by themselves give pairs of an answer and the truth.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import optuna
 from made_guards import made_guard
+from numpy.typing import NDArray
+from optuna.distributions import FloatDistribution
+from optuna_integration import OptunaSearchCV
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -32,15 +38,7 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from reusable_holdout import ReusableHoldout
+from reusable_holdout import ReusableHoldout
 
 __all__ = ["ASKING", "REFUSED", "SCORED", "TOLERANCE", "Rows", "guarded_rows"]
 
@@ -53,7 +51,7 @@ _MODEL = LogisticRegression()
 _CS = {"C": [1e-9, 1.0]}  # the first one predicts the larger class
 
 
-class Parts(NamedTuple):
+class Rows(NamedTuple):
     """Training rows, the holdout's rows, and a guard of these."""
 
     guard: ReusableHoldout
@@ -67,34 +65,28 @@ class Parts(NamedTuple):
 
     @property
     def scorer(self) -> Any:
-        return guarded_scorer(self.guard, features=self.X)
+        return guarded_scorer(self.guard)
 
-    def truth(self, model: Any, X: Any = None, _: Any = None, sample_weight: Any = None) -> float:
-        """Score of a model on the holdout: the truth that an answer about it must be near, a scorer as well."""
-        columns = slice(None)
-        if X is not None and np.shape(X)[1] < self.X.shape[1]:
-            columns = [int(np.flatnonzero([np.isin(one, own).all() for own in self.X.T])[0]) for one in X.T]
-        predicted = model.predict(self.X_held[:, columns])
-        return float(accuracy_score(self.y_held, predicted, sample_weight=self.weights))
+    def truth(self, model: Any, *_: Any, sample_weight: Any = None) -> float:
+        """Return a model's score on the holdout: the truth that an answer about it must be near, a scorer as well."""
+        return float(accuracy_score(self.y_held, model.predict(self.X_held), sample_weight=self.weights))
 
 
 def guarded_rows(folder: Path, *, jobs: int = 1, weighted: bool = False, **settings: Any) -> Rows:
     """Rows on which the fold's scores are near the holdout's, and a guard of them."""
-
     rng = np.random.default_rng(1)
     X = rng.normal(size=(_TRAIN + _HELD, 4))
     y = (X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.normal(size=len(X)) > 0).astype(np.int64)
     weights = rng.uniform(size=_HELD) if weighted else None
     exact = {"threshold": 0.05, "noise": 1e-6, "charges": 60, "vacuous": True}
-    guard = made_guard(
-        X[_TRAIN:],
-        y[_TRAIN:],
-        sample_weight=weights,
-        ledger=folder / "guard.db",
-        unwitnessed=True,
-        seed=0,
-        **({"queries": 500} | (settings or exact)),
-    )
+    wish = {
+        "queries": 500,
+        "ledger": folder / "guard.db",
+        "unwitnessed": True,
+        "seed": 0,
+        **(settings or exact),
+    }
+    guard = made_guard(X[_TRAIN:], y[_TRAIN:], sample_weight=weights, **wish)
     return Rows(guard, X[:_TRAIN], y[:_TRAIN], X[_TRAIN:], y[_TRAIN:], weights, folder, jobs)
 
 
@@ -102,9 +94,8 @@ def guarded_rows(folder: Path, *, jobs: int = 1, weighted: bool = False, **setti
 
 
 def _train_scores(rows: Rows, scoring: Any) -> Any:
-    scores = cross_validate(
-        _TREE, rows.X, rows.y, scoring=scoring, cv=4, return_train_score=True, n_jobs=rows.jobs
-    )
+    wish = {"scoring": scoring, "return_train_score": True, "n_jobs": rows.jobs}
+    scores = cross_validate(_TREE, rows.X, rows.y, cv=4, **wish)
     return [scores["test_score"], scores["train_score"]]
 
 
@@ -112,9 +103,8 @@ def _train_scores_of_sorted_labels(rows: Rows, scoring: Any) -> Any:
     """Both folds have the same labels in the same order."""
     least = int(min(rows.y.sum(), len(rows.y) - rows.y.sum())) // 2 * 2
     order = np.concatenate([np.flatnonzero(rows.y == label)[:least] for label in (0, 1)])
-    scores = cross_validate(
-        _TREE, rows.X[order], rows.y[order], scoring=scoring, cv=2, return_train_score=True, n_jobs=rows.jobs
-    )
+    wish = {"scoring": scoring, "return_train_score": True, "n_jobs": rows.jobs}
+    scores = cross_validate(_TREE, rows.X[order], rows.y[order], cv=2, **wish)
     return [scores["test_score"], scores["train_score"]]
 
 
@@ -159,29 +149,9 @@ def _prefit_in_a_search(rows: Rows, scoring: Any) -> Any:
 
 
 def _halving(rows: Rows, scoring: Any) -> Any:
-    search = HalvingGridSearchCV(
-        _MODEL,
-        {"C": [1e-9, 1e-8, 1.0]},
-        scoring=scoring,
-        cv=2,
-        min_resources=200,
-        random_state=0,
-        n_jobs=rows.jobs,
-    )
+    wish = {"scoring": scoring, "cv": 2, "min_resources": 200, "random_state": 0, "n_jobs": rows.jobs}
+    search = HalvingGridSearchCV(_MODEL, {"C": [1e-9, 1e-8, 1.0]}, **wish)
     return search.fit(rows.X, rows.y).cv_results_["mean_test_score"]
-
-
-def _recursive(rows: Rows, scoring: Any) -> Any:
-    selector = RFECV(_MODEL, scoring=scoring, cv=3, n_jobs=rows.jobs).fit(rows.X, rows.y)
-    return [selector.cv_results_[f"split{fold}_test_score"] for fold in range(3)]
-
-
-def _sequential(rows: Rows, scoring: Any) -> Any:
-    """Which columns were selected."""
-    selector = SequentialFeatureSelector(
-        _MODEL, n_features_to_select=2, scoring=scoring, cv=3, n_jobs=rows.jobs
-    )
-    return selector.fit(rows.X, rows.y).get_support().astype(float)
 
 
 def _weighted_search(rows: Rows, scoring: Any) -> Any:
@@ -216,21 +186,23 @@ def _files_of_the_environment(rows: Rows, scoring: Any) -> Any:
     return found
 
 
-SCORED: dict[str, Callable[[Rows, Any], Any]] = {
-    "cross_validate(return_train_score=True)": _train_scores,
-    "cross_validate(return_train_score=True) of sorted labels": _train_scores_of_sorted_labels,
-    "learning_curve": _learning,
-    "validation_curve": _validation,
-    "GridSearchCV(return_train_score=True)": _grid,
-    "score of a fitted GridSearchCV": _score_of_a_search,
-    "cross_val_score of a GridSearchCV": _nested_scores,
-    "cross_val_score of a prefit model": _prefit,
-    "GridSearchCV of a calibrated prefit model": _prefit_in_a_search,
-    "HalvingGridSearchCV": _halving,
-    "RFECV": _recursive,
-    "SequentialFeatureSelector": _sequential,
-    "GridSearchCV.fit(sample_weight=) of weighted rows": _weighted_search,
-    "a model that reads a file of the environment": _files_of_the_environment,
+# how many questions each asks: one for each fitted model
+SCORED: dict[str, tuple[Callable[[Rows, Any], Any], int]] = {
+    "cross_validate(return_train_score=True)": (_train_scores, 4),
+    "cross_validate(return_train_score=True) of sorted labels": (_train_scores_of_sorted_labels, 2),
+    "learning_curve": (_learning, 2 * 3),
+    "validation_curve": (_validation, 2 * 3),
+    "GridSearchCV(return_train_score=True)": (_grid, 2 * 3),
+    "score of a fitted GridSearchCV": (_score_of_a_search, 3 + 1),
+    "cross_val_score of a GridSearchCV": (
+        _nested_scores,
+        2 * 3 + 3,
+    ),  # inner folds of two outer ones are the same
+    "cross_val_score of a prefit model": (_prefit, 1),
+    "GridSearchCV of a calibrated prefit model": (_prefit_in_a_search, 4),
+    "HalvingGridSearchCV": (_halving, (3 + 1) * 2),
+    "GridSearchCV.fit(sample_weight=) of weighted rows": (_weighted_search, 2 * 3),
+    "a model that reads a file of the environment": (_files_of_the_environment, 2),
 }
 
 
@@ -244,19 +216,9 @@ def _guarded_search(rows: Rows) -> Any:
 
 
 def _guarded_optuna_search(rows: Rows) -> Any:
-    import optuna
-    from optuna.distributions import FloatDistribution
-    from optuna_integration import OptunaSearchCV
-
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    inner = OptunaSearchCV(
-        _MODEL,
-        {"C": FloatDistribution(0.01, 1.0, log=True)},
-        scoring="accuracy",
-        n_trials=4,
-        cv=3,
-        random_state=0,
-    )
+    space, wish = {"C": FloatDistribution(0.01, 1.0, log=True)}, {"n_trials": 4, "cv": 3, "random_state": 0}
+    inner = OptunaSearchCV(_MODEL, space, scoring="accuracy", **wish)
     search = GuardedSearchCV(inner, rows.guard).fit(rows.X, rows.y)
     assert search.best_params_["C"] == search.best_estimator_.C
     return [(search.best_answer_.value, rows.truth(search.best_estimator_))]
@@ -300,8 +262,15 @@ def _shuffled(rows: Rows, *, in_place: bool) -> Any:
 
 
 def _permutation(rows: Rows, **wish: Any) -> Any:
-    model = DecisionTreeClassifier(random_state=0).fit(rows.X, rows.y)
-    return permutation_importance(model, rows.X, rows.y, scoring=rows.scorer, n_jobs=rows.jobs, **wish)
+    model = LogisticRegression().fit(rows.X[:300], rows.y[:300])
+    return permutation_importance(
+        model, rows.X[300:], rows.y[300:], scoring=rows.scorer, n_jobs=rows.jobs, random_state=0, **wish
+    )
+
+
+def _selected(rows: Rows, made: Any, **wish: Any) -> Any:
+    """Select columns: a selector fits models to some of them."""
+    return made(_MODEL, scoring=rows.scorer, cv=3, n_jobs=rows.jobs, **wish).fit(rows.X, rows.y)
 
 
 def _tuned(rows: Rows) -> Any:
@@ -339,6 +308,10 @@ REFUSED: dict[str, Callable[[Rows], Any]] = {
     "permutation_importance": _permutation,
     "permutation_importance(max_samples=0.5, n_repeats=1)": lambda rows: _permutation(
         rows, max_samples=0.5, n_repeats=1
+    ),
+    "RFECV": lambda rows: _selected(rows, RFECV),
+    "SequentialFeatureSelector": lambda rows: _selected(
+        rows, SequentialFeatureSelector, n_features_to_select=2
     ),
     "TunedThresholdClassifierCV": _tuned,
     "cross_val_score of a TunedThresholdClassifierCV": _tuned_in_a_loop,

@@ -79,7 +79,7 @@ WAYS = {
 
 if __name__ == "__main__":
     place, kind, way = sys.argv[1:]
-    wish = {"queries": 12, "tolerance": 0.1, "unwitnessed": True}
+    wish = {"queries": 12, "tolerance": 0.1, "allow": {"no witness"}}
     guard = ReusableHoldout(None, labels, estimate=0.8, ledger=place, **wish)
     featured = ReusableHoldout(features, labels, ledger=place + ".2", **wish)
     made = ThreadPool if kind == "threads" else multiprocessing.get_context(kind).Pool

@@ -26,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import verify
+from reusable_holdout import Question, verify
 from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
@@ -183,6 +183,17 @@ def test_what_evaluate_was_asked_with_the_same_prior_is_the_same_question(make_g
     answer = guard.evaluate(model, prior=model.score(*rows))
     assert guarded_scorer(guard)(model, *rows) == answer.value
     assert guard.queries_asked == 1
+
+
+def test_what_a_scorer_was_told_is_no_answer_to_a_gate_or_of_another_model(make_guard, model, rows):
+    guard, other = make_guard(), LogisticRegression(C=1e-3).fit(*rows)
+    told = guarded_scorer(guard)(model, *rows)
+    (reached,) = guard.ask([Question("gate", model, 0.99, once=True)])
+    assert (reached.way, reached.outcome, reached.replayed) == ("gate", "not shown", False)
+    ((same, another),) = guard.ask([Question("evaluate", [model, other], [0.5, 0.7], once=True)])
+    assert (same.replayed, same.value, another.replayed) == (True, told, False)
+    assert guarded_scorer(guard)(other, *rows) == another.value
+    assert guard.queries_asked == 3
 
 
 # ---- rows with shuffled columns

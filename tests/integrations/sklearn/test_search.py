@@ -393,7 +393,7 @@ class OnItsOwnRows(GuardedSearchCV):
 
 def _guard_of(X, y):
     # some checks fit the same rows in two layouts, where only noise tells models apart
-    wish = {"charges": 20, "threshold": 0.9, "vacuous": True, "overlap": "allow", "mechanism": "noiseless"}
+    wish = {"charges": 20, "threshold": 0.9, "vacuous": True, "overlapping": True, "noise": 0.0}
     try:
         return made_guard(X, y, queries=100, choices=[2], confidence=0.9, seed=0, **wish)
     except InputError:
