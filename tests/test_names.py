@@ -14,7 +14,7 @@ from made_guards import made_guard
 from reusable_holdout_evals import read_inspect, read_scores
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import verify
+from reusable_holdout import Question, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
@@ -138,8 +138,9 @@ def _ask_one_by_one(guard):
 
 def _ask_measured(guard):
     one, *several = (guard.measure(model, prior=1.0) for model in fitted(4))
-    guard.ask_once(one, prior=1.0, name=NAME)
-    guard.ask(several, [1.0, 1.0, 0.5], names=[NAME] * 3)  # two agree together, and one is charged
+    guard.ask([Question("evaluate", one, 1.0, name=NAME, once=True)])
+    # two agree together, and one is charged
+    guard.ask([Question("evaluate", several, [1.0, 1.0, 0.5], name=[NAME] * 3)])
 
 
 def _ask_about_choices(guard):
