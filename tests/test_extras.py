@@ -108,6 +108,29 @@ def test_no_library_of_an_extra_is_forgotten():
     assert everything == _NEEDED.keys() | _ON_THE_WAY.keys()
 
 
+_BOARD = "import reusable_holdout.cli as c; sys.exit(c.main(json.loads(sys.argv[2])))"
+
+
+def test_a_command_whose_extra_is_missing_is_listed_and_says_what_to_install(tmp_path):
+    install = 'run pip install "reusable-holdout[leaderboard]"'
+    listed = _without(["httpx"], _BOARD, tmp_path, ["--help"])
+    assert listed.returncode == 0, listed.stderr
+    told = " ".join(listed.stdout.split())
+    assert install in told
+    assert "gate" in told
+    for arguments in (["board"], ["board", "status"], ["board", "serve", "--workers", "2"]):
+        refused = _without(["httpx"], _BOARD, tmp_path, arguments)
+        assert (refused.returncode, refused.stdout) == (1, ""), refused.stderr
+        assert refused.stderr.strip().endswith(install)
+
+
+def test_a_command_imports_no_other_package_than_its_own(tmp_path):
+    program = "import reusable_holdout.cli as c; c.main(['plan', '--rows', '900', '--queries', '9', '--charges', '1'])"
+    done = _without([], f"{program}; print(*sys.modules, file=sys.stderr)", tmp_path)
+    assert "reusable_holdout.plan" in done.stderr
+    assert re.findall(r"reusable_holdout_(?:box|evals|leaderboard)\b", done.stderr) == []
+
+
 def test_the_docs_name_every_extra():
     home = (_ROOT / "docs" / "index.md").read_text()
     assert [extra for extra in _EXTRAS if extra != "dev" and f"[{extra}]" not in home] == []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.witnessing import make_name
-from reusable_holdout_leaderboard.private import write_private
+from reusable_holdout_leaderboard.private_files import write_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE
 from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.store.records import (

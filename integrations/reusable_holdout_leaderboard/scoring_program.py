@@ -28,7 +28,7 @@ from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerErro
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.files.forms import SubmissionError
-from reusable_holdout_leaderboard.private import check_private
+from reusable_holdout_leaderboard.private_files import check_private
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.settings import checked_database
 from reusable_holdout_leaderboard.store.records import StoreError, Submission

@@ -12,7 +12,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.private import check_private, write_private
+from reusable_holdout_leaderboard.private_files import check_private, write_private
 
 __all__ = ["ENVIRONMENT", "Settings", "checked_database", "read_token"]
 

@@ -1,5 +1,6 @@
 """Ledgers of every policy: resumed, shared by processes, drawn, verified; a forged ladder is found."""
 
+import contextlib
 import pickle
 import sqlite3
 
@@ -145,6 +146,18 @@ def test_a_forged_ladder_is_found(make_guard, ledger, scoring, name):
     assert verify(ledger).problems == []
     rewrite(ledger, **FORGED[name])
     assert verify(ledger).problems
+
+
+def test_a_ladder_whose_ledger_was_replaced_climbs_from_what_stands_there(make_guard, ledger, scoring):
+    guard = make_guard(ledger, policy="ladder", **SHARED)
+    low = guard.evaluate_predictions(scoring(0.55)).value
+    assert guard.evaluate_predictions(scoring(0.8)).value > low
+    assert guard.evaluate_predictions(scoring(0.5, 1)).prior > low  # it has looked behind the second row
+    with contextlib.closing(sqlite3.connect(ledger)) as database, database:
+        database.execute("DELETE FROM answers WHERE query > 1")  # as an older copy is
+    for variant in (2, 3, 4):  # up to the number of rows that it has seen
+        assert guard.evaluate_predictions(scoring(0.5, variant)).prior == low
+    assert verify(ledger).problems == []
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.65])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.private import check_private
+from reusable_holdout_leaderboard.private_files import check_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE, SIGN_UPS
 from reusable_holdout_leaderboard.settings import checked_database
 

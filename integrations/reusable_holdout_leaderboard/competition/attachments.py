@@ -10,7 +10,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition.base import Base
 from reusable_holdout_leaderboard.files.disclosure import labels_found
 from reusable_holdout_leaderboard.files.labels import load_labels
-from reusable_holdout_leaderboard.private import write_private
+from reusable_holdout_leaderboard.private_files import write_private
 from reusable_holdout_leaderboard.store.records import PublicFile, StoreError
 
 __all__ = ["Attachments"]

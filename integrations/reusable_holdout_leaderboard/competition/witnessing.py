@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import FileWitness, Head
-from reusable_holdout_leaderboard.private import write_private
+from reusable_holdout_leaderboard.private_files import write_private
 from reusable_holdout_leaderboard.store.records import AccessError, LimitError
 
 __all__ = ["NAME", "advance_head", "check_free", "held_head", "is_owned", "make_name"]

@@ -15,7 +15,7 @@ from reusable_holdout_evals.gate.tables import read_labels
 from reusable_holdout.errors import InputError, LedgerKeyError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.metrics import Metric
-from reusable_holdout_leaderboard.private import check_private, write_private
+from reusable_holdout_leaderboard.private_files import check_private, write_private
 
 __all__ = ["Labels", "load_labels", "save_labels", "take_labels"]
 

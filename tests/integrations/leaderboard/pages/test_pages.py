@@ -97,6 +97,23 @@ def test_the_final_shows_the_other_metrics_that_the_rules_announce(entered, send
     assert browser.client.get("/api/v1/final.csv").text.splitlines()[0].endswith(columns)
 
 
+def test_a_metric_that_the_fresh_rows_do_not_define_is_shown_without_a_number(
+    entered, send_whole, fresh_labels_file
+):
+    header, *rows = fresh_labels_file.read_text().splitlines()
+    path = fresh_labels_file.with_name("one_class.csv")
+    path.write_text("\n".join([header, *(f"{row.split(',')[0]},0" for row in rows)]))
+    competition, browser = entered(fresh=path, also=("balanced_accuracy",))
+    send_whole(competition, "Blue", 0.9, 0.8)
+    competition.freeze()
+    (one,) = competition.final_standings()
+    assert one.also == {}
+    assert "not defined on the fresh rows" in browser.get().text
+    lines = browser.client.get("/api/v1/final.csv").text.splitlines()
+    assert lines[0].endswith("balanced_accuracy,balanced_accuracy_low,balanced_accuracy_high")
+    assert lines[1].endswith(",,,")
+
+
 def test_without_submissions_two_label_sets_have_the_same_pages(tmp_path, ids, key_file):
     texts = []
     for seed in (1, 2):
