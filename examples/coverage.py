@@ -97,7 +97,7 @@ class TextbookHoldout:
 
     def evaluate_predictions(self, predictions: Any, *, prior: float) -> TextbookAnswer:
         """Score, give or take the width."""
-        value = self._holdout.evaluate_predictions(predictions, prior=prior).value
+        value = self._holdout.evaluate(predictions, prior=prior).value
         return TextbookAnswer(value, value - self._width, value + self._width)
 
 
@@ -139,7 +139,7 @@ class Setup(NamedTuple):
         elif self.metric in RATIOS and self.policy in {"thresholdout", "guess-and-check"}:
             chosen |= {"charges": 40, "estimate": 0.97} if self.talkative else {"charges": 4}
         elif self.talkative:
-            chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
+            chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise": 1e-5}
         else:
             chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
         return ReusableHoldout(

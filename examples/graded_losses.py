@@ -169,17 +169,13 @@ def revealed(metric: str, charges: int, seed: int) -> dict[str, Any]:
         None,
         labels,
         metric=metric,
-        queries=100,
-        charges=6,
-        reveals=1,
-        estimate=mean,
-        spread=spread,
         seed=seed,
+        plan=Plan(queries=100, charges=6, reveals=1, estimate=mean, spread=spread),
     )
     upper = guard.metric.upper
     for made in range(charges):
-        assert guard.evaluate_predictions(predicted * (1.0 - 1e-3 * made), prior=upper).charged
-    answer = guard.reveal_predictions(predicted, prior=mean - spread / ROWS**0.5)
+        assert guard.evaluate(predicted * (1.0 - 1e-3 * made), prior=upper).charged
+    answer = guard.reveal(predicted, prior=mean - spread / ROWS**0.5)
     terms = guard._ways.reveal.terms(answer.prior, guard._state(), None)
     near, far = guard._ways.reveal._cell(int(answer.told.split(",")[0].split()[1]), terms)
     return {

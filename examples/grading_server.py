@@ -99,7 +99,7 @@ class Grader:
         for number, (medal, least) in enumerate(self.medals.items()):
             name = f"{self.run}: look {medal}" if number == 0 else f"{self.run}: {medal}"
             try:
-                granted = self.box.evaluate_predictions(predictions, prior=least, name=name).charged
+                granted = self.box.evaluate(predictions, prior=least, name=name).charged
             except Halted:
                 if number == 0:
                     raise

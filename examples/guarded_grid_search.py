@@ -43,7 +43,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.tree import DecisionTreeClassifier
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.errors import Halted
 from reusable_holdout.plotting import INK, pyplot
@@ -105,12 +105,9 @@ def guarded_search(data: Split, seeds: int, ledger: Path, jobs: int) -> GuardedS
     guard = ReusableHoldout(
         *data.holdout,
         metric="accuracy",
-        queries=25 * seeds,
-        tolerance=TOLERANCE,
-        estimate=ESTIMATE,
-        choices=(),
         ledger=ledger,
         seed=0,
+        plan=Plan(queries=25 * seeds, tolerance=TOLERANCE, estimate=ESTIMATE, choices=()),
     )
     search = GuardedSearchCV(GridSearchCV(TREE, grid(seeds), cv=3, n_jobs=jobs), guard, ask="evaluate")
     with contextlib.suppress(Halted):

@@ -144,13 +144,14 @@ def run(setting: Setting, seed: int) -> Run:
         None,
         labels,
         metric="accuracy",
-        queries=setting.queries,
-        tolerance=setting.tolerance,
-        estimate=setting.estimate,
-        mechanism=setting.mechanism,
-        choices=(),  # none is set aside: all that the plan has goes into charges
-        confidence=1.0 - BETA,
         seed=seed,
+        plan=Plan(
+            queries=setting.queries,
+            tolerance=setting.tolerance,
+            estimate=setting.estimate,
+            choices=(),
+            confidence=1.0 - BETA,
+        ),
     )
     answered, charges, chance, held, nats = 0, 0, 0, 0, 0.0
     try:
@@ -160,7 +161,7 @@ def run(setting: Setting, seed: int) -> Run:
             wrong = rng.choice(setting.rows, holdout.count(accuracy), replace=False, shuffle=False)
             predictions = labels.copy()
             predictions[wrong] ^= True  # only their number matters to the guard
-            answer = guard.evaluate_predictions(predictions, prior=prior)
+            answer = guard.evaluate(predictions, prior=prior)
             search.learn(candidate, answer)
             answered += 1
             charges += answer.charged

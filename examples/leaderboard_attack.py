@@ -29,7 +29,7 @@ from attacks import AttackResult, GuardLike, PlainHoldout, boosting_attack, coin
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.plotting import INK, pyplot
 
 Board = Callable[[NDArray[np.uint8], int, int], GuardLike]
@@ -76,12 +76,9 @@ def guarded(policy: str) -> Board:
             None,
             labels,
             metric=METRIC,
-            queries=queries,
-            threshold=4.5 * 0.5 / math.sqrt(len(labels)),
-            charges=2,
             seed=seed,
-            policy=policy,
-            vacuous=True,  # as the plan of a quick run's few rows is
+            plan=Plan(queries=queries, threshold=4.5 * 0.5 / math.sqrt(len(labels)), charges=2),
+            allow={"vacuous"},
         )
 
     return board

@@ -93,7 +93,7 @@ def one_run(*, shared: bool, seed: int) -> Run:
                 break
             answers.append((answer, truth))
             votes += (2 * guess - 1) * (1 if answer.charged else -1)
-    answers.append((guards[0].final_predictions((votes > 0).astype(int)), 0.5))
+    answers.append((guards[0].final((votes > 0).astype(int)), 0.5))
     last = answers[-1][0]
     return Run(
         any(not answer.low <= truth <= answer.high for answer, truth in answers),
@@ -109,7 +109,7 @@ def ask(guard: ReusableHoldout, guess: NDArray[np.int64], truth: float) -> Answe
     off = guard.plan.threshold_at(charges=min(made, guard.plan.charges - 1))
     prior = truth - off if guard.metric.greater_is_better else truth + off
     predictions = SURE * guess + (1.0 - SURE) * (1 - guess) if guard.metric.name == "brier" else guess
-    return guard.evaluate_predictions(predictions, prior=min(max(prior, 0.0), 1.0))
+    return guard.evaluate(predictions, prior=min(max(prior, 0.0), 1.0))
 
 
 def table(runs: int, few: int, *, jobs: int) -> pd.DataFrame:

@@ -59,9 +59,9 @@ def revealed(metric: str, charges: int, seed: int) -> dict[str, Any]:
         wrong = predicted[::-1] if CASES[metric][1] is None else np.roll(predicted, made + 1)
         if CASES[metric][1] is None:
             wrong = wrong + 1e-3 * made
-        assert guard.evaluate_predictions(wrong, prior=1.0).charged
+        assert guard.evaluate(wrong, prior=1.0).charged
     error = guard.plan.deviation_sd / 2**0.5
-    answer = guard.reveal_predictions(predicted, prior=value - error)
+    answer = guard.reveal(predicted, prior=value - error)
     terms = guard._ways.reveal.terms(answer.prior, guard._state(), None)
     near, far = guard._ways.reveal._cell(int(answer.told.split(",")[0].split()[1]), terms)
     return {
@@ -95,7 +95,7 @@ def by_distance(metric: str, charges: int) -> float:
     """Confidence bound alone, of a guard with noise."""
     labels, predicted = drawn(metric, 0)
     value = resolve_metric(metric).measure(labels, predicted)
-    plan = _guard(metric, labels, value, 0, noise_scale=1e-6).plan
+    plan = _guard(metric, labels, value, 0, noise=1e-6).plan
     certificate = plan.certificate()
     length = certificate.length(charges=charges, nats=charges * certificate.charge_nats)
     low, high = certificate.around(value, value, length=length, share=0.5)

@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 
-from reusable_holdout import Plan, ReusableHoldout
+from reusable_holdout import Plan
 from reusable_holdout.cli import main
 from reusable_holdout.errors import Halted
 
@@ -16,9 +17,9 @@ from reusable_holdout.errors import Halted
 @pytest.fixture
 def ledger(tmp_path):
     labels = np.random.default_rng(0).integers(0, 2, 4_000)
-    guard = ReusableHoldout(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
-    guard.evaluate_predictions(labels, prior=1.0, name="oracle")
-    guard.evaluate_predictions(1 - labels, prior=0.4)
+    guard = made_guard(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
+    guard.evaluate(labels, prior=1.0, name="oracle")
+    guard.evaluate(1 - labels, prior=0.4)
     guard.close()
     return tmp_path / "guard.db"
 

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_box import RemoteHoldout
 from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
 from reusable_holdout_mlflow import best_run, register_certified, sync, track
@@ -33,7 +34,7 @@ WISH = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.2,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "seed": 1,
     "vacuous": True,
@@ -56,7 +57,7 @@ class Scene:
 
     def make(self, **changes):
         given = {"X": self.X, "y": self.y, **WISH, **changes}
-        return ReusableHoldout(given.pop("X"), given.pop("y"), **given)
+        return made_guard(given.pop("X"), given.pop("y"), **given)
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +117,8 @@ def test_every_argument_that_is_left_out_or_misspelt_or_not_named_is_told_in_pla
     tried = 0
     for name, call in ways_in(scene):
         parameters = inspect.signature(call).parameters.values()
-        placed = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
-        named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        placed = [one.name for one in parameters if one.way is one.POSITIONAL_OR_KEYWORD]
+        named = [one.name for one in parameters if one.way is one.KEYWORD_ONLY]
         needed = [one.name for one in parameters if one.default is one.empty]
         good = {word: f"PRIVATE {word}" for word in needed}
         for word in needed:
@@ -226,10 +227,10 @@ COLUMNS = {
 @for_each("wrap", COLUMNS.values(), ids=COLUMNS)
 def test_columns_may_come_in_whatever_people_have(scene, wrap):
     y, p = scene.y, scene.predictions
-    expected = scene.make(sample_weight=scene.weights).evaluate_predictions(p, prior=0.7)
+    expected = scene.make(sample_weight=scene.weights).evaluate(p, prior=0.7)
     guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), overlap="allow")
-    assert guard.evaluate_predictions(wrap(p), prior=0.7) == expected
-    assert guard.evaluate_many([wrap(p)], wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
+    assert guard.evaluate(wrap(p), prior=0.7) == expected
+    assert guard.evaluate([wrap(p)], prior=wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
     unfitted = LogisticRegression(C=0.1)
     assert guard.evaluate(unfitted, scene.X, wrap(y)) == guard.evaluate(unfitted, scene.X, y)._replace(
         replayed=False
@@ -238,15 +239,15 @@ def test_columns_may_come_in_whatever_people_have(scene, wrap):
 
 def test_text_in_pyarrow_is_text_and_what_is_missing_there_is_missing(scene):
     text = np.array(["no", "yes"])[scene.y]
-    expected = scene.make(X=None, y=text).evaluate_predictions(text, prior=1.0)
+    expected = scene.make(X=None, y=text).evaluate(text, prior=1.0)
     for wrap in (pa.array, two_chunks, lambda y: pa.array(y).dictionary_encode()):
-        assert scene.make(X=None, y=wrap(text)).evaluate_predictions(wrap(text), prior=1.0) == expected
+        assert scene.make(X=None, y=wrap(text)).evaluate(wrap(text), prior=1.0) == expected
     with pytest.raises(InputError, match="missing"):
         scene.make(X=None, y=pa.array([None, *text[1:].tolist()]))
     with pytest.raises(InputError, match="NaN"):
-        scene.guard.evaluate_predictions(pa.array([None, *scene.y[1:].tolist()]), prior=0.7)
+        scene.guard.evaluate(pa.array([None, *scene.y[1:].tolist()]), prior=0.7)
     booleans = pa.array(scene.y.astype(bool))
-    assert scene.make(y=booleans).final_predictions(booleans).value == 1.0
+    assert scene.make(y=booleans).final(booleans).value == 1.0
 
 
 NAMES = list("abc")
@@ -291,12 +292,12 @@ PLACES = {
     "y": lambda s, wrap: s.make(X=None, y=wrap(s.y)),
     "X": lambda s, wrap: s.make(X=wrap(s.y)),
     "sample_weight": lambda s, wrap: s.make(sample_weight=wrap(s.y)),
-    "predictions": lambda s, wrap: s.guard.evaluate_predictions(wrap(s.y), prior=0.7),
-    "one of many": lambda s, wrap: s.guard.evaluate_many([wrap(s.y)], [0.7]),
-    "to be revealed": lambda s, wrap: s.guard.reveal_predictions(wrap(s.y), prior=0.7),
-    "one to choose from": lambda s, wrap: s.guard.choose_predictions([wrap(s.y)], [0.7]),
-    "the final": lambda s, wrap: s.guard.final_predictions(wrap(s.y)),
-    "compared": lambda s, wrap: s.guard.compare_predictions(s.y, wrap(s.y), prior=0.0),
+    "predictions": lambda s, wrap: s.guard.evaluate(wrap(s.y), prior=0.7),
+    "one of many": lambda s, wrap: s.guard.evaluate([wrap(s.y)], prior=[0.7]),
+    "to be revealed": lambda s, wrap: s.guard.reveal(wrap(s.y), prior=0.7),
+    "one to choose from": lambda s, wrap: s.guard.choose([wrap(s.y)], [0.7]),
+    "the final": lambda s, wrap: s.guard.final(wrap(s.y)),
+    "compared": lambda s, wrap: s.guard.compare(s.y, wrap(s.y), prior=0.0),
     "X_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), wrap(s.y), s.y),
     "y_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), s.X, wrap(s.y)),
     "X_train of a reveal": lambda s, wrap: s.guard.reveal(LogisticRegression(), wrap(s.y), s.y),
@@ -353,15 +354,15 @@ SLIPS = [
     ("got y_train alone", lambda s: s.guard.evaluate(UNFITTED, y_train=s.y)),
     ("as many rows; got 400 and 5", lambda s: s.guard.evaluate(UNFITTED, s.X, s.y[:5])),
     ("as many rows; got 3 and 400", lambda s: s.guard.evaluate(UNFITTED, s.X.T, s.y)),
-    ("a prior must be stated", lambda s: s.guard.evaluate_predictions(s.predictions)),
-    ("a prior must be stated", lambda s: s.guard.evaluate_many([s.predictions])),
+    ("a prior must be stated", lambda s: s.guard.evaluate(s.predictions)),
+    ("a prior must be stated", lambda s: s.guard.evaluate([s.predictions])),
     ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
     ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.other, prior="0.1")),
     ("in the catalogue; got 'acuracy'; did you", lambda s: s.make(metric="acuracy")),
     ("must be one of accuracy, average_precision,", lambda s: s.make(metric="bananas")),
-    ("a prior.*got none", lambda s: s.guard.reveal_predictions(s.predictions)),
+    ("a prior.*got none", lambda s: s.guard.reveal(s.predictions)),
     ("did you mean 'accuracy'", lambda s: s.make(metric="acuracy")),
     ("did you mean 'f1_macro'", lambda s: s.make(metric="f1macro")),
     ("did you mean 'roc_auc'", lambda s: s.make(metric="auc")),
@@ -371,39 +372,39 @@ SLIPS = [
     ("did you mean 'numeric-sparse'", lambda s: s.make(mechanism="numeric_sparse")),
     ("did you mean 'reveal'", lambda s: s.guard.price("revael")),
     ("kind is one of evaluate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
-    (PERCENTAGE, lambda s: s.guard.evaluate_predictions(s.predictions, prior=90)),
-    (PERCENTAGE, lambda s: s.guard.evaluate_many([s.predictions], [90])),
+    (PERCENTAGE, lambda s: s.guard.evaluate(s.predictions, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.evaluate([s.predictions], prior=[90])),
     (PERCENTAGE, lambda s: s.guard.evaluate(s.model, prior=90.0)),
-    (PERCENTAGE, lambda s: s.guard.reveal_predictions(s.predictions, prior=90)),
-    (PERCENTAGE, lambda s: s.guard.choose_predictions([s.predictions], [90])),
-    (PERCENTAGE, lambda s: s.guard.compare_predictions(s.predictions, s.y, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.reveal(s.predictions, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.choose([s.predictions], [90])),
+    (PERCENTAGE, lambda s: s.guard.compare(s.predictions, s.y, prior=90)),
     (PERCENTAGE, lambda s: s.guard.price("reveal", prior=90)),
     (PERCENTAGE, lambda s: s.make(estimate=90)),
     (PERCENTAGE, lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=90)),
     (r"\[0\.5, 1\),.*got 0\.05; did you mean 0\.95\?$", lambda s: s.make(confidence=0.05)),
     (r"did you mean 0\.99\?$", lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=0.01)),
     (r"write 0\.05", lambda s: s.make(charges=None, threshold=None, tolerance=5)),
-    ("prior.*range of accuracy; got -3;", lambda s: s.guard.evaluate_predictions(s.predictions, prior=-3)),
-    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.evaluate_predictions(s.X, prior=0.7)),
-    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.final_predictions(s.X)),
+    ("prior.*range of accuracy; got -3;", lambda s: s.guard.evaluate(s.predictions, prior=-3)),
+    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.evaluate(s.X, prior=0.7)),
+    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.final(s.X)),
     (
         SHAPE + r"\(400, 2\); .*not predict_proba",
-        lambda s: s.guard.evaluate_predictions(s.model.predict_proba(s.X), prior=0.7),
+        lambda s: s.guard.evaluate(s.model.predict_proba(s.X), prior=0.7),
     ),
     (
         "as predict gives them, no probabilities",
-        lambda s: s.guard.evaluate_predictions(s.model.predict_proba(s.X)[:, 1], prior=0.7),
+        lambda s: s.guard.evaluate(s.model.predict_proba(s.X)[:, 1], prior=0.7),
     ),
-    (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate_predictions(s.predictions[:5], prior=0.7)),
+    (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate(s.predictions[:5], prior=0.7)),
     (
         SHAPE + r"\(1, 400\); .*evaluate_many",
-        lambda s: s.guard.evaluate_predictions(s.predictions[None], prior=0.7),
+        lambda s: s.guard.evaluate(s.predictions[None], prior=0.7),
     ),
-    (TRANSPOSE, lambda s: s.guard.evaluate_many(np.stack([s.y, s.y], axis=1), [0.7, 0.7])),
-    (TRANSPOSE, lambda s: s.guard.choose_predictions(np.stack([s.y, s.y], axis=1), [0.7, 0.7])),
+    (TRANSPOSE, lambda s: s.guard.evaluate(list(np.stack([s.y, s.y], axis=1)), prior=[0.7, 0.7])),
+    (TRANSPOSE, lambda s: s.guard.choose(list(np.stack([s.y, s.y], axis=1)), [0.7, 0.7])),
     (
         r"\(400, 3\); got \(3, 400\); transpose it",
-        lambda s: s.make(metric="log_loss", estimate=None, y=np.resize([0, 1, 2], ROWS)).evaluate_predictions(
+        lambda s: s.make(metric="log_loss", estimate=None, y=np.resize([0, 1, 2], ROWS)).evaluate(
             np.full((3, ROWS), 1 / 3), prior=1.0
         ),
     ),

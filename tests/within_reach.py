@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
-from reusable_holdout.guard.kinds import AGREED, State
+from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.ways import State
+from reusable_holdout.ways.told import AGREED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.guard.kinds import Outcome, Terms
-    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.noise.keyed import NoiseLaw
+    from reusable_holdout.ways import Outcome, Terms
+    from reusable_holdout.ways.check import Check
 
 __all__ = ["FAMILIES", "GRID", "certificate_of", "certificates_of", "certified", "noisy", "sides", "units"]
 
@@ -37,7 +39,7 @@ def certificate_of(
         queries=300,
         charges=8,
         beta=0.05,
-        noise_scale=1e-3,
+        noise=1e-3,
         lower=0.0,
         upper=1.0,
         tolerance=0.15,
@@ -47,7 +49,7 @@ def certificate_of(
         shares=policy_code(policy, places=100.0).shares,
     )
     changed = replace(standard, **changes)
-    return replace(changed, noise_scale=0.0) if changed.mechanism == "noiseless" else changed
+    return replace(changed, noise=0.0) if changed.mechanism == "noiseless" else changed
 
 
 def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
@@ -57,9 +59,9 @@ def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
         st.just(policy),
         rows=st.sampled_from((50, 1_000, 10**6)),
         family=st.sampled_from(FAMILIES),
-        mechanism=st.sampled_from(("numeric-sparse", "noiseless")),
+        mechanism=st.sampled_from(get_args(GuardMechanism)),
         greater_is_better=st.booleans(),
-        noise_scale=st.sampled_from((0.0, 1e-4, 3e-3)),
+        noise=st.sampled_from((0.0, 1e-4, 3e-3)),
         lower=st.sampled_from((0.0, -2.0)),
         upper=st.sampled_from((1.0, 3.0)),
     )
@@ -80,7 +82,7 @@ class _Noise:
 
 def noisy(kind: type[Check], certificate: Certificate, comparison: float, answer: float) -> Check:
     """Kind whose noise is these shares of its reach, in [-1, 1]."""
-    tails, scale = certificate.tails, certificate.noise_scale / certificate.span * GRID
+    tails, scale = certificate.tails, certificate.noise / certificate.span * GRID
     noise = _Noise(
         math.trunc(comparison * tails.comparison * scale), math.trunc(answer * tails.answer * scale)
     )

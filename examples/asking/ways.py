@@ -121,9 +121,7 @@ class Mixed:
         elif how == "slice" and (part := self._on_a_slice(len(predictions))):
             answer = self._sliced_answer(part, predictions, stated)
         else:
-            answer = self._guard.evaluate_predictions(
-                predictions, **({} if prior is None else {"prior": prior})
-            )
+            answer = self._guard.evaluate(predictions, **{} if prior is None else {"prior": prior})
             self._threshold = answer.threshold
         return self._record(predictions, answer)
 
@@ -168,7 +166,7 @@ class Mixed:
         return how if self._guard.price(how, candidates=candidates).allowed else "check"
 
     def _sliced_answer(self, half: ReusableHoldout, predictions: Any, prior: float) -> Answer:
-        answer = half.evaluate_predictions(predictions, prior=prior)
+        answer = half.evaluate(predictions, prior=prior)
         self.told["slice"] += 1
         return answer._replace(threshold=self._threshold)
 
@@ -193,7 +191,7 @@ class Mixed:
         return answer
 
     def _revealed(self, predictions: Any, prior: float) -> Answer:
-        answer = self._guard.reveal_predictions(predictions, prior=prior)
+        answer = self._guard.reveal(predictions, prior=prior)
         self.told["reveal"] += 1
         return answer._replace(threshold=self._threshold)
 
@@ -201,7 +199,7 @@ class Mixed:
         """Choose among new submissions and earlier ones; what is told of the new."""
         candidates = new + [self._asked[place] for place in earlier]
         believed = priors + [self._priors[place] for place in earlier]
-        choice = self._guard.choose_predictions(candidates, believed)
+        choice = self._guard.choose(list(candidates), believed)
         self.told["choose"] += 1
         metric, winner = self._guard.metric, choice.answer._replace(threshold=self._threshold)
         worse = min if metric.greater_is_better else max
@@ -232,7 +230,7 @@ class Mixed:
                 finalists.append(self._asked[place])
                 truths.append(float(result.truths[place]))
         count = int(self._rng.integers(1, len(finalists) + 1))
-        answers = self._guard.final_predictions(finalists[:count])
+        answers = self._guard.final(finalists[:count])
         self.told["final"] += 1
         return held and all(
             answer.low <= truth <= answer.high for answer, truth in zip(answers, truths, strict=False)

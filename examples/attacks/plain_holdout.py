@@ -90,4 +90,4 @@ class PlainHoldout:
             If predictions do not fit the metric.
         """
         del priors
-        return [self.evaluate_predictions(each, prior=0.0) for each in predictions]
+        return [self.evaluate(each, prior=0.0) for each in predictions]

@@ -85,7 +85,7 @@ class Questions:
     def ask(self, predictions: NDArray[Any], *, prior: float, truth: float | None = None) -> AnswerLike:
         """Ask one question; its truth is looked up unless it is known."""
         stated = {"prior": self.within(prior)} if self._states_priors else {}
-        answer = self._holdout.evaluate_predictions(predictions, **stated)
+        answer = self._holdout.evaluate(predictions, **stated)
         self._answers.append(answer)
         self._truths.append(self.truth(predictions) if truth is None else truth)
         return answer

@@ -93,7 +93,7 @@ def box_of(folder: Path, labels: NDArray[np.int64], **wish: Any) -> Iterator[Rem
 def timed(guard: Any, predictions: NDArray[Any], prior: float) -> float:
     """Return the milliseconds of a question."""
     began = time.perf_counter()
-    guard.evaluate_predictions(predictions, prior=prior)
+    guard.evaluate(predictions, prior=prior)
     return 1_000 * (time.perf_counter() - began)
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.guard.kinds.scores import Scores
+
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import resolve_metric
@@ -81,7 +81,7 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
     values = (*_sample_row(1), b"s" * 32)
     priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
     digests = np.random.default_rng(1).integers(0, 256, (len(predictions), 32), dtype=np.uint8)
-    guard.evaluate_predictions(labels, prior=0.9)  # the thresholds of this state are computed once
+    guard.evaluate(labels, prior=0.9)  # the thresholds of this state are computed once
 
     def insert(query: int) -> None:
         bare.execute("BEGIN IMMEDIATE")
@@ -91,7 +91,7 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
     ours, least = [], []
     for query, one in enumerate(predictions, start=1):  # in turn, for a disk is faster when it is kept busy
         prior = float(priors[query - 1])
-        ours.append(_seconds(lambda one=one, prior=prior: guard.evaluate_predictions(one, prior=prior)))
+        ours.append(_seconds(lambda one=one, prior=prior: guard.evaluate(one, prior=prior)))
         least.append(_seconds(lambda query=query: insert(query)))
     return _cost(
         "one durable answer",
@@ -112,7 +112,7 @@ def witnessed_answer(folder: Path, *, rounds: int) -> Cost:
     priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
     times: dict[ReusableHoldout, list[float]] = {with_witness: [], without: []}
     for guard in times:
-        guard.evaluate_predictions(labels, prior=0.9)
+        guard.evaluate(labels, prior=0.9)
     for one, prior in zip(predictions, priors.tolist(), strict=True):
         for guard, seconds in times.items():
             ask = partial(guard.evaluate_predictions, one, prior=prior)
@@ -135,7 +135,7 @@ def batch(folder: Path, *, rounds: int) -> Cost:
     for turn in range(rounds):
         labels = rng.integers(0, 2, 1_000)
         guard = _guard(labels, folder / f"batch{turn}.db")
-        guard.evaluate_predictions(labels, prior=0.9)
+        guard.evaluate(labels, prior=0.9)
         priors = rng.uniform(0.85, 0.95, _MANY)
         scores = Scores(guard._ways.policy.grid_units(priors), np.zeros(_MANY, dtype=bool))
         questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
@@ -187,7 +187,7 @@ def late_answer(folder: Path, *, rounds: int, late: int, charged: int) -> Cost:
         guard = _guard(labels, path, queries=2 * late, charges=2 * _CHARGES)
         _fill(guard, answers - _WARM, charged)
         for prior in np.linspace(0.8, 0.9, _WARM).tolist():
-            guard.evaluate_predictions(labels, prior=prior)
+            guard.evaluate(labels, prior=prior)
         guards.append(guard)
     times: list[list[float]] = [[], []]
     for turn in range(200 * rounds):
@@ -234,14 +234,12 @@ def _guard(
     return ReusableHoldout(
         None,
         labels,
-        queries=queries,
-        charges=charges,
-        threshold=0.4,
-        noise_scale=0.001,
+        noise=0.001,
         ledger=path,
         seed=0,
-        vacuous=True,
         witness=witness,
+        plan=Plan(queries=queries, charges=charges, threshold=0.4),
+        allow={"vacuous"},
     )
 
 

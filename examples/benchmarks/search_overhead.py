@@ -98,7 +98,7 @@ class Round:
     def times(self) -> dict[str, float]:
         """Processor seconds of each."""
         chosen: dict[str, Any] = {"charges": 2, "choices": [self.candidates]}
-        checked: dict[str, Any] = {"charges": 5, "threshold": 0.4, "noise_scale": 1e-3}
+        checked: dict[str, Any] = {"charges": 5, "threshold": 0.4, "noise": 1e-3}
         guards = [
             self.guard("choose", **chosen),
             self.guard("few", charges=2, choices=[_FEW]),

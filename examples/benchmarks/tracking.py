@@ -144,7 +144,7 @@ class Bench:
 
     def ask_predictions(self, guard: ReusableHoldout, number: int) -> object:
         """Nothing but the answer."""
-        return guard.evaluate_predictions(self._predictions[number], prior=0.9)
+        return guard.evaluate(self._predictions[number], prior=0.9)
 
     def ask_model(self, guard: ReusableHoldout, number: int) -> object:
         """A small search: fit with another strength and another half of the training rows, score, ask."""

@@ -215,7 +215,7 @@ class Guarded:
     def send(self, one: Sent) -> str:
         """What a claim is told."""
         claimed = float(np.clip(one.claimed, 0.0, 1.0))
-        answer = self.guard.evaluate_predictions(one.predictions, prior=claimed, series=one.team)
+        answer = self.guard.evaluate(one.predictions, prior=claimed, series=one.team)
         self._sent[answer.query] = one.predictions
         return answer.told
 

@@ -215,8 +215,7 @@ def directly(season: Season, seed: int) -> tuple[ReusableHoldout, Asking]:
 
     def ask(sent: Sequence[Sent]) -> list[Told]:
         answers = [
-            guard.evaluate_predictions(one.predictions, prior=one.asked.claim, series=str(one.team))
-            for one in sent
+            guard.evaluate(one.predictions, prior=one.asked.claim, series=str(one.team)) for one in sent
         ]
         return [Told(one.value, one.low, one.high, one.told, one.charged) for one in answers]
 

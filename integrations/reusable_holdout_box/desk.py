@@ -34,10 +34,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "history": ("after",),
     "ids": ("after",),
     "evaluate": (*_QUESTION, "prior", "tolerance"),
-    "many": (*_QUESTION[:2], "names", "priors", "tolerances"),
+    "many": (*_QUESTION, "prior", "tolerance"),
     "compare": (*_QUESTION, "prior", "tolerance"),
+    "gate": (*_QUESTION, "at_least", "tolerance"),
     "reveal": (*_QUESTION, "prior"),
-    "choose": (*_QUESTION, "priors"),
+    "choose": (*_QUESTION, "prior"),
     "final": _QUESTION,
 }
 """Parts that a message may have. No setting of a guard is among them."""
@@ -135,7 +136,7 @@ class Desk:
 
     def _about(self, _: int) -> dict[str, Any]:
         guard, ids = self._guard, self._box.ids
-        plain = {name: getattr(guard, name) for name in ("policy", "private_labels", "rows", "digest")}
+        plain = {name: getattr(guard, name) for name in ("private_labels", "rows", "digest")}
         return plain | {
             "version": __version__,
             "metric": guard.metric.describe(),
@@ -187,10 +188,6 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda one: isinstance(one, list) and all(isinstance(row, list) for row in one),
         "a list of lists, one for each model",
     ),
-    "name": (_is_name, _NAME),
-    "names": (
-        lambda ones: ones is None or (isinstance(ones, list) and all(map(_is_name, ones))),
-        f"a list, each of its names {_NAME}",
-    ),
+    "name": (lambda given: all(map(_is_name, given if isinstance(given, list) else [given])), _NAME),
 }
 """Checks of the parts that the guard does not check."""

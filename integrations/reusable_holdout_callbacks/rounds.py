@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from numpy.typing import ArrayLike
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.guard_calls import ask_about, check_guard
 from reusable_holdout_callbacks.scores import Library, Score, prior_of
@@ -40,7 +39,7 @@ class Rounds:
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate and no ladder.
+        With features; its plan must not be for gates alone.
     prior : str, callable or None
         Name of a validation score, or a function of what the library logs.
     every : int

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout import Answer, Difference, ReusableHoldout, Rows
 from reusable_holdout.errors import InputError, LedgerKeyError
 from reusable_holdout.guard.handle import Handle, read_private
 from reusable_holdout.ledger.storage import SqlLedger
@@ -27,6 +27,7 @@ def ask(
     *,
     prior: float | None,
     name: str,
+    at_least: float | None = None,
     guardrails: Mapping[Any, Any] | None = None,
 ) -> Answer:
     """Ask a guard, here or elsewhere, about predictions or scores, or how much better they are than an incumbent's.
@@ -37,28 +38,32 @@ def ask(
     subject, incumbent : array-like or ScoreTable
     prior : float or None
         The developer's own estimate; with an incumbent, of the difference.
+    at_least : float, optional
+        Asks a gate instead: whether the difference reaches it, in the metric's unit and direction.
     name : str
         What history calls the question.
     guardrails : mapping, optional
-        Of a gate, as for :meth:`ReusableHoldout.compare_predictions`.
+        Of a gate, as for :meth:`ReusableHoldout.gate`.
     """
-    if incumbent is None:
-        answer: Answer = guard.evaluate_predictions(subject, prior=prior, name=name)
-        return answer
-    more = {} if guardrails is None else {"guardrails": guardrails}
-    compared: Answer = guard.compare_predictions(subject, incumbent, prior=prior, name=name, **more)
-    return compared
+    answer: Answer
+    if at_least is not None:
+        answer = guard.gate(Difference(subject, incumbent), at_least, guardrails=guardrails, name=name)
+    elif incumbent is not None:
+        answer = guard.compare(subject, incumbent, prior=prior, name=name)
+    else:
+        answer = guard.evaluate(subject, prior=prior, name=name)
+    return answer
 
 
 def open_beside(guard: ReusableHoldout, metric: Metric) -> ReusableHoldout:
     """Return the guard of another score of the same rows, on the same budget."""
-    return guard.on(metric, name=metric.name, vacuous=True)  # its own plan is that of scores
+    return guard.on(metric, name=metric.name, allow={"vacuous"})
 
 
 def numbers_of(answer: Answer) -> dict[str, float]:
-    """Return an answer as named numbers. The value of a gate repeats the prior, so "accepted" stands in its place."""
+    """Return an answer as named numbers. The value of a gate repeats what was named; "accepted" stands in its place."""
     told = {"difference" if answer.paired else "answer": answer.value}
-    if answer.kind.startswith("gate"):
+    if answer.outcome in {"better", "not shown"}:
         told = {"accepted": float(answer.charged)}
     numbers = ("low", "high", "prior", "charged", "charges_left", "replayed")
     return told | {name: float(getattr(answer, name)) for name in numbers}
@@ -82,38 +87,30 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
     return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
 
 
-def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous: bool) -> Plan:
-    """Return the plan of a gate's differences."""
-    span = metric.upper - metric.lower
-    plan = Plan(rows=rows, family="paired", bounds=(-span, span), policy="gate", **wish)
-    plan.check_says_something(vacuous=vacuous)
-    return plan
-
-
-def made_gate(X: Any, y: Any, *, plan: Plan, **settings: Any) -> ReusableHoldout:
+def made_gate(
+    rows: Rows, *, metric: Metric, vacuous: bool, wish: Mapping[str, Any], **settings: Any
+) -> ReusableHoldout:
     """Make the guard of a gate, or resume it, and write a copy of its rows beside the ledger."""
-    guard = ReusableHoldout(
-        X,
-        y,
-        policy="gate",
-        **{name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")},
-        noise_scale=plan.noise_scale / 2.0,  # of a score; a difference gets twice as much
-        comparison_tolerance=plan.tolerance,
-        vacuous=True,  # as far as scores go: a gate is asked about differences alone
-        **settings,
-    )
+    allow = {
+        word
+        for word, wanted in (("vacuous", vacuous), ("no witness", settings["witness"] is False))
+        if wanted
+    }
+    settings["witness"] = settings["witness"] or None
+    guard = ReusableHoldout(rows, None, metric=metric, plan=Plan(gates=True, **wish), allow=allow, **settings)
     pickle.dumps(guard)  # it writes the copy
     return guard
 
 
 def made_guard(ids: Sequence[str], **settings: Any) -> ReusableHoldout:
     """Make the guard of rows that have ids, and are scored."""
-    return ReusableHoldout(None, ids, **settings)
+    rows = Rows(None, ids, groups=settings.pop("groups", None))
+    return ReusableHoldout(rows, None, **settings)
 
 
 def open_guard(ledger: str | Path, X: Any, y: Any, **settings: Any) -> ReusableHoldout:
     """Open a guard with its rows; the settings are key and groups."""
-    return ReusableHoldout.open(ledger, X, y, **settings)
+    return ReusableHoldout.open(ledger, Rows(X, y, groups=settings.pop("groups", None)), **settings)
 
 
 def open_guard_of(ledger: str | Path, table: ScoreTable) -> ReusableHoldout:
@@ -159,10 +156,10 @@ def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, An
 
 def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
     """Close and refuse a guard that is no gate."""
-    if guard.policy != "gate":
+    if guard.plan.asks != "gates":
         guard.close()
-        came = f"it has {guard.policy!r}; make a gate of other rows with gate init"
-        raise InputError(f'the guard of {ledger} must have policy "gate"; {came}; nothing was asked')
+        came = "it is for other questions; make a gate of other rows with gate init"
+        raise InputError(f"the plan of {ledger} must be for gates; {came}; nothing was asked")
 
 
 def check_judged(guard: Any) -> None:

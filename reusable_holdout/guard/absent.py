@@ -8,8 +8,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
-from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.configuration import metric_of
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.metrics import Metric
@@ -129,10 +129,10 @@ def check_is_guard(guard: object) -> None:
         return
     if isinstance(guard, AbsentGuard):
         raise guard.why()
-    if hasattr(type(guard), "evaluate_predictions"):  # not of a class, which is none yet
+    if hasattr(type(guard), "evaluate"):  # not of a class, which is none yet
         raise InputError(
             f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
-            "takes predictions; nothing was fitted and nothing was asked; predict, and ask with evaluate_predictions"
+            "takes predictions; nothing was fitted and nothing was asked; predict, and ask about the predictions"
         )
     came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
     raise InputError(

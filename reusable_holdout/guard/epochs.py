@@ -27,13 +27,12 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     stored = Configuration.parse(text)
     with contextlib.suppress(LedgerMismatchError):
         wanted.check_same(stored)
-        if not stored.exam:
-            return ledger
+        return ledger
     if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
         return ledger
     rows.check_same(stored, key)
     kept = rows.kept(key, epoch=ledger.epoch + 1)
-    marks = replace(wanted, another_budget=stored.another_budget, overlap=rows.overlap, witness=witness)
+    marks = replace(wanted, another_budget=stored.another_budget, witness=witness)
     follows = replace(marks, known_rows=kept.digests)
     with ledger.transaction() as transaction:
         asked = transaction.tail.query

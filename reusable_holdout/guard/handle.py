@@ -20,6 +20,7 @@ from reusable_holdout.guard.pools import write_to_the_end
 from reusable_holdout.ledger import Ledger
 from reusable_holdout.ledger.connection import file_identity, without_password
 from reusable_holdout.ledger.failures import refusal
+from reusable_holdout.rows import Rows
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 
@@ -68,16 +69,14 @@ class Handle(NamedTuple):
 
     def _opened(self) -> Any:
         contents = read_private(Path(self.holdout_file))
-        guard = guard_class().open(
-            self.ledger,
+        rows = Rows(
             Owned(contents["X"]),  # mapped, and shared by all processes
             Owned(contents["y"]),
-            metric=contents["metric"],
             classes=contents["classes"],
             sample_weight=contents["sample_weight"],
             groups=contents["groups"],
-            key=Path(self.key_file),
         )
+        guard = guard_class().open(self.ledger, rows, metric=contents["metric"], key=Path(self.key_file))
         if self.epoch is not None and self.epoch != guard.epoch:  # these rows were given another plan
             guard.close()
             raise refusal("rotated", epoch=self.epoch, latest=guard.epoch)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from reusable_holdout import misfits
-from reusable_holdout.certainty.theory import BY_DISTANCE, Policy
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.slips import percentage
 
 __all__ = [
     "BY_ROWS",
     "Family",
-    "MechanismChoice",
     "bisected",
+    "check_together",
     "checked_bounds",
     "checked_confidence",
-    "checked_manner",
     "checked_spread",
     "choice",
     "largest",
@@ -36,8 +33,6 @@ __all__ = [
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
-
-MechanismChoice: TypeAlias = Literal["numeric-sparse", "noiseless"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -145,66 +140,33 @@ def checked_spread(spread: float | None, span: float) -> float | None:
     return number
 
 
-def checked_manner(
+def check_together(
     family: Family,
-    mechanism: GuardMechanism,
-    policy: Policy,
+    asks: str,
     threshold: float | None,
-    noise_scale: float | None,
-    comparison_noise: float | None,
+    noise: float | None,
     spread: float | None,
-    *,
-    kept: bool,
-) -> GuardMechanism:
-    """Return the mechanism of a policy; refuse numbers that do not go together.
-
-    A plan that is `kept` by a ledger of version 0.2 may name a mechanism that guards ran on then.
-    """
-    choice("family", family, get_args(Family))
-    choice("mechanism", mechanism, get_args(GuardMechanism if kept else MechanismChoice))
-    choice("policy", policy, get_args(Policy))
-    if policy in {"claims", "parameter-free-ladder"}:
-        _check_leaves_no_choice(policy, mechanism, family, threshold)
-        mechanism = "noiseless"
-    if mechanism == "noiseless" and (stated := noise_scale or comparison_noise):
-        raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
-    if policy == "gate" and threshold is not None:
-        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
-    if family == "ratio" and (policy in BY_DISTANCE or threshold or noise_scale):
+    board: object,
+) -> None:
+    """Refuse numbers that do not go together."""
+    if board not in (None, "claims"):
+        raise InputError(f'board must be "claims" or left out; got {board!r}')
+    if asks == "claims" and (threshold is not None or noise):
         raise InputError(
-            "a ratio is decided by its rows' evidence, without noise or a threshold, not by a ladder or claims; got "
-            f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}; leave them out, or use family "
-            "'bounded-difference'"
+            "claims have no noise, and may be off by four standard deviations of an honest one; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave them out, and name prior_error="
+        )
+    if asks == "gates" and threshold is not None:
+        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    if family == "ratio" and (asks == "claims" or threshold or noise):
+        raise InputError(
+            "a ratio is decided by its rows' evidence, without noise or a threshold, not by claims; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave them out, or use family 'bounded-difference'"
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
             "spread, a guess of the losses' standard deviation, is for metrics that are means of graded losses; that "
             f"of 0/1 losses follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
-        )
-    return mechanism
-
-
-def _check_leaves_no_choice(
-    policy: Policy, mechanism: GuardMechanism, family: Family, threshold: float | None
-) -> None:
-    """Refuse a threshold or noise for claims and parameter-free ladders.
-
-    The threshold of claims follows from how far honest ones are off, a ladder's step is a standard error of the rows.
-    """
-    if threshold is not None and policy == "claims":
-        raise InputError(
-            f"claims may be off by four standard deviations of an honest one; got threshold={threshold!r}; leave it "
-            "out, and name prior_error="
-        )
-    if threshold is not None:
-        raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
-    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        told = "claims are decided without" if policy == "claims" else "a parameter-free ladder has no"
-        raise InputError(f"{told} noise; got mechanism {mechanism!r}; leave it out")
-    if policy != "claims" and family not in {"binomial", "mean", "bounded"}:
-        raise InputError(
-            "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
-            f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
         )
 
 

@@ -8,14 +8,15 @@ from typing import NamedTuple
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import printable
 from reusable_holdout.guard.configuration import Configuration, read_epochs
-from reusable_holdout.guard.kinds import Allowance, State, failed
-from reusable_holdout.guard.kinds.table import Ways
+from reusable_holdout.guard.outcomes import Allowance
 from reusable_holdout.guard.releases import history_frame
 from reusable_holdout.guard.verification import Verification
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
+from reusable_holdout.ways import State
+from reusable_holdout.ways.table import Ways
 
 __all__ = ["Budget", "Findings", "Span", "findings_of"]
 
@@ -96,22 +97,21 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
 
 
 def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Findings:
-    views = configuration.views(rows)
-    plan = Plan.kept(configuration.plan)
-    budget = _budget(plan, Ways(configuration.view.kept), rows)
-    metric = configuration.metric["name"]
-    history = history_frame(rows, Allowance.of(configuration.plan), metric)
-    history["failed"] = [failed(row) for row in rows]
-    plans = [plan if view.plan is None else Plan.kept(view.plan) for view in views]
-    spans = [Span(one.lower, one.upper) for one in plans]
-    history["decimals"] = [decimals_of(plans[row.view].span) for row in rows]
+    views, plan = configuration.views(rows), Plan.kept(configuration.plan)
+    history = history_frame(rows, views, Allowance.of(configuration.plan))
+    spans = [Span(*view.plan["bounds"]) for view in views]
+    history["failed"] = history["outcome"] == "failed"
+    history["decimals"] = [decimals_of(spans[row.view].high - spans[row.view].low) for row in rows]
     return Findings(
         number,
         plan,
-        [printable(name) for name in (metric, *(row.name for row in rows if row.kind == VIEW))],
+        [
+            printable(name)
+            for name in (views[0].metric["name"], *(row.name for row in rows if row.kind == VIEW))
+        ],
         spans,
         "groups" if "groups" in configuration.metric else "rows",
-        budget,
+        _budget(plan, Ways(plan), rows),
         history,
         configuration.another_budget,
     )
@@ -126,7 +126,7 @@ def _budget(plan: Plan, ways: Ways, rows: Sequence[Row]) -> Budget:
         plan.queries,
         state.nats,
         max(0.0, ways.reveal.certificate.room(charges=state.charges, nats=state.nats)),
-        ways.policy.halt_reason(state) or "",
+        ways.main.halt_reason(state) or "",
         state.charges,
-        plan.policy == "claims",
+        plan.asks == "claims",
     )

@@ -155,7 +155,7 @@ def test_intervals_grow_with_what_is_possible_and_with_the_length_and_shrink_wit
 @given(guard=certificates, unit=units, length=lengths, share=shares)
 def test_each_side_of_an_interval_has_its_share_of_the_level(guard, unit, length, share):
     low, high = (guard.lower + guard.span * each for each in (unit, min(1.0, unit + 0.1)))
-    noise = 0.95 if guard.noise_scale else 1.0  # what is kept for noise is not kept where there is none
+    noise = 0.95 if guard.noise else 1.0  # what is kept for noise is not kept where there is none
     level = math.log(noise * guard.beta * share) - length
     interval = guard.around(low, high, length=length, share=share)
     lower = guard.bound.lower((low - guard.lower) / guard.span, log_level=level)

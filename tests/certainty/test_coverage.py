@@ -22,11 +22,12 @@ from reusable_holdout.certainty import (
     Shares,
     policy_code,
 )
-from reusable_holdout.guard.kinds import AGREED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Reveal
+from reusable_holdout.ways.told import AGREED
 
 BETA = 0.05
 GRID = 2**32

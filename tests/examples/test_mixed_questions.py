@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from attacks import boosting_attack, coin_truth, flip_attack
 from examples.scripts import EXAMPLES
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 ROWS = 1_000
 
@@ -24,7 +23,7 @@ def mixed(monkeypatch):
 
 def guard_of(settings, metric="accuracy", policy="thresholdout"):
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
-    return ReusableHoldout(
+    return made_guard(
         None,
         labels,
         metric=metric,
@@ -54,8 +53,8 @@ def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, pol
     assert min(way.told[kind] for kind in ("reveal", "choose", "slice")) >= 1
     assert sum(way.told.values()) >= 6
     assert guard.halt_reason == "final"
-    kinds = {"reveal", "choose", "final", "view", "check", guard._ways.policy.name}
-    assert set(guard.history()["kind"]) == kinds
+    kinds = {"reveal", "choose", "final", "view", "check", guard._view.ways.policy.name}
+    assert set(guard.history()["way"]) == kinds
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])
@@ -63,7 +62,7 @@ def test_who_was_not_chosen_is_told_to_be_no_better_than_the_winner(mixed, metri
     guard = guard_of(mixed.settings, metric=metric)
     answers = attacked(mixed(guard, seed=4), boosting_attack, metric).answers
     losers = [
-        answer for answer in answers if answer.kind == "choose" and {answer.low, answer.high} & {0.0, 1.0}
+        answer for answer in answers if answer.way == "choose" and {answer.low, answer.high} & {0.0, 1.0}
     ]
     assert losers
     for answer in losers:

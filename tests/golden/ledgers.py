@@ -119,7 +119,7 @@ def claims(made: Making) -> None:
         queries=60,
         prior_error=0.01,
         estimate=0.75,
-        overlap="allow",
+        overlapping=True,
     )
     for rate, claim, series in (
         (0.6, 0.6, "first"),
@@ -187,7 +187,7 @@ def guesses(made: Making) -> None:
 def outcomes(made: Making) -> None:
     """Each cell of a charge and of a reveal, without noise; and failures of both."""
     draws = Draws(14, 2_000)
-    settings = {"threshold": 0.02, "noise_scale": 0.0, "estimate": 0.8, "vacuous": True}
+    settings = {"threshold": 0.02, "noise": 0.0, "estimate": 0.8, "vacuous": True}
     made.guard(None, draws.y, queries=60, charges=8, reveals=12, **settings)
     for off in (0.5, 0.12, 0.06, 0.03, -0.03, -0.15, 0.0):
         predictions = draws.right(0.5)
@@ -290,7 +290,7 @@ def values(made: Making) -> None:
         estimate=0.4,
         spread=0.3,
         reveals=1,
-        noise_scale=0.0,
+        noise=0.0,
     )
     made.ask("evaluate_predictions", predictions=near[0], prior=0.25)
     made.ask("evaluate_predictions", predictions=near[2], prior=0.1)
@@ -332,10 +332,35 @@ def judged(made: Making) -> None:
     )
 
 
+def clusters(made: Making) -> None:
+    """Rows of groups, each of which counts; how large groups are is told, and a slice of them."""
+    draws = Draws(9, 2_000)
+    groups = (np.arange(2_000) // 3 % 640).astype(np.uint16)
+    some = (draws.any() < 0.6).astype(np.uint8)
+    made.guard(
+        None,
+        draws.y,
+        groups=groups,
+        largest_group=4,
+        queries=30,
+        charges=3,
+        estimate=0.8,
+        reveals=3,
+        noise=1e-3,
+        vacuous=True,
+    )
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
+    made.ask("evaluate_predictions", predictions=draws.right(0.6), prior=0.9)
+    made.ask("reveal_predictions", predictions=draws.right(0.8), prior=0.8)
+    sliced = made.view("some", sample_weight=some, vacuous=True)
+    made.ask("evaluate_predictions", sliced, predictions=draws.right(0.8), prior=0.8)
+    made.close([("evaluate_predictions", {"predictions": draws.right(0.75), "prior": 0.77})])
+
+
 def halted(made: Making) -> None:
-    """A guard whose charges run out in a batch."""
+    """The standard technique, whose charges run out in a batch."""
     draws = Draws(10, 2_000)
-    settings = {"noise_scale": 2e-3, "estimate": 0.8, "vacuous": True}
+    settings = {"mechanism": "standard-svt", "noise": 2e-3, "estimate": 0.8, "vacuous": True}
     made.guard(None, draws.y, queries=30, charges=2, threshold=0.1, **settings)
     made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
     several = [draws.right(rate) for rate in (0.8, 0.7, 0.75, 0.6, 0.8)]
@@ -344,10 +369,10 @@ def halted(made: Making) -> None:
     made.close([("final_predictions", {"predictions": draws.right(0.8)})])
 
 
-def noisy(made: Making) -> None:
-    """Answers with noise, and a final with noise."""
+def targets(made: Making) -> None:
+    """Target charging, and a final with noise."""
     draws = Draws(11, 2_000)
-    settings = {"noise_scale": 1e-3, "final_noise": 1e-3, "estimate": 0.8}
+    settings = {"mechanism": "target-charging", "noise": 1e-3, "final_noise": 1e-3, "estimate": 0.8}
     made.guard(None, draws.y, queries=30, tolerance=0.2, **settings)
     made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
     made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
@@ -362,7 +387,7 @@ def rotated(made: Making) -> None:
     names = np.array([f"row {k}" for k in range(1_300)])
     with tempfile.TemporaryDirectory(prefix="witness-") as folder:
         heads = Path(folder) / "guard.heads"
-        settings = {"threshold": 0.1, "noise_scale": 0.0, "estimate": 0.8, "vacuous": True}
+        settings = {"threshold": 0.1, "noise": 0.0, "estimate": 0.8, "vacuous": True}
         made.guard(None, draws.y, queries=20, charges=1, ids=names[:600], witness=heads, **settings)
         made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
         made.rotate(None, fresh.y, ids=names[600:], vacuous=True)
@@ -400,8 +425,9 @@ LEDGERS = [
     graded,
     values,
     judged,
+    clusters,
     halted,
-    noisy,
+    targets,
     rotated,
     private,
 ]

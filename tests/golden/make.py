@@ -16,8 +16,9 @@ import numpy as np
 from golden.asking import FOLDER, Golden, asked, history_of, spelled_metric
 from golden.dumping import dumped
 from golden.ledgers import LEDGERS
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Making:
             X=X, y=y, **{name: settings[name] for name in ("groups", "sample_weight") if name in settings}
         )
         chosen = spelled_metric(metric) if isinstance(metric, list) else metric
-        self._guard = ReusableHoldout(
+        self._guard = made_guard(
             X, y, metric=chosen, ledger=self.folder / "guard.db", **{"witness": False} | settings
         )
         self._views[""] = self._guard

@@ -11,6 +11,7 @@ from cases import for_each
 from children import Child
 from golden.changing import leaves
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout.certainty import THEORY
 
@@ -73,11 +74,11 @@ def made_by_a_newer_edition():
         labels = golden.arrays[golden.expected["holdout"]["y"]["array"]]
         with golden.opened(ledger) as guard:
             view = guard.on("f1", vacuous=True)
-            view.evaluate_predictions(labels, prior=0.9)
+            view.evaluate(labels, prior=0.9)
             editions = [view.plan.shared.theory]
             fresh = labels[::-1].copy()
             with guard.rotate(None, fresh, early=True, vacuous=True, tolerance=0.25).guard as following:
-                following.evaluate_predictions(fresh, prior=0.9)
+                following.evaluate(fresh, prior=0.9)
                 editions.append(following.plan.shared.theory)
         plan = Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8)
         return editions, verify(ledger).problems, plan.final_half_width()
@@ -99,13 +100,11 @@ def resumed_by_its_settings():
         tempfile.TemporaryDirectory() as folder,  # noqa: F821
         loaded_afresh(changes | other_constants([("plan.wish", "_NOISE_SHARE", 0.08)])),  # noqa: F821
     ):
-        from reusable_holdout import ReusableHoldout
-
         (golden,) = (one for one in goldens() if one.name == "0.2.0/ladder")  # noqa: F821
         ledger = golden.copied(Path(folder) / "copy")  # noqa: F821
         labels = golden.arrays[golden.expected["holdout"]["y"]["array"]]
         settings = {"queries": 40, "charges": 10, "reveals": 2, "estimate": 0.8, "prevalence": 0.25}
-        with ReusableHoldout(
+        with made_guard(
             None, labels, metric="roc_auc", policy="ladder", ledger=ledger, vacuous=True, **settings
         ) as guard:
             views, question = golden.views(guard), golden.expected["following"][0]

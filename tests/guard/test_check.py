@@ -5,13 +5,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from mechanisms.scripted_noise import ScriptedNoise, spent
+from reusable_holdout.guard.kinds.scores import Scores
 
 from reusable_holdout import Plan, verify
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise, key_from_seed
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.check import Check
 
 MECHANISMS = ["numeric-sparse", "noiseless"]
 NOISY = [name for name in MECHANISMS if name != "noiseless"]
@@ -43,7 +44,7 @@ def test_each_charge_renews_the_threshold_noise_of_every_process(make_guard, led
     one, other = (make_guard(ledger, **PLENTY) for _ in range(2))
 
     def charged(guard, score, prior):
-        return guard.evaluate_predictions(scoring(score), prior=prior).charged
+        return guard.evaluate(scoring(score), prior=prior).charged
 
     assert not charged(other, 0.70, prior=0.77)  # 0.07 is below 0.1
     assert charged(one, 0.71, prior=0.86)
@@ -56,10 +57,10 @@ def test_each_charge_renews_the_threshold_noise_of_every_process(make_guard, led
 @pytest.mark.usefixtures("listed_noise")
 def test_a_batch_meets_the_threshold_noise_that_another_process_renewed(make_guard, ledger, scoring):
     one, other = (make_guard(ledger, **PLENTY) for _ in range(2))
-    assert one.evaluate_predictions(scoring(0.71), prior=0.86).charged
-    answers = other.evaluate_many([scoring(0.70), scoring(0.72), scoring(0.73)], [0.72, 0.79, 0.88])
+    assert one.evaluate(scoring(0.71), prior=0.86).charged
+    answers = other.evaluate([scoring(0.70), scoring(0.72), scoring(0.73)], prior=[0.72, 0.79, 0.88])
     assert [answer.charged for answer in answers] == [False, True, False]
-    answers = one.evaluate_many([scoring(0.74), scoring(0.75)], [0.89, 0.82])
+    answers = one.evaluate([scoring(0.74), scoring(0.75)], prior=[0.89, 0.82])
     assert [answer.charged for answer in answers] == [False, False]
 
 
@@ -69,25 +70,25 @@ def test_a_charge_whose_commit_failed_does_not_renew_the_threshold_noise(make_gu
     guard = make_guard(**PLENTY)
 
     with monkeypatch.context() as broken:
-        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
+        broken.setattr(MemoryLedger, "_commit", out_of_memory)
         with pytest.raises(MemoryError):
-            guard.evaluate_predictions(scoring(0.71), prior=0.86)
-    assert not guard.evaluate_predictions(scoring(0.72), prior=0.79).charged  # 0.07 is still below 0.1
-    assert guard.evaluate_predictions(scoring(0.71), prior=0.86).charged
-    assert guard.evaluate_predictions(scoring(0.73), prior=0.80).charged
+            guard.evaluate(scoring(0.71), prior=0.86)
+    assert not guard.evaluate(scoring(0.72), prior=0.79).charged  # 0.07 is still below 0.1
+    assert guard.evaluate(scoring(0.71), prior=0.86).charged
+    assert guard.evaluate(scoring(0.73), prior=0.80).charged
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_last_charge_can_be_made_again_after_its_commit_failed(
     make_guard, monkeypatch, scoring, mechanism
 ):
-    guard = make_guard(charges=1, mechanism=mechanism, noise_scale=0.0)
+    guard = make_guard(charges=1, mechanism=mechanism, noise=0.0)
     with monkeypatch.context() as broken:
-        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
+        broken.setattr(MemoryLedger, "_commit", out_of_memory)
         for _ in range(2):
             with pytest.raises(MemoryError):
-                guard.evaluate_predictions(scoring(0.7), prior=0.85)
-    answer = guard.evaluate_predictions(scoring(0.7), prior=0.85)
+                guard.evaluate(scoring(0.7), prior=0.85)
+    answer = guard.evaluate(scoring(0.7), prior=0.85)
     assert (answer.told, answer.charged, answer.charges_left) == ("cell 3", True, 0)
 
 
@@ -105,7 +106,7 @@ def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards(mechan
 
 
 def noisy(mechanism):
-    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise_scale=0.01, mechanism=mechanism)
+    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise=0.01)
     return Check(plan.certificate(), KeyedNoise(key_from_seed(3)))
 
 
@@ -147,8 +148,8 @@ def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard,
     prior, tie, short = POLICIES[policy]
     for score, expected in ((short, False), (tie, True)):
         alone, batch = (make_guard(policy=policy, mechanism=mechanism, threshold=0.125) for _ in "12")
-        one = alone.evaluate_predictions(scoring(score), prior=prior)
-        (many,) = batch.evaluate_many([scoring(score)], None if prior is None else [prior])
+        one = alone.evaluate(scoring(score), prior=prior)
+        (many,) = batch.evaluate([scoring(score)], prior=None if prior is None else [prior])
         assert one.charged is many.charged is expected
         assert one[:2] == many[:2]
 
@@ -156,5 +157,5 @@ def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard,
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_comparison_at_its_threshold_is_charged(make_guard, scoring, mechanism):
     guard = make_guard(mechanism=mechanism, threshold=0.125)
-    assert not guard.compare_predictions(scoring(0.6245), scoring(0.5), prior=0.0).charged
-    assert guard.compare_predictions(scoring(0.625), scoring(0.5), prior=0.0).charged
+    assert not guard.compare(scoring(0.6245), scoring(0.5), prior=0.0).charged
+    assert guard.compare(scoring(0.625), scoring(0.5), prior=0.0).charged

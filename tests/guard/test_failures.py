@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from cases import for_each
 from golden.asking import goldens
+from made_guards import made_guard
 
-from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout import Metric, verify
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard.kinds import FAILED, NOT_CERTIFIED
-from reusable_holdout.guard.kinds.choose import Winner
+from reusable_holdout.ways.told import FAILED, NOT_CERTIFIED, Winner
 
 ROWS = 60
 POLICIES = ("thresholdout", "guess-and-check", "gate", "ladder", "parameter-free-ladder", "claims")
-ADAPTS = "ignore::reusable_holdout.guard.kinds.ladder.ParameterFreeLadderWarning"
 
 
 class Secret(BaseException):
@@ -91,8 +90,8 @@ class Player:
         self.y = draw.integers(0, 2, ROWS) if kind == "labels" else draw.uniform(0.0, 1.0, ROWS)
         given = {"queries": 30, "charges": int(draw.choice([2, 5])), "vacuous": True}
         if policy in POLICIES[:4]:
-            given |= {"noise_scale": float(draw.choice([0.0, 0.001])), "reveals": 1, "choices": [3]}
-        self.guard = ReusableHoldout(
+            given |= {"noise": float(draw.choice([0.0, 0.001])), "reveals": 1, "choices": [3]}
+        self.guard = made_guard(
             draw.normal(size=(ROWS, 2)), self.y, metric=self.metric.metric(), policy=policy, **given
         )
         self.expected = {}  # of each name whether it fails, and its score by hand
@@ -121,7 +120,7 @@ class Player:
 
     def single(self):
         predictions, _ = self.entry("one", "metric")
-        self.guard.evaluate_predictions(predictions, prior=self.prior(), name="one")
+        self.guard.evaluate(predictions, prior=self.prior(), name="one")
 
     def model(self):
         _, model = self.entry("one", "model")
@@ -131,7 +130,7 @@ class Player:
         names = [f"entry {place}" for place in range(int(self.draw.integers(1, 7)))]
         several = [self.entry(name, "metric")[0] for name in names]
         priors = None if self.prior() is None else [self.prior() for _ in names]
-        self.guard.evaluate_many(several, priors, names=names)
+        self.guard.evaluate(list(several), prior=priors, name=names)
 
     def searched(self):
         names = [f"entry {place}" for place in range(int(self.draw.integers(1, 7)))]
@@ -149,17 +148,17 @@ class Player:
 
     def reveal(self):
         predictions, _ = self.entry("one", "metric")
-        self.guard.reveal_predictions(predictions, prior=float(self.draw.uniform(0.1, 0.9)), name="one")
+        self.guard.reveal(predictions, prior=float(self.draw.uniform(0.1, 0.9)), name="one")
 
     def ended(self):
         names = ["one", "other"]
         for_all = [self.entry(name, "metric")[0] for name in names]
         self.expected["final"] = None
-        self.guard.final_predictions(for_all, name="final")
+        self.guard.final(for_all, name="final")
 
     def chosen(self):
         several = [self.entry(f"candidate {place}", "metric")[0] for place in range(3)]
-        self.guard.choose_predictions(several, self.draw.uniform(0.1, 0.9, 3), name="choice")
+        self.guard.choose(list(several), self.draw.uniform(0.1, 0.9, 3), name="choice")
 
     def guarded(self):
         (new, _), (old, _) = self.entry("new", "metric"), self.entry("old", "metric")
@@ -167,14 +166,14 @@ class Player:
             self.expected["new"][0] or self.expected["old"][0],
             self.expected["new"][1],
         )
-        rail = self.guard.on(self.metric.metric("rail"), vacuous=True)
-        self.guard.evaluate_predictions(new, prior=0.5, name="both", guardrails={rail: (old, 0.3)})
+        rail = self.guard.on(self.metric.metric("rail"), allow={"vacuous"})
+        self.guard.gate(new, 0.5, name="both", guardrails={rail: (old, 0.3)})
 
     def compared(self):
         (new, _), (old, _) = self.entry("new", "metric"), self.entry("old", "metric")
         (broken, ours), (too, theirs) = self.expected["new"], self.expected["old"]
         self.expected["difference"] = broken or too, ours - theirs
-        self.guard.compare_predictions(new, old, prior=float(self.draw.uniform(-0.5, 0.5)), name="difference")
+        self.guard.compare(new, old, prior=float(self.draw.uniform(-0.5, 0.5)), name="difference")
 
 
 WAYS = {
@@ -193,7 +192,7 @@ GAMES = [(way, policy) for way, policies in WAYS.items() for policy in policies]
 
 def price(guard, row):
     """Return the price of a failure by the codes of the theory."""
-    theory = guard._ways.reveal.certificate.theory
+    theory = guard._view.ways.reveal.certificate.theory
     if row.kind == "reveal":
         return theory.reveal.failure_nats
     if row.kind == "final":
@@ -234,8 +233,8 @@ def own_metric(fails):
 @pytest.fixture
 def gate(labels, closed_at_the_end):
     def make(ledger=None, X=None, **changes):
-        given = {"policy": "gate", "queries": 40, "charges": 3, "noise_scale": 0.0, "seed": 1} | changes
-        return closed_at_the_end(ReusableHoldout(X, labels, ledger=ledger, vacuous=True, **given))
+        given = {"gates": True, "queries": 40, "charges": 3, "noise": 0.0, "seed": 1} | changes
+        return closed_at_the_end(made_guard(X, labels, ledger=ledger, vacuous=True, **given))
 
     return make
 
@@ -245,7 +244,7 @@ def test_a_gates_batch_certifies_nothing_wrong_where_one_entry_of_it_fails(gate,
     several = [labels, np.where(rows % 2, labels, 1 - labels), np.where(rows, labels, 1 - labels)]
     guard = gate(ledger, metric=own_metric(lambda y, predictions: (predictions == y).mean() < 0.6))
     with pytest.raises(ModelError, match="failed on the holdout for 1 of 3 entries") as caught:
-        guard.evaluate_many(several, [0.5, 0.5, 0.9999])
+        guard.evaluate(list(several), prior=[0.5, 0.5, 0.9999])
     best, failed, no = caught.value.answers
     assert failed is None
     assert (best.told, best.charged, best.high) == ("cell 0", True, 1.0)
@@ -255,7 +254,7 @@ def test_a_gates_batch_certifies_nothing_wrong_where_one_entry_of_it_fails(gate,
     assert np.isnan(history.loc[1, ["value", "low", "high"]].astype(float)).all()
     assert guard.charges_left == 1
     with pytest.raises(ModelError) as again:
-        guard.evaluate_many(several, [0.5, 0.5, 0.9999])
+        guard.evaluate(list(several), prior=[0.5, 0.5, 0.9999])
     assert [one and one.replayed for one in again.value.answers] == [True, None, True]
     assert verify(ledger).problems == []
 
@@ -268,10 +267,10 @@ def test_a_gate_that_0_2_0_made_tells_a_failure_too_though_its_plan_did_not_rese
         def fails(*_):
             raise ModelError("withheld")
 
-        monkeypatch.setattr(guard._holdout.bound.statistic, "score", fails)
+        monkeypatch.setattr(guard._view.holdout.bound.statistic, "score", fails)
         told = guard.history()["told"].tolist()
         with pytest.raises(ModelError, match="took one charge"):
-            guard.evaluate_predictions(golden.arrays[golden.expected["holdout"]["y"]["array"]], prior=0.123)
+            guard.evaluate(golden.arrays[golden.expected["holdout"]["y"]["array"]], prior=0.123)
         history = guard.history()
         assert history["told"].tolist() == [*told, "failed"]
         assert history["nats"].iloc[-1] == pytest.approx(-math.log(0.03))  # by its own edition
@@ -303,7 +302,7 @@ def test_a_batch_of_a_thousand_with_one_broken_entry_answers_all_others(gate, la
     several[500] = 1 - labels
     guard = gate(queries=1_000, metric=own_metric(lambda y, predictions: not np.any(y == predictions)))
     with pytest.raises(ModelError, match="1 of 1000 entries") as caught:
-        guard.evaluate_many(several, [0.9] * 1_000)
+        guard.evaluate(list(several), prior=[0.9] * 1_000)
     answers = caught.value.answers
     assert [place for place, one in enumerate(answers) if one is None] == [500]
     assert {one.told for one in answers if one is not None} == {"agreed"}
@@ -316,7 +315,7 @@ def test_failures_halt_a_batch_as_charges_do_and_are_among_its_answers(gate, lab
     several = [np.where(np.arange(len(labels)) == k, 1 - labels, labels) for k in range(1, 4)]
     broken = [np.where(np.arange(len(labels)) % (k + 2), labels, 1 - labels) for k in range(4)]
     with pytest.raises(Halted) as halted:
-        guard.evaluate_many([*broken, *several], [0.9] * 7)
+        guard.evaluate([*broken, *several], prior=[0.9] * 7)
     assert halted.value.answers == [None] * 3
     assert (guard.queries_asked, guard.charges_left) == (3, 0)
 
@@ -328,7 +327,7 @@ def test_a_metric_that_always_fails_takes_no_more_than_the_charges_there_are(gat
     broken.append(True)
     several = [np.roll(labels, k) for k in range(1, 6)]
     with pytest.raises(Halted):
-        guard.evaluate_many(several, None if policy == "ladder" else [0.9] * 5)
+        guard.evaluate(list(several), prior=None if policy == "ladder" else [0.9] * 5)
     assert guard.history()["told"].tolist() == ["failed"] * 3
 
 
@@ -353,15 +352,15 @@ def test_whatever_is_raised_is_a_failure_that_is_paid_for_and_says_nothing(label
             return np.zeros(len(rows), dtype=int)
 
     given = {"queries": 40, "charges": 3, "reveals": 1, "choices": [2], "vacuous": True}
-    own = ReusableHoldout(X, y, metric=own_metric(fails), **given)
+    own = made_guard(X, y, metric=own_metric(fails), **given)
     broken.append(True)
     ask = {
         "model": lambda: own.evaluate(Telling(), prior=0.5),
-        "metric": lambda: own.evaluate_predictions(y, prior=0.5),
-        "batch": lambda: own.evaluate_many([y], [0.5]),
-        "reveal": lambda: own.reveal_predictions(y, prior=0.5),
-        "final": lambda: own.final_predictions(y),
-        "choice": lambda: own.choose_predictions([y, 1 - y], [0.5, 0.4]),
+        "metric": lambda: own.evaluate(y, prior=0.5),
+        "batch": lambda: own.evaluate([y], prior=[0.5]),
+        "reveal": lambda: own.reveal(y, prior=0.5),
+        "final": lambda: own.final(y),
+        "choice": lambda: own.choose([y, 1 - y], [0.5, 0.4]),
     }[way]
     with pytest.raises(ModelError, match="withheld") as caught:
         ask()
@@ -378,7 +377,7 @@ def test_an_interrupt_of_the_users_stays_one_and_nothing_is_asked(labels):
                 signal.raise_signal(signal.SIGINT)
             return np.zeros(len(rows), dtype=int)
 
-    guard = ReusableHoldout(np.zeros((len(labels), 1)), labels, queries=40, charges=3, vacuous=True)
+    guard = made_guard(np.zeros((len(labels), 1)), labels, queries=40, charges=3, vacuous=True)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -396,10 +395,10 @@ def test_what_a_metric_prints_and_warns_of_on_the_holdout_is_not_heard(labels, c
         return False
 
     with warnings.catch_warnings(action="ignore"):  # of the trial, which says nothing of predictions
-        guard = ReusableHoldout(None, labels, metric=own_metric(noisy), queries=40, charges=3, vacuous=True)
+        guard = made_guard(None, labels, metric=own_metric(noisy), queries=40, charges=3, vacuous=True)
     capsys.readouterr()
-    guard.evaluate_predictions(labels, prior=0.99)
-    guard.evaluate_many([labels, 1 - labels], [0.98, 0.1])
+    guard.evaluate(labels, prior=0.99)
+    guard.evaluate([labels, 1 - labels], prior=[0.98, 0.1])
     assert capsys.readouterr() == ("", "")
 
 
@@ -415,7 +414,7 @@ def test_a_metric_that_gives_no_number_gives_the_worst_one_and_that_is_no_failur
         "family": "binomial",
     }
     with pytest.raises(InputError, match="in a trial it did not"):
-        ReusableHoldout(None, labels, metric=Metric(name="nan", loss=loss, **given), queries=4, charges=1)
+        made_guard(None, labels, metric=Metric(name="nan", loss=loss, **given), queries=4, charges=1)
 
 
 # ---- metrics that come later
@@ -426,7 +425,7 @@ def test_a_metric_of_ones_own_that_fails_on_the_labels_is_opened_as_any_and_fail
     labels, kind
 ):
     """Were it refused, whoever words metrics well would read all labels out of refusals."""
-    guard = ReusableHoldout(None, labels, queries=40, charges=3, noise_scale=0.0, vacuous=True)
+    guard = made_guard(None, labels, queries=40, charges=3, noise=0.0, vacuous=True)
     given = {"lower": 0.0, "upper": 1.0, "greater_is_better": True, "response": "labels"}
 
     def reading(row, label):
@@ -447,12 +446,12 @@ def test_a_metric_of_ones_own_that_fails_on_the_labels_is_opened_as_any_and_fail
     made_up = np.arange(len(labels)) % 2  # that it fails on these is public, and refused
     row, other = (int(np.flatnonzero((labels == made_up) == same)[0]) for same in (False, True))
     with pytest.raises(ModelError):
-        guard.on(reading(other, made_up[other]), vacuous=True)
-    one = guard.on(reading(row, labels[row]), vacuous=True)
+        guard.on(reading(other, made_up[other]), allow={"vacuous"})
+    one = guard.on(reading(row, labels[row]), allow={"vacuous"})
     with pytest.raises(ModelError, match="withheld"):
-        one.evaluate_predictions(labels, prior=0.5)
+        one.evaluate(labels, prior=0.5)
     assert guard.history()["told"].iloc[-1] == "failed"
-    plain = guard.on(reading(row, 9), vacuous=True)
+    plain = guard.on(reading(row, 9), allow={"vacuous"})
     assert plain.plan.tolerance == one.plan.tolerance  # what is public is the same
 
 
@@ -466,10 +465,10 @@ def test_a_choice_of_which_a_candidate_failed_has_no_value_and_says_nothing_of_t
     guard = gate(policy="thresholdout", metric=broken, choices=[3, 2])
     for _ in range(2):  # the second is a replay
         with pytest.raises(ModelError, match="number 2"):
-            guard.choose_predictions([best, poor, 1 - labels], [0.9, 0.5, 0.1])
+            guard.choose([best, poor, 1 - labels], [0.9, 0.5, 0.1])
     (row,) = guard.history().itertuples()
     assert np.isnan([row.value, row.low, row.high]).all()
-    plain = guard.choose_predictions([poor, 1 - labels], [0.5, 0.1])
+    plain = guard.choose([poor, 1 - labels], [0.5, 0.1])
     assert plain.answer.low < 0.5 < plain.answer.high
     assert plain.others < 1.0
 
@@ -477,7 +476,6 @@ def test_a_choice_of_which_a_candidate_failed_has_no_value_and_says_nothing_of_t
 # ---- a thousand
 
 
-@pytest.mark.filterwarnings(ADAPTS)
 @pytest.mark.parametrize("part", range(4))
 def test_a_thousand_random_questions_say_failed_where_one_fails_and_the_truth_elsewhere(part):
     failures = dict.fromkeys(POLICIES, 0)
@@ -498,7 +496,7 @@ def check_history(player):
     """Compare each answer with what was computed by hand; the number of failures."""
     guard, failed, spent, told = player.guard, 0, 0.0, 0
     history = guard.history()
-    history = history[history["kind"] != "view"]
+    history = history[history["way"] != "view"]
     if not history["name"].isin(["final"]).any():
         told = len(history)
         assert told > 0
@@ -526,10 +524,10 @@ def check_history(player):
         assert own is None or row.nats == pytest.approx(own)
         assert row.nats > 0.0 or row.kind == "final"
         assert row.charged == (row.kind not in {"reveal", "final"})
-        assert row.nats <= max(guard._ways.policy.certificate.charge_nats, price_of_reveal(guard)) + 1e-9
-    assert guard._transcript.state.nats == pytest.approx(spent)
+        assert row.nats <= max(guard._view.ways.main.certificate.charge_nats, price_of_reveal(guard)) + 1e-9
+    assert guard._view.transcript.state.nats == pytest.approx(spent)
     return failed
 
 
 def price_of_reveal(guard):
-    return guard._ways.reveal.worst_nats()
+    return guard._view.ways.reveal.worst_nats()

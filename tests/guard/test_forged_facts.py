@@ -10,8 +10,9 @@ from golden.asking import goldens
 from golden.ledgers import LEDGERS
 from golden.make import Making
 from long_tests import GUARD
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.guard import verification
 from reusable_holdout.guard.configuration import Configuration, read_epochs
 from reusable_holdout.ledger import Row
@@ -167,9 +168,9 @@ def passing(monkeypatch):
 def stated(tmp_path):
     """A ledger whose owner stated what others leave out."""
     y = np.arange(400) % 2
-    more = {"delta": 1e-6, "sample_weight": 1.0 + y, "noise_scale": 1e-4, "threshold": 0.3, "charges": 1}
-    with ReusableHoldout(None, y, queries=5, ledger=tmp_path / "stated.db", vacuous=True, **more) as guard:
-        guard.evaluate_predictions(y, prior=0.9, name="first")
+    more = {"delta": 1e-6, "sample_weight": 1.0 + y, "noise": 1e-4, "threshold": 0.3, "charges": 1}
+    with made_guard(None, y, queries=5, ledger=tmp_path / "stated.db", vacuous=True, **more) as guard:
+        guard.evaluate(y, prior=0.9, name="first")
     return tmp_path / "stated.db"
 
 

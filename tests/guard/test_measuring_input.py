@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
 
 
@@ -25,7 +25,7 @@ def data():
 @pytest.fixture
 def guard(data):
     X, y = data
-    return ReusableHoldout(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
+    return made_guard(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_batch_is_refused_whole_before_its_failures_are_charged(guard, models,
 
 @pytest.mark.parametrize("bad", [*(one for one in BAD_BATCHES if "names" not in one), {"name": 3}])
 def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
-    measured = [guard.measure(model, prior=0.5, kind="choose") for model in models]
+    measured = [guard.measure(model, prior=0.5, way="choose") for model in models]
     batch = GOOD | {"name": "best"} | bad
     with pytest.raises(InputError):
         guard.ask_choice(batch["models"](measured), batch["priors"], name=batch["name"])
@@ -78,8 +78,8 @@ def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda guard, model: guard.measure(model, prior=0.5, kind="final"), "kind must be"),
-        (lambda guard, model: guard.measure(model, prior=np.nan, kind="choose"), "a prior must be"),
+        (lambda guard, model: guard.measure(model, prior=0.5, way="final"), "kind must be"),
+        (lambda guard, model: guard.measure(model, prior=np.nan, way="choose"), "a prior must be"),
         (lambda guard, model: guard.measure(type(model)(), prior=0.5), "must be fitted"),
         (lambda guard, _: guard.ask_choice([], []), "candidates must be"),
         (lambda guard, _: guard.check_choice(2.5), "candidates must be"),
@@ -101,12 +101,12 @@ def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(gua
         ("choose", lambda one: guard.ask_choice([one], [0.5], X_train=rows)),
     ):
         with pytest.raises(InputError, match="X_train must be a list or an array"):
-            ask(guard.measure(models[1], prior=0.5, kind=kind))
+            ask(guard.measure(models[1], prior=0.5, way=kind))
     assert guard.answered == 0
 
 
 def test_a_guard_of_labels_alone_measures_no_model_and_charges_no_failure(guard, models, data):
-    labels = ReusableHoldout(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
+    labels = made_guard(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
     with pytest.raises(InputError, match="labels only"):
         labels.measure(models[1], prior=0.5)
     unmeasured = guard.measure(models[1], prior=0.5)._replace(measured=None)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from scipy import stats
 
-from reusable_holdout import Plan, ReusableHoldout
+from reusable_holdout import Plan
 from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
 from reusable_holdout.guard import released, verify
-from reusable_holdout.guard.kinds import State
 from reusable_holdout.noise import Calibration, SparseVector
+from reusable_holdout.ways import State
 
 MECHANISMS = ["numeric-sparse", "noiseless"]
 NOISY = [name for name in MECHANISMS if name != "noiseless"]
@@ -18,15 +19,15 @@ NOISY = [name for name in MECHANISMS if name != "noiseless"]
 
 def quiet(mechanism):
     """Settings whose noise changes no decision of these tests."""
-    return {"mechanism": mechanism, "noise_scale": 0.0 if mechanism == "noiseless" else 1e-6}
+    return {"mechanism": mechanism, "noise": 0.0 if mechanism == "noiseless" else 1e-6}
 
 
 @for_each("mechanism", MECHANISMS)
 def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, scoring, mechanism):
     guard = make_guard(**quiet(mechanism), seed=1)
-    agreed = guard.evaluate_predictions(scoring(0.7), prior=0.72)
+    agreed = guard.evaluate(scoring(0.7), prior=0.72)
     assert (agreed.value, agreed.charged) == (0.72, False)
-    corrected = guard.evaluate_predictions(scoring(0.7, 1), prior=0.85)
+    corrected = guard.evaluate(scoring(0.7, 1), prior=0.85)
     assert (corrected.told, corrected.charged, corrected.charges_left) == ("cell 3", True, 2)
     assert corrected.value == pytest.approx(0.7, abs=1e-9)  # the middle of 0.65 and 0.75
     assert corrected.low < 0.7 < corrected.high
@@ -37,7 +38,7 @@ def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, mechanism
     guard = make_guard(**quiet(mechanism), seed=1)
     assert [answer.charges_left for answer in spend(guard)] == [2, 1, 0]
     with pytest.raises(Halted):
-        guard.evaluate_predictions(scoring(0.7, 9), prior=0.7)
+        guard.evaluate(scoring(0.7, 9), prior=0.7)
 
 
 @for_each("mechanism", MECHANISMS)
@@ -54,10 +55,10 @@ def test_a_batch_decides_as_single_questions_do(make_guard, labels, mechanism):
     rng = np.random.default_rng(5)
     wrong = rng.random((30, len(labels))) < rng.uniform(0.15, 0.35, 30)[:, None]
     predictions = np.where(wrong, 1 - labels, labels)
-    settings = {"mechanism": mechanism, "noise_scale": 0.02, "seed": 4, "charges": 12}
+    settings = {"mechanism": mechanism, "noise": 0.02, "seed": 4, "charges": 12}
     single, batch = make_guard(**settings), make_guard(**settings)
-    alone = [single.evaluate_predictions(row, prior=0.75) for row in predictions]
-    together = batch.evaluate_many(predictions, np.full(30, 0.75))
+    alone = [single.evaluate(row, prior=0.75) for row in predictions]
+    together = batch.evaluate(list(predictions), prior=np.full(30, 0.75))
     assert [answer.value for answer in alone] == [answer.value for answer in together]
     assert 0 < sum(answer.charged for answer in alone) < 12
 
@@ -73,7 +74,7 @@ def test_a_ledger_resumes_and_verifies_its_mechanism(
     assert resumed.plan.mechanism == mechanism
     assert [answer.replayed for answer in spend(resumed, 2)] == [True, True]
     assert [answer.value for answer in spend(resumed, 2)] == [answer.value for answer in before]
-    resumed.evaluate_predictions(scoring(0.7, 7), prior=0.85)
+    resumed.evaluate(scoring(0.7, 7), prior=0.85)
     assert verify(ledger).queries == 3
     assert released(ledger).history["charged"].all()
 
@@ -86,8 +87,8 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
 
 @for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
-    guard = make_guard(mechanism=mechanism, noise_scale=0.001, seed=1)
-    core = guard._ways.policy._resumed(State())
+    guard = make_guard(mechanism=mechanism, noise=0.001, seed=1)
+    core = guard._view.ways.main._resumed(State())
     calibration = Calibration(mechanism, guard.plan.charges)
     unit = 0.001 * 2**32
     assert isinstance(core, SparseVector)
@@ -104,23 +105,23 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
     for run in range(runs):
         rng = np.random.default_rng([77, run])
         labels, guesses = rng.integers(0, 2, rows), rng.integers(0, 2, (questions, rows))
-        guard = ReusableHoldout(
+        guard = made_guard(
             None,
             labels,
             queries=questions + 1,
             charges=30,
             threshold=0.03,
-            noise_scale=0.0 if mechanism == "noiseless" else 2e-4,
+            noise=0.0 if mechanism == "noiseless" else 2e-4,
             mechanism=mechanism,
             seed=run,
             classes=[0, 1],
             vacuous=True,
         )
         try:
-            answers = guard.evaluate_many(guesses, np.full(questions, 0.5))
+            answers = guard.evaluate(list(guesses), prior=np.full(questions, 0.5))
             better = [i for i, answer in enumerate(answers) if answer.value > 0.5]
             vote = (guesses[better].sum(axis=0) * 2 >= len(better)).astype(int)
-            answers.append(guard.evaluate_predictions(vote, prior=0.55))
+            answers.append(guard.evaluate(vote, prior=0.55))
         except Halted as halt:
             answers = halt.answers
         told += sum(answer.charged for answer in answers)
@@ -134,7 +135,7 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
 
 @for_each("mechanism", MECHANISMS)
 def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
-    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, mechanism=mechanism)
+    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05)
     assert Plan.from_record(plan.record()) == plan
     assert mechanism in str(plan)
     assert plan.mechanism == mechanism
@@ -142,11 +143,11 @@ def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
 
 def test_no_noise_and_a_noise_scale_contradict_each_other():
     with pytest.raises(InputError, match="leave it out"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless", noise_scale=0.1)
-    assert Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless").noise_scale == 0.0
+        Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0, threshold=-0.1)
+    assert Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0).noise == 0.0
 
 
 @for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
 def test_a_mechanism_that_does_not_exist_is_refused(mechanism):
     with pytest.raises(InputError, match="mechanism is one of numeric-sparse"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism=mechanism)
+        Plan(rows=10_000, queries=10, tolerance=0.05)

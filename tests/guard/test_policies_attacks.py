@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from scipy import stats
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 pytestmark = pytest.mark.long(*GUARD)
@@ -26,10 +26,10 @@ def flips(rng, *shape):
 
 
 def guard_of(labels, policy, seed, *, queries, **changes):
-    settings = {**TALKATIVE, "noise_scale": 1e-4, **changes}
+    settings = {**TALKATIVE, "noise": 1e-4, **changes}
     if policy == "gate":  # it has no threshold
         settings |= {"threshold": None}
-    return ReusableHoldout(
+    return made_guard(
         None, labels, policy=policy, queries=queries, seed=seed, classes=[0, 1], vacuous=True, **settings
     )
 
@@ -37,7 +37,7 @@ def guard_of(labels, policy, seed, *, queries, **changes):
 def ask_all(guard, questions, prior):
     priors = None if guard.policy == "ladder" else np.full(len(questions), prior)
     try:
-        return guard.evaluate_many(questions, priors)
+        return guard.evaluate(list(questions), prior=priors)
     except Halted as halt:
         return halt.answers
 
@@ -70,7 +70,7 @@ def flip_pairs(guard, rng, rows, questions, block=2):
             if number:
                 tried[rng.integers(0, rows, block)] ^= 1
             prior = {} if guard.policy == "ladder" else {"prior": value}
-            answer = guard.evaluate_predictions(tried, **prior)
+            answer = guard.evaluate(tried, **prior)
             answers.append(answer)
             if answer.charged if guard.policy == "gate" else answer.value > value:
                 best = tried
@@ -128,7 +128,7 @@ LEADERBOARDS = {
 def flipped_ladder(settings, seed, questions):
     rng = np.random.default_rng([12, seed])
     labels = flips(rng, ROWS)
-    guard = ReusableHoldout(
+    guard = made_guard(
         None, labels, policy="ladder", queries=3_600, seed=seed, classes=[0, 1], vacuous=True, **settings
     )
     answers, best = flip_pairs(guard, rng, ROWS, questions)
@@ -152,7 +152,7 @@ def test_pair_flips_gain_nothing_from_a_ladder(name):
 def test_a_ladder_tells_no_best_better_than_it_scored():
     """What remains of the luck of the first submission: at 900 rows its standard deviation is 0.017."""
     for seed in range(25):
-        answers, held = flipped_ladder({"charges": 5, "noise_scale": 0.0}, seed, 1)
+        answers, held = flipped_ladder({"charges": 5, "noise": 0.0}, seed, 1)
         assert answers[0].value <= held + 1e-9
 
 
@@ -180,7 +180,7 @@ def test_the_last_best_of_a_climb_by_large_steps_is_certified():
             for share in np.linspace(0.0, 0.9, 10):  # each row's label is known with this probability
                 guess = np.where(rng.random(ROWS) < share, labels, flips(rng, ROWS))
                 truths.append(share + (1 - share) / 2)
-                answers.append(guard.evaluate_predictions(guess))
+                answers.append(guard.evaluate(guess))
         except Halted:
             pass
         misses += any(

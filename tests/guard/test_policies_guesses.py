@@ -18,7 +18,7 @@ def untouched(guard):
 def least_tolerance(guard, prior=0.7):
     """The tolerance that a refusal names."""
     with pytest.raises(InputError, match="nothing was asked and nothing was charged") as refused:
-        guard.evaluate_predictions(np.zeros(2_000, dtype=int), prior=prior, tolerance=1e-4)
+        guard.evaluate(np.zeros(2_000, dtype=int), prior=prior, tolerance=1e-4)
     return float(str(refused.value).split("at least ")[1].split()[0])
 
 
@@ -30,43 +30,43 @@ def guessing(make_guard):
 
 
 def test_a_guess_within_its_tolerance_stays_and_its_interval_keeps_it(guessing, scoring):
-    answer = guessing.evaluate_predictions(scoring(0.7), prior=0.71, tolerance=0.1)
+    answer = guessing.evaluate(scoring(0.7), prior=0.71, tolerance=0.1)
     assert (answer.value, answer.charged) == (0.71, False)
     assert 0.61 <= answer.low < 0.7 < answer.high <= 0.81
-    wide = guessing.evaluate_predictions(scoring(0.7), prior=0.71)
+    wide = guessing.evaluate(scoring(0.7), prior=0.71)
     assert (wide.replayed, wide.query) == (False, 2)
     assert wide.threshold > answer.threshold
 
 
 def test_a_tolerance_decides_what_is_charged(guessing, scoring):
-    wide = guessing.evaluate_predictions(scoring(0.7), prior=0.75, tolerance=0.2)
-    narrow = guessing.evaluate_predictions(scoring(0.7), prior=0.75, tolerance=0.08)
+    wide = guessing.evaluate(scoring(0.7), prior=0.75, tolerance=0.2)
+    narrow = guessing.evaluate(scoring(0.7), prior=0.75, tolerance=0.08)
     assert (wide.charged, narrow.charged) == (False, True)
     assert narrow.low < 0.7 < narrow.high
 
 
 def test_another_tolerance_is_another_question_and_the_same_is_a_replay(guessing, scoring):
     asked = [
-        guessing.evaluate_predictions(scoring(0.7), prior=0.7, tolerance=tolerance)
+        guessing.evaluate(scoring(0.7), prior=0.7, tolerance=tolerance)
         for tolerance in (None, 0.2, 0.1, 0.1000001, 0.1)
     ]
     assert [answer.replayed for answer in asked] == [False, False, False, False, True]
-    (batch,) = guessing.evaluate_many([scoring(0.7)], [0.7], tolerances=[0.1])
+    (batch,) = guessing.evaluate([scoring(0.7)], prior=[0.7], tolerance=[0.1])
     assert batch.replayed
     assert guessing.queries_asked == 4
 
 
 def test_a_tolerance_next_to_nothing_is_not_the_question_without_one(guessing, scoring):
-    guessing.evaluate_predictions(scoring(0.7), prior=0.7)
+    guessing.evaluate(scoring(0.7), prior=0.7)
     with pytest.raises(InputError):
-        guessing.evaluate_predictions(scoring(0.7), prior=0.7, tolerance=1e-12)
+        guessing.evaluate(scoring(0.7), prior=0.7, tolerance=1e-12)
 
 
 @for_each("prior", [0.0, 0.03, 0.5, 0.7, 0.97, 1.0])
 def test_a_tolerance_that_cannot_be_kept_is_refused_with_nothing_asked(guessing, prior):
     least_tolerance(guessing, prior)
     with pytest.raises(InputError, match="at least"):
-        guessing.evaluate_many([np.zeros(2_000, dtype=int)] * 2, [prior, prior], tolerances=[0.2, 1e-4])
+        guessing.evaluate(list([np.zeros(2_000, dtype=int)] * 2), prior=[prior, prior], tolerance=[0.2, 1e-4])
     assert untouched(guessing)
 
 
@@ -78,21 +78,21 @@ def test_a_refusal_names_a_tolerance_in_the_metrics_unit_and_hardly_a_wider_one_
         policy="guess-and-check",
         threshold=None,
         estimate=70.0,
-        noise_scale=None,
+        noise=None,
     )
     with pytest.raises(InputError, match="at least") as refused:
-        guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=0.01)
+        guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=0.01)
     named = float(str(refused.value).split("at least ")[1].split()[0])
     with pytest.raises(InputError, match="at least"):
-        guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=0.99 * named)
-    answer = guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=named)
+        guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=0.99 * named)
+    answer = guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=named)
     assert max(70.0 - answer.low, answer.high - 70.0) <= named * (1 + 1e-12) < 100.0
 
 
 def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
     for prior in (0.1, 0.3, 0.5, 0.7, 0.9):
         named = least_tolerance(guessing, prior)
-        answer = guessing.evaluate_predictions(scoring(prior), prior=prior, tolerance=named)
+        answer = guessing.evaluate(scoring(prior), prior=prior, tolerance=named)
         assert max(prior - answer.low, answer.high - prior) <= named
 
 
@@ -105,14 +105,14 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
 )
 def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
     with pytest.raises(InputError, match="tolerances must be"):
-        guessing.evaluate_predictions(labels, prior=0.7, tolerance=tolerance)
+        guessing.evaluate(labels, prior=0.7, tolerance=tolerance)
     assert untouched(guessing)
 
 
 @for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["0.1", "0.2"]])
 def test_tolerances_of_a_batch_are_one_for_each_question(guessing, labels, tolerances):
     with pytest.raises(InputError, match="tolerances must be"):
-        guessing.evaluate_many([labels, 1 - labels], [0.7, 0.7], tolerances=tolerances)
+        guessing.evaluate([labels, 1 - labels], prior=[0.7, 0.7], tolerance=tolerances)
     assert untouched(guessing)
 
 
@@ -125,7 +125,7 @@ def test_a_tolerance_that_a_charge_inside_the_batch_makes_impossible_does_not_un
         before = guessing.queries_asked
         asked = [scoring(score, variant), scoring(0.7, 50 + variant)]
         with contextlib.suppress(InputError):
-            guessing.evaluate_many(asked, [0.7, 0.7], tolerances=[0.2, narrow])
+            guessing.evaluate(list(asked), prior=[0.7, 0.7], tolerance=[0.2, narrow])
         assert guessing.queries_asked > before
 
 
@@ -147,7 +147,7 @@ def test_whether_a_metric_fails_does_not_decide_whether_a_batch_is_refused(make_
     for first in (np.ones(2_000, dtype=int), np.arange(2_000) % 2):
         guard = make_guard(policy="guess-and-check", metric=metric)
         with pytest.raises((InputError, ModelError)) as raised:
-            guard.evaluate_many([first, labels], [0.5, 0.5], tolerances=[1.0, 1e-4])
+            guard.evaluate([first, labels], prior=[0.5, 0.5], tolerance=[1.0, 1e-4])
         outcomes.append((raised.type, guard.queries_asked))
     assert outcomes[0] == outcomes[1]
 
@@ -158,10 +158,10 @@ def test_tolerances_of_a_batch_decide_as_those_of_single_questions(make_guard, s
     tolerances = [0.2, 0.15, 0.18, 0.16, 0.2]
     predictions = [scoring(score, k) for k, score in enumerate((0.7, 0.9, 0.65, 0.5, 0.6))]
     alone = [
-        single.evaluate_predictions(each, prior=0.7, tolerance=tolerance)
+        single.evaluate(each, prior=0.7, tolerance=tolerance)
         for each, tolerance in zip(predictions, tolerances, strict=True)
     ]
-    together = batch.evaluate_many(predictions, [0.7] * 5, tolerances=tolerances)
+    together = batch.evaluate(list(predictions), prior=[0.7] * 5, tolerance=tolerances)
     assert [(a.value, a.charged, a.threshold) for a in alone] == [
         (a.value, a.charged, a.threshold) for a in together
     ]

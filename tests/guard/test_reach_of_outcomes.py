@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import VALIDITY
+from reusable_holdout.guard.kinds.check import Compare
+from reusable_holdout.guard.kinds.gate import GateCompare
+from reusable_holdout.guard.kinds.table import POLICIES
 
 from reusable_holdout.certainty import Certificate, ConfidenceBound, policy_code
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Compare
-from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.gate import GateCompare
-from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Choose, Reveal
 
 MECHANISMS = ["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 THRESHOLDS = [0.004, 0.07, 0.3, 1.0, 2.5]
@@ -78,7 +77,7 @@ def certificate(mechanism, threshold, *, bounds, better, policy="thresholdout", 
         queries=10,
         charges=3,
         beta=0.05,
-        noise_scale=0.0 if mechanism == "noiseless" else scale * span,
+        noise=0.0 if mechanism == "noiseless" else scale * span,
         lower=bounds[0],
         upper=bounds[1],
         tolerance=span,
@@ -99,7 +98,7 @@ def kind_of(name, mechanism, threshold, *, bounds=(0.0, 1.0), better=True):
 
 def reaches(kind):
     """Largest noise of a comparison and of an answer, in grid units, rounding left out."""
-    unit, tails = kind.certificate.noise_scale / kind.certificate.span * GRID, kind.certificate.tails
+    unit, tails = kind.certificate.noise / kind.certificate.span * GRID, kind.certificate.tails
     return math.floor(tails.comparison * unit), math.floor(tails.answer * unit)
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, HoldoutError
@@ -27,7 +28,7 @@ WAYS = [
 ]
 SETTINGS = [
     {},
-    {"policy": "gate"},
+    {"gates": True},
     {"policy": "ladder"},
     {"policy": "guess-and-check"},
 ]
@@ -68,17 +69,17 @@ def ask(guard, question, labels):
         return guard.on(sample_weight=THIRD, vacuous=True)
 
     ways = {
-        "one": lambda: guard.evaluate_predictions(three[0], **stated),
-        "again": lambda: guard.evaluate_predictions(predictions(number % 3, 0.8, labels), **known),
+        "one": lambda: guard.evaluate(three[0], **stated),
+        "again": lambda: guard.evaluate(predictions(number % 3, 0.8, labels), **known),
         "batch": lambda: guard.evaluate_many(three, *many),
-        "comparison": lambda: guard.compare_predictions(*three[:2], prior=0.0),
-        "reveal": lambda: guard.reveal_predictions(three[0], prior=prior),
-        "choice": lambda: guard.choose_predictions(three, priors=[prior] * 3),
+        "comparison": lambda: guard.compare(*three[:2], prior=0.0),
+        "reveal": lambda: guard.reveal(three[0], prior=prior),
+        "choice": lambda: guard.choose(list(three), priors=[prior] * 3),
         "failure": lambda: guard.evaluate(Failing(number), **stated),
-        "gate": lambda: gate().evaluate_predictions(three[0], prior=prior),
-        "rails": lambda: gate().evaluate_predictions(three[0], prior=prior, guardrails={part(): prior}),
-        "slice": lambda: part().evaluate_predictions(three[0], **stated),
-        "slice batch": lambda: part().evaluate_many(three, *many),
+        "gate": lambda: gate().evaluate(three[0], prior=prior),
+        "rails": lambda: gate().gate(three[0], prior, guardrails={part(): prior}),
+        "slice": lambda: part().evaluate(three[0], **stated),
+        "slice batch": lambda: part().evaluate(list(three), prior=many),
     }
     return ways[way]()
 
@@ -95,9 +96,7 @@ def told(guard, question, labels):
 
 def heard(seed, ledger, setting, *, reopened=False):
     """All that is told, and how the ledger ends."""
-    guard = ReusableHoldout(
-        X, LABELS, queries=300, charges=15, seed=2, vacuous=True, ledger=ledger, **setting
-    )
+    guard = made_guard(X, LABELS, queries=300, charges=15, seed=2, vacuous=True, ledger=ledger, **setting)
     rows, labels, found = X, LABELS, []
     for question in questions(seed):
         if question[0] == "rotation":
@@ -109,7 +108,7 @@ def heard(seed, ledger, setting, *, reopened=False):
         if reopened:
             guard.close()
             guard = ReusableHoldout.open(ledger, rows, labels, seed=2)
-    tail = guard._ledger.tail()._replace(seal=b"")
+    tail = guard._view.ledger.tail()._replace(seal=b"")
     guard.close()
     return found, tail
 
@@ -136,17 +135,17 @@ def test_in_a_batch_and_one_by_one(setting):
     priors = None if setting.get("policy") == "ladder" else rates + random.choice([0.0, 0.04, -0.1], 24)
     found = []
     for cuts in (range(25), [0, 24], [0, 5, 6, 20, 24]):
-        guard = ReusableHoldout(None, LABELS, queries=100, charges=12, seed=2, vacuous=True, **setting)
+        guard = made_guard(None, LABELS, queries=100, charges=12, seed=2, vacuous=True, **setting)
         answers = []
         for start, stop in itertools.pairwise(cuts):
             try:
-                answers += guard.evaluate_many(
-                    asked[start:stop], None if priors is None else priors[start:stop]
+                answers += guard.evaluate(
+                    list(asked[start:stop]), prior=None if priors is None else priors[start:stop]
                 )
             except Halted as halt:
                 answers += halt.answers
                 break
         values = [(answer.value, answer.charged, answer.prior) for answer in answers]
-        found.append((values, guard._ledger.tail()._replace(seal=b"", spent_nats=0.0)))
+        found.append((values, guard._view.ledger.tail()._replace(seal=b"", spent_nats=0.0)))
     assert found[0] == found[1] == found[2]
     assert found[0][1].charges > 2

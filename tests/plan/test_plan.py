@@ -42,7 +42,7 @@ def test_the_story_of_the_readme():
     assert (plan.charges, plan.reveals, plan.choices) == (1, 0, (100,))
     assert 0.0 < plan.threshold < plan.tolerance
     assert plan.delta == 1e-8
-    each = 1.0 / 10_000 / plan.noise_scale
+    each = 1.0 / 10_000 / plan.noise
     told = 2 * plan.charges + 2  # each charge is a comparison and a value, and so is a choice
     assert plan.epsilon == min(told * each, optimal_composition(epsilon=each, count=told, delta=1e-8))
     assert plan.privacy_is_vacuous
@@ -141,20 +141,20 @@ def test_a_plan_scales_with_the_metrics_range(wish, span, lower):
     assert scaled.tolerance == pytest.approx(
         unit.tolerance * span, rel=0.02
     )  # each rounded up to three digits
-    assert scaled.noise_scale == pytest.approx(unit.noise_scale * span, rel=0.02)
+    assert scaled.noise == pytest.approx(unit.noise * span, rel=0.02)
 
 
 def test_a_stated_threshold_stays_and_the_tolerance_follows():
-    plan = Plan(rows=10_000, queries=10_000, charges=50, threshold=0.05, noise_scale=0.001)
+    plan = Plan(rows=10_000, queries=10_000, charges=50, threshold=0.05, noise=0.001)
     assert plan.threshold_at(charges=0) == plan.threshold_at(charges=49) == 0.05
-    assert plan.noise_scale == 0.001
+    assert plan.noise == 0.001
     assert plan.tolerance > plan.threshold
     again = Plan(
         rows=10_000,
         queries=10_000,
         tolerance=plan.tolerance,
         threshold=0.05,
-        noise_scale=0.001,
+        noise=0.001,
         reveals=0,
     )
     assert again.charges >= 50
@@ -200,9 +200,9 @@ MANNERS = [
     {"estimate": 0.97, "confidence": 0.8},
     {"prior_error": 0.1},
     {"reveals": 3, "choices": [4]},
-    {"noise_scale": 0.004},
+    {"noise": 0.004},
     {"threshold": 0.02},
-    {"mechanism": "noiseless"},
+    {"mechanism": "tightest"},
     {"bounds": (-1.0, 6.0), "family": "bounded", "estimate": 0.0},
     {"family": "bounded-difference", "variation": 4.0, "influence": 2.5},
     {"family": "paired", "bounds": (-1.0, 1.0), "spread": 0.3, "estimate": 0.0},
@@ -238,9 +238,9 @@ def test_whatever_a_refusal_suggests_is_accepted_and_little_less_is_not(manner):
 def test_noise_alone_is_predicted_to_charge_what_simulation_charges():
     import numpy as np
 
-    plan = Plan(rows=10_000, queries=2_000, charges=8, threshold=0.02, noise_scale=0.0005)
+    plan = Plan(rows=10_000, queries=2_000, charges=8, threshold=0.02, noise=0.0005)
     rng = np.random.default_rng(0)
-    runs, scale = 2_000, plan.noise_scale
+    runs, scale = 2_000, plan.noise
     counts = np.empty(runs)
     for run in range(runs):
         above = np.abs(rng.normal(0.0, plan.deviation_sd, 2_000)) + rng.laplace(0.0, 4 * scale, 2_000)
@@ -257,13 +257,13 @@ def test_noise_alone_is_predicted_to_charge_what_simulation_charges():
 
 
 def test_a_private_plan_is_not_called_vacuous():
-    plan = Plan(rows=1_000_000, queries=100, charges=2, threshold=0.05, noise_scale=0.0005)
+    plan = Plan(rows=1_000_000, queries=100, charges=2, threshold=0.05, noise=0.0005)
     assert plan.epsilon < 0.01
     assert "vacuous" not in str(plan)
 
 
 def test_no_noise_is_no_privacy_and_still_a_plan():
-    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, noise_scale=0.0)
+    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, noise=0.0)
     assert plan.epsilon == math.inf
     assert "vacuous" in str(plan)
 
@@ -274,6 +274,7 @@ def test_a_plan_prints_what_holds_and_what_else_the_rows_would_give():
         "transcript code",
         "0.05",
         "fixed queries",
+        "a fresh share per query",
         "naive reuse",
         "halts after",
     ):
@@ -310,8 +311,8 @@ NAN, INF = math.nan, math.inf
         {"tolerance": INF},
         {"tolerance": "0.05"},
         {"threshold": 0.0},
-        {"noise_scale": -1.0},
-        {"noise_scale": INF},
+        {"noise": -1.0},
+        {"noise": INF},
         {"prior_error": 0.0},
         {"prior_error": -0.01},
         {"prior_error": INF},
@@ -364,11 +365,11 @@ def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, p
 
 
 def test_a_gate_has_no_threshold():
-    plan = Plan(queries=32, charges=4, tolerance=0.05, policy="gate")
+    plan = Plan(queries=32, charges=4, tolerance=0.05, gates=True)
     assert plan.threshold == 0.0
     assert Plan.from_record(plan.record()) == plan
     with pytest.raises(InputError, match="no threshold"):
-        Plan(rows=1_000, queries=32, charges=4, policy="gate", threshold=0.1)
+        Plan(rows=1_000, queries=32, charges=4, gates=True, threshold=0.1)
 
 
 # ---- inverse questions under every policy
@@ -539,18 +540,18 @@ def test_no_charge_of_a_plan_costs_more_than_it_was_planned_for():
     assert Plan(rows=10_000, queries=100, charges=3).certificate().charge_nats == THEORY.charge.worst
 
 
-@pytest.mark.parametrize("scale", ["noise_scale", "comparison_noise"])
+@pytest.mark.parametrize("scale", ["noise", "comparison_noise"])
 def test_a_plan_without_noise_has_none_in_comparisons_either(scale):
     with pytest.raises(InputError, match="without noise its scale is 0"):
-        Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0.01})
-    assert Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0}).comparison_noise == 0
+        Plan(rows=2_000, queries=50, charges=3, noise=0.0, **{scale: 0.01})
+    assert Plan(rows=2_000, queries=50, charges=3, noise=0.0, **{scale: 0}).comparison_noise == 0
 
 
 def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_noise():
     numbers = {"rows": 5_000, "queries": 100, "charges": 4}
-    own, as_much = Plan(**numbers), Plan(**numbers, noise_scale=1e-4)
-    less = Plan(**numbers, noise_scale=1e-4, comparison_noise=0)
-    assert own.comparison_noise < 2.0 * own.noise_scale
+    own, as_much = Plan(**numbers), Plan(**numbers, noise=1e-4)
+    less = Plan(**numbers, noise=1e-4, comparison_noise=0)
+    assert own.comparison_noise < 2.0 * own.noise
     assert "; without the final and comparisons\n" in str(own)
     assert "; without the final and comparisons\n" in str(less)
     assert "; without the final\n" in str(as_much)
@@ -561,13 +562,13 @@ def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_nois
 
 def test_comparisons_draw_the_noise_of_scores_or_none():
     """Two laws from the same random words would have no proof."""
-    stated = Plan(rows=2_000, queries=50, charges=3, noise_scale=1e-4)
+    stated = Plan(rows=2_000, queries=50, charges=3, noise=1e-4)
     assert stated.comparison_noise == 2e-4
     assert Plan(rows=2_000, queries=50, charges=3).comparison_noise == 0.0
     mean = Plan(rows=2_000, queries=50, charges=3, family="mean", spread=0.2)
-    assert mean.comparison_noise == 2.0 * mean.noise_scale > 0.0
+    assert mean.comparison_noise == 2.0 * mean.noise > 0.0
     with pytest.raises(InputError, match="leave it out"):
-        Plan(rows=2_000, queries=50, charges=3, noise_scale=1e-4, comparison_noise=1e-4)
+        Plan(rows=2_000, queries=50, charges=3, noise=1e-4, comparison_noise=1e-4)
     for plan in (stated, mean):
         assert Plan.from_record(plan.record()) == plan
 
@@ -575,11 +576,12 @@ def test_comparisons_draw_the_noise_of_scores_or_none():
 # ---- claims
 
 
-@for_each("changes", [{}, {"noise_scale": 1e-4}, {"final_noise": 5e-4}])
-def test_a_plan_that_a_ledger_keeps_prints_as_the_plan_did(changes):
+@for_each("changes", [{}, {"mechanism": "standard-svt"}, {"noise": 1e-4}, {"final_noise": 5e-4}])
+def test_a_plan_that_a_ledger_keeps_compares_mechanisms_as_the_plan_did(changes):
     plan = Plan(rows=10_000, queries=100, charges=8, estimate=0.85, choices=[30], **changes)
     kept = Plan.kept(plan.record())
-    assert kept.epsilon == pytest.approx(plan.epsilon, rel=1e-9)
+    assert kept.epsilons == pytest.approx(plan.epsilons, rel=1e-9)
+    assert kept.epsilons[plan.mechanism] == pytest.approx(kept.epsilon, rel=1e-9)
     assert str(kept) == str(plan)
 
 
@@ -603,6 +605,7 @@ def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     for refused, words in [
         ({"tolerance": 0.01}, "claims have no tolerance"),
         ({"threshold": 0.01}, "name prior_error="),
+        ({"mechanism": "standard-svt"}, "without noise"),
         ({"family": "ratio"}, "not by a ladder or claims"),
         ({"rows": None}, "rows is missing"),
         ({"queries": None}, "queries is missing"),

@@ -1,5 +1,6 @@
 """Class counts and sizes of groups that were told are remembered: to hear them by another guess is paid for."""
 
+from made_guards import made_guard
 import contextlib
 import json
 import os
@@ -44,7 +45,7 @@ def registry(tmp_path):
 
 def make(y=LABELS, ledger=None, **changes):
     place = {} if ledger is None else {"ledger": ledger, "witness": False}
-    return ReusableHoldout(None, y, **(WISH | place | changes))
+    return made_guard(None, y, **WISH | place | changes)
 
 
 def told(guard):
@@ -77,13 +78,13 @@ def test_a_guard_of_any_metric_pays_for_what_was_told_elsewhere(registry, tmp_pa
         for asked in (0, 1):
             with make(ledger=tmp_path / "g.db", metric="f1", vacuous=True) as guard:
                 assert (told(guard), guard.queries_asked) == (nats, asked)
-                guard.evaluate_predictions(LABELS, prior=0.9)
+                guard.evaluate(LABELS, prior=0.9)
         assert verify(tmp_path / "g.db").sound
 
 
 def test_another_metric_of_the_rows_that_tells_is_remembered_too(tmp_path):
     with make(ledger=tmp_path / "g.db", metric="accuracy", reveals=3) as guard:
-        nats = guard.on("recall", prevalence=0.3, vacuous=True)._view.nats
+        nats = guard.on("recall", prevalence=0.3, allow={"vacuous"})._view.nats
     assert told(make(metric="accuracy", another_budget=True)) == nats > 1.0
 
 
@@ -128,7 +129,7 @@ def test_a_guard_that_the_counts_leave_less_is_made_all_the_same_and_says_what_i
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             again = make(RARE, **wish)  # is resumed, and its owner has been warned
-        last = again.final_predictions(np.random.default_rng(0).integers(0, 2, ROWS))
+        last = again.final(np.random.default_rng(0).integers(0, 2, ROWS))
         assert last.low <= last.value <= last.high
         assert verify(wish["ledger"]).sound
         with ReusableHoldout.open(wish["ledger"], None, RARE, seed=1) as opened:

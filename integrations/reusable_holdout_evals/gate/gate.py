@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import ReusableHoldout, Rows
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
@@ -29,19 +29,16 @@ class Gate(NamedTuple):
     Attributes
     ----------
     guard : ReusableHoldout
-        A guard of policy "gate".
+        A guard whose plan is for gates.
     ids : numpy.ndarray of str or None
         Ids of the rows, of shape (rows,), by which predictions are aligned; None if their order tells rows apart.
     id_column : str or None
         Name of the column of ids when the gate was made.
-    plan : Plan or None
-        Plan of differences, where the gate was just made.
     """
 
     guard: ReusableHoldout
     ids: NDArray[np.str_] | None
     id_column: str | None
-    plan: Plan | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,12 +92,11 @@ def make_gate(
     seed : int, optional
         Makes the key instead, for tests.
     vacuous : bool
-        True to make the gate though its tolerance is more than a quarter of the range of differences.
+        True to make the gate though its tolerance is more than a quarter of the metric's range.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`.
     **wish
-        Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread, a guess
-        of the standard deviation of the two models' difference on a row. No verdict rests on the guess.
+        Numbers of the :class:`Plan`: queries, charges, tolerance, estimate, confidence and delta.
 
     Raises
     ------
@@ -126,22 +122,18 @@ def make_gate(
             f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"
         )
-    plan = guards.planned_gate(
-        chosen, bound.rows if groups is None else len(set(groups)), wish, vacuous=vacuous
-    )
+    named = None if groups is None else np.array(groups, dtype=np.str_)
     guard = guards.made_gate(
-        X,
-        y,
-        plan=plan,
+        Rows(X, y, groups=named, classes=classes),
         metric=chosen,
-        groups=None if groups is None else np.array(groups, dtype=np.str_),
-        classes=classes,
+        vacuous=vacuous,
+        wish=wish,
         ledger=ledger,
         key=key,
         seed=seed,
         witness=witness,
     )
-    return Gate(guard, *_ids(X), plan)
+    return Gate(guard, *_ids(X))
 
 
 @sealed
@@ -238,21 +230,24 @@ class Possible(NamedTuple):
         )
 
 
-def what_is_possible(plan: Plan) -> Possible:
+def what_is_possible(plan: Plan, spread: float | None = None) -> Possible:
     """Return the differences that a gate can show.
 
     Parameters
     ----------
     plan : Plan
-        Plan of differences, of policy "gate". Its tolerance is the improvement to name; a release needs 1.645 standard
-        errors more, at the spread that was guessed, or else at the largest possible spread.
+        Plan of a gate. Its tolerance is the improvement to name; a release needs 1.645 standard errors more.
+    spread : float, optional
+        Guess of the standard deviation of the two models' difference on a row, in the metric's unit; by default the
+        largest there is. For accuracies it is the root of the share of rows on which they differ. No verdict rests on
+        it.
     """
-    spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
+    error = (plan.span if spread is None else spread) / math.sqrt(plan.rows)
     return Possible(
         rows=plan.rows,
         queries=plan.queries,
         charges=plan.charges,
         shown=plan.tolerance,
-        needed=plan.tolerance + _LIKELY * spread / math.sqrt(plan.rows),
+        needed=plan.tolerance + _LIKELY * error,
         fixed=plan.one_look,
     )

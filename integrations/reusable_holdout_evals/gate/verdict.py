@@ -166,9 +166,9 @@ def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
 
 def _asked(guard: ReusableHoldout, new: Any, old: Any, improvement: float, rails: Any, name: str) -> Verdict:
     sign = 1.0 if guard.metric.greater_is_better else -1.0
-    tolerance = guard.plan.comparison_tolerance
+    tolerance = guard.plan.tolerance
     try:
-        answer = ask(guard, new, old, prior=sign * improvement, name=name, guardrails=rails)
+        answer = ask(guard, new, old, prior=None, at_least=sign * improvement, name=name, guardrails=rails)
     except Halted:
         left = (guard.charges_left, guard.queries_left)
         return Verdict("halted", False, *left, None, None, (), improvement, tolerance)

@@ -12,8 +12,8 @@ from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds.samples import sample_of
 from reusable_holdout.metrics import BoundMetric, Metric, bound_or_undefined
+from reusable_holdout.rules.samples import sample_of
 from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.files.forms import Expected, unpacked_fresh
 from reusable_holdout_leaderboard.files.labels import Labels

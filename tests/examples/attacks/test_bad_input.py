@@ -26,7 +26,7 @@ ERROR = mse(lower=0, upper=1)
 class Untouched:
     """Fails the test if it is asked."""
 
-    def evaluate_predictions(self, predictions, *, prior):
+    def evaluate(self, predictions, *, prior):
         raise AssertionError("asked")
 
 
@@ -78,7 +78,7 @@ def test_a_plain_holdout_needs_whole_decimals():
 
 def test_a_plain_holdout_refuses_predictions_of_another_length():
     with pytest.raises(InputError):
-        PlainHoldout(LABELS).evaluate_predictions([0, 1], prior=0.5)
+        PlainHoldout(LABELS).evaluate([0, 1], prior=0.5)
 
 
 def test_a_search_needs_a_metric_whose_truth_is_known():

@@ -10,13 +10,14 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
+from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.told import AGREED, FAILED
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))
@@ -50,7 +51,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
 @for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greater):
     """All 25 x 25 pairs of score and prior, the noise at both ends of its reach and at none."""
-    plan = certificate_of("thresholdout", rows=24, family=family, greater_is_better=greater, noise_scale=2e-3)
+    plan = certificate_of("thresholdout", rows=24, family=family, greater_is_better=greater, noise=2e-3)
     told = set()
     for noise in product((-1.0, 0.0, 1.0), (-1.0, 1.0)):
         kind = noisy(Check, plan, *noise)
@@ -63,7 +64,7 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greate
 @for_each("greater", [True, False])
 @for_each(("score", "place"), [(0.4, 3), (0.3, 2), (0.05, 1), (0.58, 4), (0.75, 5)])
 def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, place):
-    plan = certificate_of("thresholdout", mechanism="noiseless", greater_is_better=greater)
+    plan = certificate_of("thresholdout", noise=0.0, greater_is_better=greater)
     kind = noisy(Check, plan, 0.0, 0.0)
     turned = (lambda unit: unit) if greater else (lambda unit: 1.0 - unit)
     terms = Terms(turned(0.5), 0.07)
@@ -140,9 +141,7 @@ def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value(greate
 )
 def test_charged_answers_are_as_narrow_as_the_theory_has_them(place, first, fifth):
     """Half-widths at 5,000 rows, an accuracy of .87 and a threshold of .03, after 0 and 4 charges."""
-    plan = certificate_of(
-        "thresholdout", rows=5_000, queries=100, charges=5, mechanism="noiseless", noise_scale=0.0
-    )
+    plan = certificate_of("thresholdout", rows=5_000, queries=100, charges=5, noise=0.0)
     kind, terms = noisy(Check, plan, 0.0, 0.0), Terms(0.87, 0.03)
     outcome = kind.outcome(f"cell {place}", terms)
     for charges, expected in ((0, first), (4, fifth)):

@@ -13,20 +13,22 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
+from reusable_holdout.guard.answered import Query
 from within_reach import FAMILIES, GRID, certificate_of
 
 from reusable_holdout.certainty import AdaptiveCode
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, State, Terms
-from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.claim import Claims
+from reusable_holdout.ways.told import AGREED, FAILED, NOT_CERTIFIED
 
 NOISE = KeyedNoise(bytes(32))
 
 
 def certificate_of_claims(*, threshold=0.12, **changes):
-    settled = {"mechanism": "noiseless", "charges": 2, "fixed_threshold": threshold, "adaptive": True}
+    settled = {"noise": 0.0, "charges": 2, "fixed_threshold": threshold, "adaptive": True}
     return certificate_of("claims", **{**settled, **changes})
 
 

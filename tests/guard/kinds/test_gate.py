@@ -10,12 +10,14 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
+from reusable_holdout.guard.kinds.gate import GateCompare
 from scipy import stats
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.gate import Gate, GateCompare
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.gate import Gate
+from reusable_holdout.ways.told import AGREED, FAILED
 
 YES = "cell 0"
 SHARES = (1.0, 1.0)
@@ -37,7 +39,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
     terms = Terms(plan.lower + named * plan.span, 0.0)
     score = plan.lower + score * plan.span
     if near:  # where decisions are made
-        reach = 1.2 * plan.tails.comparison * plan.noise_scale + 1e-8
+        reach = 1.2 * plan.tails.comparison * plan.noise + 1e-8
         score = min(max(terms.prior + noise[1] * reach, plan.lower), plan.upper)
     outcome, _ = certified(noisy(kind, plan, *noise), score, terms, length=length, shares=SHARES)
     assert outcome.told in {AGREED, YES}
@@ -48,7 +50,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
 @for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_name(family, greater):
     """All 31 x 31 pairs of score and name, the noise at both ends of its reach and at none."""
-    plan = certificate_of("gate", rows=30, family=family, greater_is_better=greater, noise_scale=2e-3)
+    plan = certificate_of("gate", rows=30, family=family, greater_is_better=greater, noise=2e-3)
     told = set()
     for noise in (-1.0, 0.0, 1.0):
         kind = noisy(Gate, plan, noise, 0.0)
@@ -63,7 +65,7 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_name(family, greater
 def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, length):
     """Yes or no, at every name, exactly: the holdout's value is binomial, and there is no noise."""
     rows, worst = 60, 0.0
-    plan = certificate_of("gate", rows=rows, mechanism="noiseless")
+    plan = certificate_of("gate", rows=rows, noise=0.0)
     kind, chances = noisy(Gate, plan, 0.0, 0.0), stats.binom.pmf(range(rows + 1), rows, truth).tolist()
     for named in range(rows + 1):
         missed, terms = 0.0, Terms(named / rows, 0.0)
@@ -117,7 +119,7 @@ def test_failures_alone_break_no_promise_of_the_plan_up_to_the_last_charge():
 
 @for_each("greater", [True, False])
 def test_a_score_that_is_exactly_as_named_passes(greater):
-    plan = certificate_of("gate", mechanism="noiseless", greater_is_better=greater)
+    plan = certificate_of("gate", noise=0.0, greater_is_better=greater)
     kind = noisy(Gate, plan, 0.0, 0.0)
     for named in (0.1, 1 / 3, 0.5, 0.7):
         score = kind.grid_unit(named)

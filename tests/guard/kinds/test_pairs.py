@@ -10,12 +10,13 @@ import pytest
 from cases import for_each
 from guard.kinds.test_claims import NOISE, certificate_of_claims
 from long_tests import GUARD
+from reusable_holdout.guard.answered import Query
 
-from reusable_holdout.guard.answered import Query, row_of
 from reusable_holdout.guard.claiming import Pairs, Reached
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.metrics import GRID
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.claim import Claims
 
 
 @pytest.mark.long(*GUARD)

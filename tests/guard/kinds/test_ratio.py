@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from reusable_holdout.guard.kinds.table import Rules, Ways
 
 from reusable_holdout import Plan
 from reusable_holdout.certainty import (
     THEORY,
 )
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
-from reusable_holdout.guard.kinds.table import Rules, Ways
 from reusable_holdout.metrics import (
     average_precision,
     balanced_accuracy,
@@ -25,6 +23,9 @@ from reusable_holdout.metrics import (
     precision,
     r2,
 )
+from reusable_holdout.rules.samples import RatioSample, sample_of, unpacked
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.told import FAILED
 
 ROWS = 6
 METRICS = {
@@ -310,7 +311,7 @@ def test_outcomes_of_another_kind_are_unknown():
 @for_each(
     "wrong",
     [
-        {"noise_scale": 0.1},
+        {"noise": 0.1},
         {"threshold": 0.1},
         {"policy": "ladder"},
         {"final_noise": 0.1},

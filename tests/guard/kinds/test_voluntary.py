@@ -21,11 +21,11 @@ from reusable_holdout.certainty import (
     edition,
 )
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.choose import Choose, Winner
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Choose, Reveal
+from reusable_holdout.ways.told import FAILED, Winner
 
 SHARES = (0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))
@@ -67,7 +67,7 @@ def test_a_cell_contains_all_that_the_score_alone_leaves_possible(
 @for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greater):
     """All 31 x 31 pairs of score and prior, the noise at both ends of its reach; every cell is told."""
-    plan = certificate_of("thresholdout", rows=30, family=family, greater_is_better=greater, noise_scale=1e-3)
+    plan = certificate_of("thresholdout", rows=30, family=family, greater_is_better=greater, noise=1e-3)
     told = set()
     for answer in (-1.0, 1.0):
         kind = noisy(Reveal, told_of(plan), 0.0, answer)
@@ -90,7 +90,7 @@ def test_the_weights_of_all_revealed_outcomes_sum_to_one_and_none_is_a_charge():
 
 
 def test_a_revealed_value_is_within_its_cell_of_the_score():
-    plan = told_of(certificate_of("thresholdout", mechanism="noiseless"))
+    plan = told_of(certificate_of("thresholdout", noise=0.0))
     kind, terms = noisy(Reveal, plan, 0.0, 0.0), Terms(0.8, 0.01)
     for score, farthest in ((0.8, 0.005), (0.805, 0.005), (0.79, 0.005), (0.77, 0.01), (0.74, 0.0276)):
         outcome = kind.decide(math.floor(score * GRID), terms, b"", State())
@@ -135,7 +135,7 @@ class Opposed:
 @for_each("greater", [True, False])
 @for_each("scores", [(0.7, 0.9, 0.8), (0.1, 0.2), (0.5,), (0.4, 0.4, 0.3)])
 def test_the_first_of_the_best_is_chosen_and_priced_by_the_rank_of_its_prior(greater, scores):
-    plan = certificate_of("thresholdout", mechanism="noiseless", greater_is_better=greater)
+    plan = certificate_of("thresholdout", noise=0.0, greater_is_better=greater)
     best = scores.index(max(scores) if greater else min(scores))
     for shift in (0.0, 0.05):
         priors = [min(score + shift * (place == 0), 1.0) for place, score in enumerate(scores)]
@@ -165,7 +165,7 @@ def test_the_winners_interval_and_the_bound_of_the_others_hold_against_the_noise
     plan = told_of(plan)
     best = max(range(len(scores)), key=lambda place: plan.better * scores[place])
     kind = noisy(Choose, plan, answer, answer)
-    query = plan.tails.comparison * plan.noise_scale / plan.span * GRID
+    query = plan.tails.comparison * plan.noise / plan.span * GRID
     kind._noise = Opposed(kind._noise, bytes([best]), math.trunc(query))
     priors = plan.lower + plan.span * np.full(len(scores), 0.5)
     digests = [bytes([place]) for place in range(len(scores))]
@@ -200,7 +200,7 @@ def test_the_weights_of_all_winners_and_cells_sum_to_at_most_one(candidates):
 
 @for_each("theory", [2, THEORY.edition])
 def test_a_choice_of_which_a_candidate_failed_names_the_best_of_the_others_and_no_value(theory):
-    plan = replace(certificate_of("thresholdout", mechanism="noiseless"), theory=edition(theory))
+    plan = replace(certificate_of("thresholdout", noise=0.0), theory=edition(theory))
     for found, best in (((0.4, 0.5, None), 1), ((None, 0.0, None), 1), ((None, None, None), 0)):
         kind, terms, outcome = chosen(plan, found, (0.9, 0.5, 0.9))
         assert outcome.told == f"candidate {best} of 3, rank {(1, 3)[best]}, failed"

@@ -96,7 +96,7 @@ def test_a_loss_of_another_score_is_rejected_and_the_reason_is_not_told(make, as
     assert ask("rude.csv").status == ACCEPTED  # without the guardrail
     assert verify("gate.db").sound
     assert not ask("new.csv", "--no-worse", "style:0.05").record["charged"]  # replayed
-    assert history()["kind"].tolist().count("view") == 1
+    assert history()["way"].tolist().count("view") == 1
 
 
 def test_several_scores_must_all_hold(make, ask, scores):
@@ -168,7 +168,7 @@ def test_the_possible_differences_come_before_the_plan(gate, write):
 
 def planned(rows, charges):
     return Plan(
-        rows=rows, family="paired", bounds=(-1, 1), policy="gate", queries=20, charges=charges, spread=0.35
+        rows=rows, family="paired", bounds=(-1, 1), gates=True, queries=20, charges=charges, spread=0.35
     )
 
 
@@ -196,7 +196,7 @@ def test_a_release_that_is_better_by_the_needed_amount_passes_nine_times_in_ten(
             new, old = (
                 read_scores(pd.DataFrame({"id": ids, "score": one})) for one in (old + up - down, old)
             )
-            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "witness": False}
+            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "unwitnessed": True}
             with make_gate(tmp_path / f"{better}-{seed}.db", ids=ids, **plan) as made:
                 passed[better] += ask_gate(made, new, old, improvement=possible.shown).verdict == "accepted"
     assert 25 <= passed[possible.shown] <= 75

@@ -12,9 +12,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from integrations.evals.conftest import ACCEPTED, BAD_INPUT, HALTED, REJECTED, history
+from made_guards import made_guard
 from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError
 
 ROWS = 2_000
@@ -221,10 +221,10 @@ def test_a_guard_made_in_python_is_asked_if_it_is_a_gate(ask, write):
     named = ("new.csv", "old.csv", 0.05, "--labels", "labels.csv")
     assert "no ledger" in ask(*named).err
     assert not Path("gate.db").exists()
-    ReusableHoldout(None, LABELS, policy="gate", queries=20, tolerance=0.15, ledger="gate.db").close()
+    made_guard(None, LABELS, gates=True, queries=20, tolerance=0.15, ledger="gate.db").close()
     assert ask(*named).status == ACCEPTED
     write("others.csv", label=1 - LABELS)
-    ReusableHoldout(None, 1 - LABELS, queries=20, tolerance=0.15, ledger="other.db").close()
+    made_guard(None, 1 - LABELS, queries=20, tolerance=0.15, ledger="other.db").close()
     with pytest.raises(InputError, match="'thresholdout'"):
         open_gate("other.db", labels=Path("others.csv"))
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from made_guards import made_guard
 
 pytest.importorskip("inspect_ai")
 
@@ -19,7 +20,7 @@ from reusable_holdout_evals.inspect import guarded_task, new_guard
 from reusable_holdout_evals.inspect.scorer import _SCORED, WITHHELD
 from reusable_holdout_evals.inspect.tasks import holdout
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.errors import InputError, LedgerError
 
 OF_INSPECT = [  # it leaves streams open, and is behind its libraries
@@ -100,7 +101,7 @@ def test_the_guard_is_asked_about_the_mean_of_the_epochs_by_id(evaluate, guard):
     evaluate(task(known(shift=-0.05), guard=guard, epochs=3))
     assert (guard.queries_asked, guard.history().iloc[-1]["name"]) == (1, "known")
     repeats = np.array([[TRUTH[name] - 0.05 * epoch for epoch in range(3)] for name in sorted(IDS)])
-    assert guard.evaluate_predictions(repeats, prior=0.75).replayed
+    assert guard.evaluate(repeats, prior=0.75).replayed
 
 
 def test_each_scorer_is_a_question_with_its_prior(evaluate, guard):
@@ -208,7 +209,7 @@ def test_a_failure_of_a_scorer_counts_as_named_and_is_not_told(evaluate, guard):
     log = evaluate(task(strange("truth", breaks), guard=guard, failed=0.0))
     metrics_of(log)
     scores = np.array([0.0 if name in IDS[:3] else TRUTH[name] for name in sorted(IDS)])
-    assert guard.evaluate_predictions(scores, prior=0.75).replayed
+    assert guard.evaluate(scores, prior=0.75).replayed
     assert "ValueError" not in log.model_dump_json()
     assert evaluate(task(strange("truth", breaks), guard=guard)).status == "error"
 
@@ -342,7 +343,7 @@ def test_a_task_is_guarded_by_its_name(evaluate, guard, tmp_path):
 
 def test_a_task_that_cannot_be_guarded_is_refused_before_anything_is_evaluated(guard, evaluate, tmp_path):
     unnamed = [Sample(input="1"), Sample(input="2")]
-    labelled = ReusableHoldout(None, np.arange(100) % 2, **SETTINGS)
+    labelled = made_guard(None, np.arange(100) % 2, **SETTINGS)
     for words, refuse in {
         "must have a scorer": lambda: guarded_task(Task(samples(), solver=generate()), guard=guard),
         "an id of its own; 0 different ones": lambda: task(guard=guard, of=lambda: unnamed),

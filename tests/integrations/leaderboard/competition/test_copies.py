@@ -66,7 +66,7 @@ def test_a_copy_of_the_ledger_with_other_answers_is_refused(
     put_back("ledger")
     with ReusableHoldout.open(places["ledger"], None, labels[:600], key=key_file) as guard:
         for variant in (2, 3, 4):
-            guard.evaluate_predictions(predictions(0.7, variant), prior=0.7)
+            guard.evaluate(predictions(0.7, variant), prior=0.7)
     with pytest.raises(RolledBackError, match="or others"):
         reopen()
 
@@ -130,7 +130,7 @@ def test_a_restored_backup_is_the_same_competition(
     assert send_whole(again, "Blue", 0.7).replayed
     assert send_whole(again, "Blue", 0.7, variant=2).query == 2
     assert verify(tmp_path / "restored" / "demo" / "ledger.db").sound
-    (event,) = [one for one in again.events() if one.kind == "restore"]
+    (event,) = [one for one in again.events() if one.way == "restore"]
     assert event.detail == {"backup": "2026-03-01T12:00:00+00:00", "answers": 1}
     assert open_at(tmp_path / "restored", "other").slug == "other"
     for path in (tmp_path / "restored").rglob("*"):
