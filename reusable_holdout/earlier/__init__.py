@@ -15,12 +15,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout.deferred import pandas as pd
-from reusable_holdout.earlier.plans import Certificates, certificates_of, unlike
-from reusable_holdout.earlier.ways import PAIRED, named, row_in_unit
+from reusable_holdout.earlier.plans import Certificates, certificates_of, unlike, unstated
+from reusable_holdout.earlier.ways import MAIN, PAIRED, named, row_in_unit
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.guard.outcomes import Allowance
 from reusable_holdout.guard.recomputing import States, problems_of_ways
 from reusable_holdout.guard.units import Unit
+from reusable_holdout.guard.views import Counted, Counts
 from reusable_holdout.ledger import Row
 from reusable_holdout.ways import State, Way
 
@@ -34,6 +35,7 @@ MISTAKE = (
 """The mistake in the certificate of ledgers with an exam."""
 
 _VIEW = "view"
+_FACTS = {"counts", "metric", "number", "plan", "rules", "told_by"}
 _SAME = 4e-9  # values were rounded in the metric's own unit
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
@@ -50,21 +52,63 @@ class Promise(NamedTuple):
     asks: str
 
 
-class _View(NamedTuple):
-    """One metric of the rows, as it stands in a ledger."""
+@dataclass(frozen=True)
+class _View(Counted):
+    """One metric of the rows, as it stands in a ledger; without a plan nothing was asked about it."""
 
     number: int
     metric: dict[str, Any]
     plan: dict[str, Any]
     rules: dict[str, Any]
+    counts: Counts | None
+    told_by: int
     certificates: Certificates
+    planned: bool = True
+
+    sizes = ("largest_group", "groups", "weights")
 
     @classmethod
-    def of(cls, number: int, metric: Any, plan: Any, rules: Any) -> Self:
-        return cls(number, metric, plan, rules, certificates_of(plan, rules["scores"]["reserved_nats"]))
+    def of(cls, number: int, facts: dict[str, Any], *, planned: bool = True) -> Self:
+        counts = None if facts["counts"] is None else Counts(**facts["counts"])
+        plan, rules = facts["plan"], facts["rules"]
+        told = certificates_of(plan, rules["scores"]["reserved_nats"])
+        return cls(number, facts["metric"], plan, rules, counts, facts.get("told_by", 0), told, planned)
 
     def unit(self, *, paired: bool = False) -> Unit:
         return Unit.of(self.metric, paired=paired)
+
+    def way(self, kind: str, finals: int, *, exam: bool = False, paired: bool = False) -> Way | None:
+        if not self.planned:
+            return None
+        unit = self.unit(paired=paired)
+        return named(kind, self.plan["policy"], self.certificates, unit, finals, exam=exam)
+
+    @property
+    def main(self) -> Any:
+        """The way that a halt ends."""
+        return self.way(MAIN[self.plan["policy"]], 1)
+
+    @property
+    def reveal(self) -> Any:
+        return self.way("reveal", 1)
+
+    @property
+    def final(self) -> Any:
+        return self.way("final", 1)
+
+    def underived(self) -> Iterator[str]:
+        """Name the facts that do not follow from its metric, its plan's numbers and its edition."""
+        metric, plan = self.metric, self.plan
+        if not self.planned:
+            return
+        if [metric["lower"], metric["upper"]] != plan["bounds"] or plan["family"] == "paired":
+            yield "metric.lower, metric.upper or plan.family"
+        greater = metric["greater_is_better"]
+        if type(greater) is not bool:
+            yield "metric.greater_is_better"
+        yield from unlike(self.rules, self.certificates, plan, greater_is_better=greater)
+        yield from unstated(plan)
+        yield from self.uncounted(plan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +147,12 @@ class Earlier:
 
     @property
     def _first(self) -> _View:
-        return _View.of(0, self.metric, self.plan, self.rules)
+        return _View.of(0, vars(self))
 
     def unfounded(self, text: str) -> Iterator[str]:
         """Name the facts that do not follow from others, or that no guard wrote in such a text."""
         try:
-            yield from _underived(self._first)
+            yield from self._first.underived()
             if (self.exam > 0) != bool(self.plan["exam"]) and "weights" not in self.metric:
                 yield "exam"
         except _UNREADABLE:
@@ -132,9 +176,9 @@ class Earlier:
         for row in rows:
             if row.kind == _VIEW:
                 facts = json.loads(row.told)
-                plan = facts["plan"] or self.plan
-                rules = facts["rules"] or self.rules
-                found.append(_View.of(facts["number"], facts["metric"], plan, rules))
+                planned = facts["plan"] is not None
+                own = {} if planned else {"plan": self.plan, "rules": self.rules}
+                found.append(_View.of(facts["number"], facts | own, planned=planned))
         return found
 
     def recomputed(self, rows: Sequence[Row]) -> list[str]:
@@ -143,7 +187,7 @@ class Earlier:
             return []
         try:
             states, views = States.before(rows), self.views(rows)
-            problems = [problem for view in views[1:] for problem in self._problems(view)]
+            problems = list(self._misopened(rows, states, views))
             finals = sum(row.kind == "final" for row in rows)
             placed, translated = self._placed(rows, views, finals)
             if problems:
@@ -167,10 +211,7 @@ class Earlier:
             view, name = views[row.view], (row.view, row.kind)
             paired = row.kind in PAIRED
             if name not in ways:
-                unit = view.unit(paired=paired)
-                way = named(
-                    row.kind, view.plan["policy"], view.certificates, unit, finals, exam=self.exam > 0
-                )
+                way = view.way(row.kind, finals, exam=self.exam > 0, paired=paired)
                 if way is None:
                     raise LedgerMismatchError(
                         f"query {row.query} was asked in a way that this guard does not have"
@@ -187,6 +228,22 @@ class Earlier:
             translated.append(row_in_unit(row, view.unit(paired=paired), ways[name], finals))
         return [(ways[name], here) for name, here in places.items()], translated
 
+    def _misopened(self, rows: Sequence[Row], states: States, views: Sequence[_View]) -> Iterator[str]:
+        """Say what is wrong with the rows that open metrics, and with what they open."""
+        number = 0
+        for row, state in zip(rows, states.own, strict=True):
+            if row.kind != _VIEW:
+                continue
+            number += 1
+            view = views[number]
+            found = [*self._problems(view), *view.misopened(row, state, views[:number], views[0])]
+            facts = json.loads(row.told)
+            if json.dumps(facts, sort_keys=True, separators=(",", ":")) != row.told or facts.keys() != _FACTS:
+                found.append("its spelling")
+            if not view.planned and not (view.tells and facts["plan"] is facts["rules"] is None):
+                found.append("a view without a plan must have told class counts")
+            yield from (f"query {row.query}: {problem}" for problem in found)
+
     def _problems(self, view: _View) -> Iterator[str]:
         """Say what is wrong with a metric that was opened."""
         first = self._first
@@ -199,16 +256,20 @@ class Earlier:
             "noisy": own.noise_scale > 0.0,
             "theory": own.theory.edition,
         }
+        if not view.planned:
+            return
         wrong = [name for name, value in budget.items() if not _equal(shared.get(name), value)]
         same = ("queries", "charges", "confidence")
         if wrong or any(view.plan[name] != self.plan[name] for name in same):
             yield f"the view {view.number} is not on the budget of the guard"
-        yield from (f"of the view {view.number}, {fact} is not what follows" for fact in _underived(view))
+        yield from (f"of the view {view.number}, {fact} is not what follows" for fact in view.underived())
 
     def _climbs(self, rows: Sequence[Row]) -> Iterator[str]:
-        """Say where a ladder's prior is not its answer before, in its series."""
+        """Say where a ladder's prior is not its answer before, in its series, and where a tolerance stands alone."""
         best: dict[tuple[int, str], float] = {}
         for row in rows:
+            if row.tolerance and row.kind in {"check", "claim", "ladder"}:
+                yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
             if row.kind == "ladder":
                 start = self.metric["lower"] if self.metric["greater_is_better"] else self.metric["upper"]
                 if row.prior != best.get((row.view, row.series), start):
@@ -263,16 +324,6 @@ def _word(row: Row) -> str:
     if row.told == "not certified" or row.told.startswith("measured"):
         return row.told.split(" ")[0] if row.told != "not certified" else row.told
     return "corrected" if row.charged else "agreed"
-
-
-def _underived(view: _View) -> Iterator[str]:
-    metric, plan = view.metric, view.plan
-    if [metric["lower"], metric["upper"]] != plan["bounds"]:
-        yield "metric.lower or metric.upper"
-    greater = metric["greater_is_better"]
-    if type(greater) is not bool:
-        yield "metric.greater_is_better"
-    yield from unlike(view.rules, view.certificates, plan, greater_is_better=greater)
 
 
 def _equal(stored: Any, value: Any) -> bool:

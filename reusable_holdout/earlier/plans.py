@@ -13,7 +13,7 @@ from reusable_holdout.plan.numbers import BY_ROWS
 from reusable_holdout.plan.stated import SharedBudget
 from reusable_holdout.plan.wish import Numbers, Wish
 
-__all__ = ["Certificates", "StepCode", "certificates_of", "unlike"]
+__all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]
 
 _SAME = 1e-9  # of floats that were computed on another machine
 _SPARE_OF_VIEWS = (
@@ -230,6 +230,21 @@ def unlike(
     aside, spare = derived.set_aside, derived.scores.reserved_nats - derived.set_aside
     if abs(spare) > _SAME * (1.0 + aside) and not _bears(derived.scores, record, spare):
         yield "rules.scores.reserved_nats"
+
+
+def unstated(record: Mapping[str, Any]) -> Iterator[str]:
+    """Name what of a record cannot be, if one looks at what it was stated with."""
+    stated = record["stated"]
+    if any((record[name] is None) == (name in stated) for name in ("threshold", "prior_error")):
+        yield "plan.stated"
+    if stated != sorted({*stated}) or not {"confidence", "policy", "queries"} <= {*stated}:
+        yield "plan.stated"
+    if record["prior_error"] is not None and not record["prior_error"] > 0.0:
+        yield "plan.prior_error"
+    if record["spread"] is None and "spread" in stated:
+        yield "plan.spread"
+    if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=_SAME):
+        yield "plan.delta"
 
 
 def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from reusable_holdout.ways.gate import Gate, GuardedGate
 from reusable_holdout.ways.reveal import Choose, Reveal
 from reusable_holdout.ways.told import AGREED, FAILED, NO, STEPS, VALUE, YES, Told
 
-__all__ = ["PAIRED", "Ladder", "named", "row_in_unit"]
+__all__ = ["MAIN", "PAIRED", "Ladder", "named", "row_in_unit"]
 
 PAIRED = frozenset({"compare", "guess-and-compare", "gate-compare", "guarded-compare"})
 _NOBODYS = KeyedNoise(bytes(32))
@@ -46,6 +46,15 @@ _KINDS = {
     "ladder": {"ladder"},
     "claims": {"claim"},
 }
+MAIN = {
+    "thresholdout": "check",
+    "guess-and-check": "guess-and-check",
+    "gate": "gate",
+    "ladder": "ladder",
+    "parameter-free-ladder": "ladder",
+    "claims": "claim",
+}
+"""The way to ask that a halt of each policy ends."""
 _APART = "; apart"  # two intervals of a final with an exam that do not meet
 
 

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
@@ -21,7 +21,7 @@ from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["VIEW", "Counts", "Facts", "View", "Views", "differing"]
+__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
@@ -100,8 +100,90 @@ class Facts:
         )
 
 
+class Counted:
+    """A metric of the rows, with what was told of the class counts for it."""
+
+    number: int
+    metric: dict[str, Any]
+    counts: Counts | None
+    told_by: int
+
+    sizes: ClassVar[tuple[str, ...]] = ()  # in a metric's description: what else its counts rest on
+
+    @property
+    def nats(self) -> float:
+        """What opening it cost."""
+        return self.counts.nats if self.counts is not None and self.tells else 0.0
+
+    @property
+    def tells(self) -> bool:
+        """Whether class counts are told when it is opened."""
+        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
+
+    def knows_of(self, metric: dict[str, Any]) -> bool:
+        """Return True if what it knows of the counts is what another metric rests on: the same one."""
+        alike = all(self.metric.get(name) == metric.get(name) for name in self.sizes)
+        return self.metric == metric or ("groups" in self.sizes and "groups" in self.metric and alike)
+
+    def uncounted(self, record: dict[str, Any]) -> Iterator[str]:
+        """Name what of a plan's record does not fit what was guessed and told of the class counts."""
+        counts, shared = self.counts, record["shared"]
+        if (record["family"] == "ratio") != (counts is not None and counts.place is None):
+            yield "counts.place"
+        if counts is not None and not counts.of(shared["theory"]):
+            yield "counts"
+        if not self.number:  # the budget of others is that of this one
+            told = 0.0 if counts is None else counts.nats
+            if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
+                told = shared["told_before"]  # with what other ledgers told of the rows
+            own = SharedBudget(told_before=told, theory=shared["theory"])
+            yield from differing(shared, own.record(), "plan.shared")
+        elif (record["reveals"], record["choices"]) != (0, []):
+            yield "plan.reveals"
+
+    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Opens) -> Iterator[str]:
+        """Say what cannot be of the row that opens it, after other views, by the ways of the guard's own metric."""
+        if (self.number, row.view, row.value) != (len(before), 0, len(before)):
+            yield f"the view that it opens must be number {len(before)}"
+        if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
+            yield "a view takes no charge and no query, and costs what was told for it"
+        # 0.2.0 named who had told counts where it rested on none, too
+        untold = self.counts is None or self.counts.place is None
+        if self.told_by != self.number and not any(
+            one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
+            for one in before
+        ):
+            yield "what it knows of the class counts was not told before"
+        numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
+        if any(numbers) or (row.batch, row.series) != (row.query, ""):
+            yield "a view has no value and no interval, and no series"
+        if ways.final.halt_reason(state) is not None:
+            yield "it was opened after a final"
+        certificate = ways.reveal.certificate
+        room = certificate.room(charges=state.charges, nats=state.nats) + _SAME
+        too_much = room < certificate.theory.counts.worst
+        if self.tells and ways.main.halt_reason(state) is None and too_much:
+            yield "what it told of the class counts could have broken a promise of the plan"
+
+
+class Opens(Protocol):
+    """Ways of the guard's own metric, as far as it matters when a view is opened."""
+
+    @property
+    def main(self) -> Way:
+        """The way that a halt ends."""
+
+    @property
+    def reveal(self) -> Any:
+        """The way that is told on request."""
+
+    @property
+    def final(self) -> Way:
+        """The way that ends everything."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class View(Facts):
+class View(Facts, Counted):
     """Public facts of one view.
 
     `metric` is :meth:`BoundMetric.describe`, and `plan` :meth:`Plan.record`. `counts` is what it knows of the class
@@ -157,37 +239,7 @@ class View(Facts):
             yield "metric"
         if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
             yield "plan.told_nats"
-        yield from self._uncounted(record)
-
-    def _uncounted(self, record: dict[str, Any]) -> Iterator[str]:
-        """Name what does not fit what was guessed and told of the class counts, or of the sizes of groups."""
-        counts, shared = self.counts, record["shared"]
-        if (record["family"] == "ratio") != (counts is not None and counts.place is None):
-            yield "counts.place"
-        if counts is not None and not counts.of(shared["theory"]):
-            yield "counts"
-        if not self.number:  # the budget of others is that of this one
-            told = 0.0 if counts is None else counts.nats
-            if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
-                told = shared["told_before"]  # with what other ledgers told of the rows
-            own = SharedBudget(told_before=told, theory=shared["theory"])
-            yield from differing(shared, own.record(), "plan.shared")
-        elif (record["reveals"], record["choices"]) != (0, []):
-            yield "plan.reveals"
-
-    def knows_of(self, metric: dict[str, Any]) -> bool:
-        """Return True if what it knows of the counts is what another metric rests on: the same one."""
-        return self.metric == metric
-
-    @property
-    def nats(self) -> float:
-        """What opening it cost."""
-        return self.counts.nats if self.tells else 0.0  # type: ignore[union-attr]
-
-    @property
-    def tells(self) -> bool:
-        """Whether class counts are told when it is opened."""
-        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
+        yield from self.uncounted(record)
 
     def secret(self, key: bytes) -> bytes:
         """Key of its own noise and questions, from the guard's."""
@@ -267,9 +319,8 @@ class Views:
             yield str(error)
             return
         self._ways.append(ways)
-        self._views.append(view)
-        if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
-            yield f"the view that it opens must be number {number}"
+        if row.told != view.text():
+            yield "its spelling"
         kept = [
             getattr(one, name)
             for one in (ways.plan, first)
@@ -277,25 +328,8 @@ class Views:
         ]
         if view.plan["shared"] != first.shared_with(number).record() or kept[:4] != kept[4:]:
             yield "the view that it opens is not on the budget of the guard"
-        if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
-            yield "a view takes no charge and no query, and costs what was told for it"
-        if view.told_by != number and not any(
-            one.number == view.told_by
-            and (view.counts is None or view.counts.place is None or one.counts == view.counts)
-            and one.knows_of(view.metric)
-            for one in self._views[:-1]
-        ):
-            yield "what it knows of the class counts was not told before"
-        numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
-        if any(numbers) or (row.batch, row.series) != (row.query, ""):
-            yield "a view has no value and no interval, and no series"
-        own = self._ways[0]
-        if own.final.halt_reason(state) is not None:
-            yield "it was opened after a final"
-        room = own.reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
-        too_much = room < own.reveal.certificate.theory.counts.worst
-        if view.tells and own.main.halt_reason(state) is None and too_much:
-            yield "what it told of the class counts could have broken a promise of the plan"
+        yield from view.misopened(row, state, self._views, self._ways[0])
+        self._views.append(view)
 
 
 def differing(stored: object, derived: object, name: str) -> Iterator[str]:

@@ -80,11 +80,9 @@ class ByEvidence(WithinTolerance):
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
         """Return what is at most what was named, or the value at which even zeros and ones had enough evidence."""
         certificate, evidence = self.certificate, self._evidence(prior, unit)
-        reach = evidence.reach(
-            certificate.evidence_needed(evidence, length),
-            lambda mean: worst_rows(mean, certificate.bound.rows),
-            above=False,
-        )
+        # the noise that made it fall short may have reached as far as the noise that is reckoned with
+        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
+        reach = evidence.reach(needed, lambda mean: worst_rows(mean, certificate.bound.rows), above=False)
         value = prior + max(certificate.comparison_tail, -reach)
         if not 0.0 <= value <= 1.0:  # infinite where no evidence would do
             return Interval(0.0, 1.0)
