@@ -179,10 +179,10 @@ def grid(way: Way, prior: float) -> int:
 
 
 def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:
-    if question.tolerance is not None and not (isinstance(way, Check) and not way.by_series):
+    if question.tolerance is not None and not way.takes_tolerances:
         raise InputError(
-            f"a question's own tolerance is for evaluate, compare and gate; got {question.tolerance!r}; leave it out; "
-            "nothing was asked"
+            "a question's own tolerance is for evaluate, compare and gate, where the rows' evidence or the plan's "
+            f"tolerance decides; got {question.tolerance!r}; leave it out; nothing was asked"
         )
     return checked_tolerances(question.tolerance, count, unit)
 
@@ -322,6 +322,7 @@ def _single(
     decide: Callable[[Any, State], Any],
     *,
     takes: int = 1,
+    tolerance: float = 0.0,
 ) -> tuple[Told1, Row]:
     """Answer one question, durably, which takes so many of the declared queries.
 
@@ -343,7 +344,7 @@ def _single(
         if row is None and reason is None and has_measured:
             refuse(state)
             terms, outcome = decide(found, state)
-            row = row_of(way, state, digest, terms, outcome, takes=takes, name=one.names[0])
+            row = row_of(way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance)
             transaction.append([row])
     if row is None:
         raise transcript.halt(reason or "charges", [])
@@ -399,6 +400,7 @@ def _chosen(one: _Posed) -> Choice | ModelError:
 def _guarded(one: _Posed) -> Told1:
     way: Any = one.way
     named = rails.stated(one.view, one.question.guardrails, one.question.subjects)
+    tolerance = None if one.tolerances is None else float(one.tolerances[0])
     parts = [one.digests[0], *(rail.digest for rail in named)]
     digest = one.view.content.several(b"guarded", parts)
 
@@ -411,13 +413,16 @@ def _guarded(one: _Posed) -> Told1:
         digest,
         partial(one.view.transcript.check_room, len(parts)),
         measure,
-        lambda found, state: way.decide(found, [rail.view.number for rail in named], digest, state),
+        lambda found, state: way.decide(
+            found, [rail.view.number for rail in named], digest, state, tolerance
+        ),
         takes=len(parts),
+        tolerance=tolerance or 0.0,
     )
     if not isinstance(answer, ModelError):
         before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
         told = Told.parse(row.told)
-        bounds = way.bounds(told, [rail.gate for rail in named], way.length(before))
+        bounds = way.bounds(told, [rail.gate for rail in named], way.length(before), tolerance)
         each = (
             Guardrail(
                 rail.view.metric.name, rail.unit.own(rail.named), *rail.unit.ends(float(low), float(high))

@@ -122,11 +122,11 @@ def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
         yield f"query {row.query}: it names a series, which its way to ask does not have"
     if not row.tolerance:
         return
-    if not isinstance(way, Check) or way.by_series:
+    if not way.takes_tolerances:
         yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
     elif not 0.0 < row.tolerance <= 1.0:
         yield f"query {row.query}: it names a tolerance that is out of bounds"
-    elif not way.rule.keeps(row.prior, row.tolerance, way.length(began)):
+    elif not way.keeps(row.prior, row.tolerance, way.length(began)):
         yield f"query {row.query}: it names a tolerance that could not be kept"
 
 
@@ -134,8 +134,9 @@ def _units(way: Way, rows: Sequence[Row], states: Sequence[State]) -> Floats:
     """Return the unit of each question's outcomes, from the state it was asked in."""
     priors = np.array([row.prior for row in rows])
     if not isinstance(way, Check):
-        each = zip(priors.tolist(), states, strict=True)
-        return np.array([way.unit(prior, state, None) for prior, state in each])
+        return np.array(
+            [way.unit(row.prior, state, row.tolerance or None) for row, state in zip(rows, states, strict=True)]
+        )
     expected, own = np.empty(len(rows)), np.array([row.tolerance for row in rows])
     for start, end in _runs(states):
         run, state = slice(start, end), states[start]

@@ -119,6 +119,7 @@ def row_of(
     batch: int | None = None,
     name: str = "",
     series: str = "",
+    tolerance: float = 0.0,
 ) -> Row:
     """Return the row of one answer, in the state before it; by default it is certified as a question asked alone."""
     query = state.query + 1
@@ -131,7 +132,7 @@ def row_of(
         value=outcome.value,
         charged=int(outcome.charged),
         threshold=terms.unit,
-        tolerance=0.0,
+        tolerance=tolerance,
         low=float(low),
         high=float(high),
         nats=outcome.nats,

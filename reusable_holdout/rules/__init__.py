@@ -49,6 +49,11 @@ class Rule(ABC):
 
     # ---- public
 
+    @property
+    def takes_tolerances(self) -> bool:
+        """True if a question may state a tolerance of its own."""
+        return True
+
     @abstractmethod
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
         """Return the unit of each question's outcomes: the deviation that is charged, or half the tolerance."""

@@ -74,6 +74,8 @@ class Way(ABC):
     ends: ClassVar[bool] = False
     #: Whether each series has an allowance of charges of its own.
     by_series: ClassVar[bool] = False
+    #: Whether a question may state a tolerance of its own.
+    takes_tolerances: bool = False
 
     def __init__(self, certificate: Certificate, name: str) -> None:
         self.certificate, self.name = certificate, name
@@ -89,6 +91,10 @@ class Way(ABC):
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of a question's outcomes."""
         return 0.0
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if an answer at a description length can keep a tolerance."""
+        return False
 
     def length(self, state: State, answers: int = 1) -> float:
         """Return the description length of a question in a state."""

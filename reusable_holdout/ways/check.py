@@ -85,6 +85,7 @@ class Check(Noisy):
         super().__init__(certificate, name, noise)
         self.rule = rule
         self._core: GuardCore | None = None
+        self.takes_tolerances = rule.takes_tolerances and not self.by_series
 
     # ---- public
 
@@ -95,6 +96,10 @@ class Check(Noisy):
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of a question's outcomes."""
         return self.rule.unit(prior, state.charges, state.nats, tolerance)
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if an answer at a description length can keep a tolerance."""
+        return self.rule.keeps(prior, tolerance, length)
 
     def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
         """Return the places of tolerances that cannot be kept in this state, by public numbers."""

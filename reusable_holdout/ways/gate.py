@@ -62,10 +62,18 @@ class Gate(Check):
         ends = [self.rule.rejected(prior, unit, length) for prior, unit in each]
         return Interval(*(np.array(side, dtype=np.float64) for side in zip(*ends, strict=True)))
 
-    def passes(self, weighed: Integers, named: float, digest: bytes, state: State, length: float) -> bool:
+    def passes(
+        self,
+        weighed: Integers,
+        named: float,
+        digest: bytes,
+        state: State,
+        length: float,
+        tolerance: float | None,
+    ) -> bool:
         """Return True if what was weighed is at least what was named, up to the noise."""
         core, prior = self._at(state), np.array([named])
-        unit = np.array([self.unit(named, state, None)])
+        unit = np.array([self.unit(named, state, tolerance)])
         grid = np.array([self.grid(named)], dtype=np.int64)
         compared = self.rule.compared(weighed[None], grid, prior, unit, length)
         return core.first_deviation(*compared, [digest]) is not None
@@ -87,12 +95,18 @@ class GuardedGate(Way):
 
     "Yes" is one charge, and costs what a gate's does. It bounds each of the m values, each with one m-th of the
     question's failure probability. "No" says that one of them failed, and not which: it bounds none. Each value takes
-    one of the declared queries, for each is compared with noise of its own.
+    one of the declared queries, for each is compared with noise of its own. A question's own tolerance is, of every
+    value, the same part of its metric's range.
     """
 
     def __init__(self, gate: Gate, name: str) -> None:
         super().__init__(gate.certificate, name)
         self.gate = gate
+        self.takes_tolerances = gate.takes_tolerances
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True, as of the gate without guardrails."""
+        return self.gate.keeps(prior, tolerance, length)
 
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of the gate without guardrails."""
@@ -114,28 +128,37 @@ class GuardedGate(Way):
             return ALL
         return self.gate.rule.accepted(terms.prior, terms.unit, of_each(length, told))
 
-    def bounds(self, told: Told, rails: Sequence[Gate], length: float) -> list[Interval]:
+    def bounds(
+        self, told: Told, rails: Sequence[Gate], length: float, tolerance: float | None
+    ) -> list[Interval]:
         """Return the interval of each guardrail's value."""
         if told.word != YES:
             return [ALL for _ in rails]
         each = zip(told.rails, rails, strict=True)
         return [
-            rail.rule.accepted(named, rail.unit(named, State(), None), of_each(length, told))
+            rail.rule.accepted(named, rail.unit(named, State(), tolerance), of_each(length, told))
             for (_, named), rail in each
         ]
 
     def decide(
-        self, values: Sequence[Named], views: Sequence[int], digest: bytes, state: State
+        self,
+        values: Sequence[Named],
+        views: Sequence[int],
+        digest: bytes,
+        state: State,
+        tolerance: float | None = None,
     ) -> tuple[Terms, Outcome]:
         """Decide one question, of the guard's own value first; `views` are those of the guardrails."""
         own, *rails = values
-        terms = Terms(own.named, self.unit(own.named, state, None))
+        terms = Terms(own.named, self.unit(own.named, state, tolerance))
         told = _NO._replace(rails=tuple((view, rail.named) for view, rail in zip(views, rails, strict=True)))
         found = [(one, one.weighed) for one in values if one.weighed is not None]
         if len(found) < len(values):
             return terms, self.outcome(told._replace(word=FAILED), terms)
         length = of_each(self.length(state), told)
-        passed = [one.gate.passes(weighed, one.named, digest, state, length) for one, weighed in found]
+        passed = [
+            one.gate.passes(weighed, one.named, digest, state, length, tolerance) for one, weighed in found
+        ]
         return terms, self.outcome(told._replace(word=YES if all(passed) else NO), terms)
 
 
