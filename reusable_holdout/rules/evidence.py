@@ -43,7 +43,9 @@ class WithinTolerance(Distance):
             return True
         evidence = self._evidence(prior, tolerance)
         found = evidence.of(EvidenceRows(np.array([prior]), np.array([float(self.certificate.bound.rows)])))
-        return found >= self.certificate.evidence_needed(evidence, length) * (1.0 + 1e-9)
+        # what is compared reckons with the noise's reach, and the noise may be against it as far
+        needed = self.certificate.evidence_needed(evidence, length) + self.certificate.evidence_tail(evidence)
+        return found >= needed * (1.0 + 1e-9)
 
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
         """Return the prior and the tolerance."""
