@@ -168,7 +168,9 @@ def certified(
         assert np.allclose(many, np.array(interval)[:, None], rtol=0.0, atol=1e-10)
     assert 0.0 <= interval.low <= outcome.value + 1e-9
     assert outcome.value - 1e-9 <= interval.high <= 1.0
-    _check_holds(way.certificate, score, interval, way.certificate.log_level(length, shares[0 if calm else 1]))
+    _check_holds(
+        way.certificate, score, interval, way.certificate.log_level(length, shares[0 if calm else 1])
+    )
     return terms, outcome
 
 
@@ -182,5 +184,5 @@ def refused(way: Way, text: str, terms: Any) -> None:
     """Hold that a way has no outcome that a ledger writes like this."""
     told = Told.parse(text)
     if told is not None:
-        with pytest.raises(InputError, match=f"{way.name} has no outcome"):
+        with pytest.raises(InputError, match="has no outcome"):
             way.outcome(told, terms)

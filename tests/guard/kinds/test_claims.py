@@ -40,9 +40,7 @@ class Asked:
 
     def ask(self, score, prior, series="a"):
         terms = self.kind.claimed(prior, series, self.board)
-        outcome = self.kind.decide_claim(
-            None if score is None else self.kind.grid(score), terms, bytes(32)
-        )
+        outcome = self.kind.decide_claim(None if score is None else self.kind.grid(score), terms, bytes(32))
         digest, takes = len(self.rows).to_bytes(32, "big"), self.kind.takes(outcome.told)
         row = row_of(self.kind, self.state, digest, terms, outcome, takes=takes, series=series)
         self.board.follow(row)

@@ -28,7 +28,7 @@ from within_reach import (
 from reusable_holdout.certainty import Certificate
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.ways import State, Terms
-from reusable_holdout.ways.gate import Gate
+from reusable_holdout.ways.gate import Gate, GuardedGate, Named
 from reusable_holdout.ways.told import FAILED, NO, YES, Told
 
 SHARES = (1.0, 1.0)
@@ -100,7 +100,16 @@ def test_yes_and_a_failure_are_all_that_costs_and_their_weights_sum_to_one():
     assert math.exp(-yes.nats) + math.exp(-failed.nats) == pytest.approx(1.0, abs=1e-12)
     assert (yes.charged, no.charged, no.nats, failed.charged) == (True, False, 0.0, True)
     assert max(yes.nats, failed.nats) == way.certificate.charge_nats
-    for text in ("cell 0", "cell 1", "span 0", "steps 1", "agreed", "yes with 1:0.5", "no with 1:0.5", "yes 1"):
+    for text in (
+        "cell 0",
+        "cell 1",
+        "span 0",
+        "steps 1",
+        "agreed",
+        "yes with 1:0.5",
+        "no with 1:0.5",
+        "yes 1",
+    ):
         refused(way, text, terms)
 
 
@@ -128,6 +137,78 @@ def test_a_score_that_is_exactly_as_named_passes():
         score = way.grid(named)
         assert answered(way, score, named)[1].told == Told(YES)
         assert answered(way, score - 1, named)[1].told == Told(NO)
+
+
+# ---- with guardrails
+
+
+def guarded(plan, noise, scores, names):
+    """A guarded gate, its guardrails' gates, and what is told of these scores; of None one failed."""
+    gates = [noisy(Gate, plan, noise, 0.0) for _ in scores]
+    way = GuardedGate(gates[0], "guarded-gate")
+    weighed = [None if score is None else np.array([math.floor(score * GRID)]) for score in scores]
+    values = [Named(*one) for one in zip(gates, names, weighed, strict=True)]
+    terms, outcome = way.decide(values, range(1, len(scores)), b"question", State())
+    assert Told.parse(outcome.told.text()) == outcome.told
+    assert way.outcome(outcome.told, terms) == outcome
+    return way, gates[1:], terms, outcome
+
+
+@for_each("family", FAMILIES)
+@for_each("noise", [-1.0, 0.0, 1.0])
+def test_a_guarded_yes_bounds_each_value_by_its_part_and_a_no_bounds_none(family, noise):
+    plan, told, length = certificate_of("gates", rows=12, family=family, noise_scale=2e-3), set(), 5.0
+    level = plan.log_level(length + math.log(2), 1.0)
+    for own, rail, named, least in product(
+        range(0, 13, 2), range(0, 13, 2), range(0, 13, 3), range(0, 13, 3)
+    ):
+        scores, names = (own / 12, rail / 12), (named / 12, least / 12)
+        way, rails, terms, outcome = guarded(plan, noise, scores, names)
+        told.add(outcome.told.word)
+        assert outcome.told.rails == ((1, least / 12),)
+        interval = way.interval(outcome.told, terms, length)
+        bounds = [interval, *way.bounds(outcome.told, rails, length, None)]
+        if outcome.told.word == NO:
+            assert bounds == [(0.0, 1.0)] * 2
+            continue
+        for one, score in zip(bounds, scores, strict=True):
+            assert one.low <= plan.bound.lower(score, log_level=level) + 1e-9
+            assert one.high == 1.0
+    assert told == {YES, NO}
+
+
+@for_each("truths", [(0.3, 0.5), (0.5, 0.5), (0.83, 0.6)])
+def test_both_bounds_of_a_guarded_gate_miss_together_no_more_often_than_its_node_may(truths):
+    """Two values that have nothing to do with each other, which is the worst case of two that are as named."""
+    rows, length = 24, 0.0
+    plan = certificate_of("gates", rows=rows, noise_scale=0.0)
+    chances = [stats.binom.pmf(range(rows + 1), rows, truth).tolist() for truth in truths]
+    for ahead in (0, 3, 5, 7):
+        names, missed = [min(truth + ahead / rows, 1.0) for truth in truths], 0.0
+        for counts in product(range(rows + 1), repeat=2):
+            way, rails, terms, outcome = guarded(plan, 0.0, [count / rows for count in counts], names)
+            bounds = [
+                way.interval(outcome.told, terms, length), *way.bounds(outcome.told, rails, length, None)
+            ]  # fmt: skip
+            if any(truth < bound.low for truth, bound in zip(truths, bounds, strict=True)):
+                missed += math.prod(chance[count] for chance, count in zip(chances, counts, strict=True))
+        assert missed <= plan.beta * math.exp(-length)
+
+
+def test_a_guarded_gate_costs_what_a_gate_does_and_takes_a_query_of_each_value():
+    plan = certificate_of("gates", noise_scale=0.0)
+    way, _, terms, yes = guarded(plan, 0.0, (0.9, 0.8, 0.7), (0.5, 0.5, 0.5))
+    _, _, _, no = guarded(plan, 0.0, (0.9, 0.8, 0.7), (0.5, 0.5, 0.75))
+    _, rails, _, failed = guarded(plan, 0.0, (0.9, None, 0.7), (0.5, 0.5, 0.75))
+    assert [one.told.word for one in (yes, no, failed)] == [YES, NO, FAILED]
+    assert [one.charged for one in (yes, no, failed)] == [True, False, True]
+    assert math.exp(-yes.nats) + math.exp(-failed.nats) == pytest.approx(1.0, abs=1e-12)
+    assert [way.takes(one.told) for one in (yes, no, failed)] == [3, 3, 3]
+    assert (no.nats, failed.value) == (0.0, 0.0)
+    assert way.interval(failed.told, terms, 3.0) == (0.0, 1.0)
+    assert way.bounds(failed.told, rails, 3.0, None) == [(0.0, 1.0)] * 2
+    for text in ("yes", "no", "failed", "agreed with 1:0.5", "cell 0 with 1:0.5"):
+        refused(way, text, terms)
 
 
 # ---- by evidence
