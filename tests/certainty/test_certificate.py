@@ -26,6 +26,7 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.noise import Calibration
+from reusable_holdout.ways import tidy
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))
@@ -39,10 +40,7 @@ def certificate(*, rows=10_000, family="binomial", **changes):
         charges=10,
         beta=0.05,
         noise_scale=1e-4,
-        lower=0.0,
-        upper=1.0,
         tolerance=0.06,
-        fixed_threshold=None,
         least_threshold=0.004,
         charge_nats=THEORY.charge.worst,
     )
@@ -57,8 +55,6 @@ certificates = st.builds(
     noise_scale=st.sampled_from((0.0, 1e-4, 1e-3)),
     tolerance=st.floats(0.01, 0.5),
     shares=st.sampled_from(SHARES),
-    lower=st.sampled_from((0.0, -1.0)),
-    upper=st.just(1.0),
 )
 units = st.floats(0.0, 1.0)
 lengths = st.floats(0.0, 3000.0)
@@ -83,8 +79,6 @@ def test_half_widths_are_those_of_the_definition(rows, queries, charges):
     expected = exact_half_width(0.9 * rows, rows, 0.8 * 0.95 * 0.05 * weight)
     width = guard.half_width(charges=charges, nats=nats, estimate=0.9)
     assert width == pytest.approx(expected, rel=1e-8)
-    wide = replace(guard, lower=-2.0, upper=8.0)  # the same in a unit ten times as fine
-    assert wide.half_width(charges=charges, nats=nats, estimate=7.0) == pytest.approx(10 * width)
 
 
 @for_each(("charges", "answers"), [(0, 1), (0, 5), (1, 1), (10, 2)])
@@ -97,7 +91,7 @@ def test_half_widths_of_finals_are_those_of_the_definition(charges, answers):
         weight = 0.25 * math.exp(-nats) * places / (number * answers)
         expected = exact_half_width(870, 1000, 0.5 * 0.95 * 0.05 * weight)
         length = guard.final_length(charges=charges, nats=nats, answers=answers, last_charge=last)
-        width = guard.final_half_width(length=length, estimate=0.87, answers=answers)
+        width = guard.final_half_width(length=length, estimate=0.87)
         assert width == pytest.approx(expected, rel=1e-8)
     assert length == guard.final_length(charges=charges, nats=nats, answers=answers)
 
@@ -118,11 +112,10 @@ def test_finals_are_as_narrow_as_the_theory_has_them(rows, none, one, reveals):
 
 @given(guard=certificates, unit=units, reach=st.floats(0.0, 0.3), length=lengths, share=shares)
 def test_intervals_contain_what_was_seen_and_stay_within_the_bounds(guard, unit, reach, length, share):
-    centre = guard.lower + unit * guard.span
-    row = guard.span / guard.bound.rows  # what lies between two counts is certified by the next
-    low, high = guard.around(centre - reach, centre + reach, length=length, share=share)
-    assert guard.lower <= low <= max(guard.lower, centre - reach) + row
-    assert min(guard.upper, centre + reach) - row <= high <= guard.upper
+    row = 1.0 / guard.bound.rows  # what lies between two counts is certified by the next
+    low, high = guard.around(unit - reach, unit + reach, length=length, share=share)
+    assert 0.0 <= low <= max(0.0, unit - reach) + row
+    assert min(1.0, unit + reach) - row <= high <= 1.0
 
 
 @given(
@@ -135,10 +128,10 @@ def test_intervals_contain_what_was_seen_and_stay_within_the_bounds(guard, unit,
 def test_intervals_grow_with_what_is_possible_and_with_the_length_and_shrink_with_the_share(
     guard, unit, reaches, lengths, levels
 ):
-    centre, slack = guard.lower + unit * guard.span, 1e-13
+    slack = 1e-13
 
     def around(reach, length, share):
-        return guard.around(centre - reach, centre + reach, length=length, share=share)
+        return guard.around(unit - reach, unit + reach, length=length, share=share)
 
     short, long = sorted(lengths)
     less, more = sorted(levels)
@@ -154,19 +147,19 @@ def test_intervals_grow_with_what_is_possible_and_with_the_length_and_shrink_wit
 
 @given(guard=certificates, unit=units, length=lengths, share=shares)
 def test_each_side_of_an_interval_has_its_share_of_the_level(guard, unit, length, share):
-    low, high = (guard.lower + guard.span * each for each in (unit, min(1.0, unit + 0.1)))
-    noise = 0.95 if guard.noise else 1.0  # what is kept for noise is not kept where there is none
+    low, high = unit, min(1.0, unit + 0.1)
+    noise = 0.95 if guard.noise_scale else 1.0  # what is kept for noise is not kept where there is none
     level = math.log(noise * guard.beta * share) - length
     interval = guard.around(low, high, length=length, share=share)
-    lower = guard.bound.lower((low - guard.lower) / guard.span, log_level=level)
-    upper = guard.bound.upper((high - guard.lower) / guard.span, log_level=level)
-    assert interval == pytest.approx((guard.lower + lower * guard.span, guard.lower + upper * guard.span))
+    assert guard.needed(length, share) == pytest.approx(-level)
+    lower, upper = guard.bound.lower(low, log_level=level), guard.bound.upper(high, log_level=level)
+    assert interval == pytest.approx((lower, upper))
 
 
 @for_each("family", FAMILIES)
 def test_arrays_are_answered_as_their_elements_are(family):
-    guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
-    priors = np.linspace(-1.0, 3.0, 41)
+    guard = certificate(family=family, tolerance=0.08)
+    priors = np.linspace(0.0, 1.0, 41)
     thresholds = guard.threshold(priors, charges=3, nats=9.5)
     lengths = np.linspace(9.5, 30.0, 41)
     around = guard.around(priors - thresholds, priors + thresholds, length=lengths, share=0.2)
@@ -184,7 +177,7 @@ def test_arrays_are_answered_as_their_elements_are(family):
 @given(guard=certificates, unit=units, charges=st.integers(0, 9), extra=st.floats(0.0, 10.0))
 def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, charges, extra):
     charges = min(charges, guard.queries - 1)
-    prior, nats = guard.lower + unit * guard.span, 2.0 * charges + extra
+    prior, nats = unit, 2.0 * charges + extra
     threshold = guard.threshold(prior, charges=charges, nats=nats)
     length = guard.length(charges=charges, nats=nats)
 
@@ -193,7 +186,7 @@ def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, char
         low, high = guard.around(prior - reach, prior + reach, length=length, share=guard.shares.agreed)
         return low >= prior - guard.tolerance - 1e-12 and high <= prior + guard.tolerance + 1e-12
 
-    reach = guard.tolerance / guard.span
+    reach = guard.tolerance
     assume(
         min(abs(unit - reach), abs(1.0 - unit - reach)) > 1e-9
     )  # a target within rounding of an end is none
@@ -203,14 +196,14 @@ def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, char
         assert kept(threshold)
     # of 0/1 losses only multiples of 1/n are observed: the next one is as far as a threshold can fall short
     step = (1.0 / guard.bound.rows if guard.bound.family == "binomial" else 0.0) + 1e-7
-    if threshold / guard.span + guard.comparison_tail < 1.0 - 1e-9:
-        assert not kept(threshold + step * guard.span)
+    if threshold + guard.comparison_tail < 1.0 - 1e-9:
+        assert not kept(threshold + step)
 
 
 @given(guard=certificates, unit=units, charges=st.integers(0, 8), told=st.floats(0.0, 30.0))
 def test_neither_a_charge_nor_anything_told_raises_the_threshold(guard, unit, charges, told):
     charges = min(charges, max(0, guard.queries - 2))
-    prior = guard.lower + unit * guard.span
+    prior = unit
     before = guard.threshold(prior, charges=charges, nats=2.0 * charges)
     assert guard.threshold(prior, charges=charges, nats=2.0 * charges + told) <= before + 1e-9
     # the first charges tell more than their place costs where there are many questions to come
@@ -390,11 +383,10 @@ def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
     assert GRID_SLACK * GRID >= 5
 
 
-def test_reaches_are_told_in_the_metrics_unit():
-    guard = certificate(lower=-1.0, upper=3.0, noise_scale=1e-3)
-    assert guard.grid_slack == 4.0 * GRID_SLACK
-    assert guard.comparison_tail == pytest.approx(1e-3 * guard.tails.comparison + guard.grid_slack)
-    assert guard.answer_tail == pytest.approx(1e-3 * guard.tails.answer + guard.grid_slack)
+def test_reaches_are_those_of_the_noise_and_of_rounding():
+    guard = certificate(noise_scale=1e-3)
+    assert guard.comparison_tail == pytest.approx(1e-3 * guard.tails.comparison + GRID_SLACK)
+    assert guard.answer_tail == pytest.approx(1e-3 * guard.tails.answer + GRID_SLACK)
     assert guard.comparison_sd == pytest.approx(1e-3 * math.sqrt(2.0 * 20.0))
 
 
@@ -448,16 +440,13 @@ def test_half_widths_rise_with_charges_and_with_what_they_tell():
     assert all(final < width for final, width in zip(finals, widths, strict=False))
 
 
-@for_each("span", [0.3, 1.0, 2.0, 3.2, 1000.0])
-def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack(span):
+def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack():
     """Finer, the last digits of what is told would name the grid step; coarser, an interval would not hold it."""
-    guard = certificate(lower=-span / 4, upper=span * 3 / 4)
-    scores = [guard.lower + span * (0.3 + step / GRID) for step in range(1000)]
-    told = [guard.tidy(score) for score in scores]
+    scores = [0.3 + step / GRID for step in range(1000)]
+    told = [tidy(score) for score in scores]
     assert len(set(told)) < 800
-    assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= guard.grid_slack
-    assert guard.tidy(guard.lower - 1.0) == guard.lower
-    assert guard.tidy(guard.upper + 1.0) == guard.upper
+    assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= GRID_SLACK
+    assert (tidy(-1.0), tidy(2.0)) == (0.0, 1.0)
 
 
 def test_what_was_told_before_the_first_question_widens_like_what_was_told_since():
