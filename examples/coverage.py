@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.plotting import INK, pyplot
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -143,16 +143,13 @@ class Setup(NamedTuple):
         else:
             chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
         return ReusableHoldout(
-            None,
-            labels,
+            Rows(None, labels, classes=[0, 1]),
             metric=self.metric,
-            queries=2 * QUESTIONS,
-            confidence=CONFIDENCE,
             seed=self.seed,
-            classes=[0, 1],
-            vacuous=True,  # intervals are tested here, however wide
             **chosen,
             **WAYS[self.way].settings,
+            plan=Plan(confidence=CONFIDENCE, queries=2 * QUESTIONS),
+            allow={"vacuous"},
         )
 
     def ask(self, labels: Any) -> Way:

@@ -120,7 +120,6 @@ def guarded(data: Data, *, seed: int) -> tuple[Curves, int]:
         None,
         data.labels[1],
         metric=metric,
-        noise=0.001,
         seed=seed,
         plan=Plan(
             queries=len(train) + len(CHOSEN),
@@ -129,6 +128,7 @@ def guarded(data: Data, *, seed: int) -> tuple[Curves, int]:
             threshold=0.05 * (10_000 / len(data.labels[1])) ** 0.5,
         ),
         allow={"vacuous"},
+        plan=Plan(noise=0.001),
     )
     answered = np.empty_like(train)
     for start in range(0, len(train), BLOCK):

@@ -73,7 +73,6 @@ class Setting(NamedTuple):
                 tolerance=self.tolerance,
                 confidence=1.0 - BETA,
                 estimate=self.estimate,
-                mechanism=self.mechanism,
                 choices=(),
             )
         except PlanError:

@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout, Rows
 from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -64,13 +64,13 @@ def guards_of(labels: NDArray[np.int64], *, shared: bool, seed: int) -> list[Reu
         first = ReusableHoldout(None, labels, queries=VIEWS * QUESTIONS, seed=seed, **PLAN)  # type: ignore[arg-type]
         return [
             first,
-            *(first.on(sample_weight=part, vacuous=True) for part in SLICES),
+            *(first.on(sample_weight=part, allow={"vacuous"}) for part in SLICES),
             first.on("brier", estimate=BRIER),
         ]
     one = {"queries": QUESTIONS, **PLAN}
     weights = [None, *SLICES]
     guards = [
-        ReusableHoldout(None, labels, sample_weight=part, seed=seed + place, **one)  # type: ignore[arg-type]
+        ReusableHoldout(Rows(None, labels, sample_weight=part), seed=seed + place, **one)  # type: ignore[arg-type]
         for place, part in enumerate(weights)
     ]
     brier = ReusableHoldout(None, labels, metric="brier", seed=seed + VIEWS, **one | {"estimate": BRIER})  # type: ignore[arg-type]

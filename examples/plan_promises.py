@@ -53,7 +53,7 @@ class Asked:
         self._rows, self._number = rows, 0
         self.error = math.sqrt(ACCURACY * (1.0 - ACCURACY) / rows)
         self.guard = ReusableHoldout(
-            None, np.ones(rows, np.uint8), classes=[0, 1], estimate=ACCURACY, seed=0, **settings
+            Rows(None, np.ones(rows, np.uint8), classes=[0, 1]), estimate=ACCURACY, seed=0, **settings
         )
 
     def scoring(self, accuracy: float = ACCURACY) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.metrics import resolve_metric
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -77,17 +77,12 @@ def _guard(
     metric: str, labels: NDArray[np.int64], estimate: float, seed: int, **more: Any
 ) -> ReusableHoldout:
     return ReusableHoldout(
-        None,
-        labels,
+        Rows(None, labels, prevalence=POSITIVE),
         metric=metric,
-        queries=QUERIES,
-        charges=6,
-        reveals=1,
-        estimate=estimate,
-        prevalence=POSITIVE,
-        vacuous=True,  # by distance some say nothing
         seed=seed,
         **more,
+        plan=Plan(reveals=1, queries=QUERIES, charges=6, estimate=estimate),
+        allow={"vacuous"},
     )
 
 

@@ -102,37 +102,37 @@ class Mixed:
         self._threshold = 0.0  # of the last check: where an attack believes the boundary to be
         self._slice: ReusableHoldout | None = None
         self._sliced = False  # whether it was tried
-        self.policy, self.told = guard.policy, Counter[str]()
+        self.told = Counter[str]()
 
     @property
     def holdout(self) -> GuardLike:
         """What an attack asks: itself."""
         return self
 
-    def evaluate_predictions(self, predictions: Any, *, prior: float | None = None) -> Answer:
-        """Answer about one submission; without a prior, the best so far is believed of it."""
-        how = self._how(3)
-        stated = self._believed() if prior is None else prior
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Answer about one submission, or several that do not depend on each other, some of them together."""
+        if isinstance(subject, list):
+            return self._several(subject, prior)
+        how, predictions = self._how(3), subject
         if how == "reveal":
-            answer = self._revealed(predictions, stated)
+            answer = self._revealed(predictions, prior)
         elif how == "choose" and self._asked:
             earlier = list(range(max(0, len(self._asked) - 2), len(self._asked)))
-            return self._chosen([predictions], [stated], earlier)[0]
+            return self._chosen([predictions], [prior], earlier)[0]
         elif how == "slice" and (part := self._on_a_slice(len(predictions))):
-            answer = self._sliced_answer(part, predictions, stated)
+            answer = self._sliced_answer(part, predictions, prior)
         else:
-            answer = self._guard.evaluate(predictions, **{} if prior is None else {"prior": prior})
+            answer = self._guard.evaluate(predictions, prior=prior)
             self._threshold = answer.threshold
         return self._record(predictions, answer)
 
-    def evaluate_many(self, predictions: Any, priors: Any = None) -> list[Answer]:
-        """Answer about submissions that do not depend on each other, some of them together."""
+    def _several(self, predictions: list[Any], priors: Any) -> list[Answer]:
         answers: list[Answer] = []
         try:
             while len(answers) < len(predictions):
                 count = int(self._rng.integers(1, MOST_TOGETHER + 1))
                 part = slice(len(answers), len(answers) + count)
-                answers += self._part(predictions[part], None if priors is None else priors[part])
+                answers += self._part(predictions[part], list(priors[part]))
         except Halted as halt:
             halt.answers = answers + [
                 self._record(one, answer)
@@ -141,18 +141,16 @@ class Mixed:
             raise
         return answers
 
-    def _part(self, predictions: Any, priors: Any) -> list[Answer]:
+    def _part(self, predictions: list[Any], priors: list[float]) -> list[Answer]:
         """Answer some together, or the first alone."""
         how = self._how(len(predictions))
-        stated = [self._believed()] * len(predictions) if priors is None else list(priors)
         if how == "reveal":
-            return [self._record(predictions[0], self._revealed(predictions[0], stated[0]))]
+            return [self._record(predictions[0], self._revealed(predictions[0], priors[0]))]
         if how == "slice" and (half := self._on_a_slice(len(predictions[0]))):
-            return [self._record(predictions[0], self._sliced_answer(half, predictions[0], stated[0]))]
+            return [self._record(predictions[0], self._sliced_answer(half, predictions[0], priors[0]))]
         if how == "choose" and len(predictions) > 1:
-            return self._chosen(list(predictions), stated, [])
-        known = () if priors is None else (priors,)
-        answers = self._guard.evaluate_many(predictions, *known)
+            return self._chosen(predictions, priors, [])
+        answers = self._guard.evaluate(predictions, prior=priors)
         self._threshold = answers[-1].threshold
         return [self._record(one, answer) for one, answer in zip(predictions, answers, strict=True)]
 
@@ -176,14 +174,10 @@ class Mixed:
             self._sliced = True
             half = self._rng.random(rows) < 0.5
             try:
-                self._slice = self._guard.on(sample_weight=half, policy="thresholdout", vacuous=True)
+                self._slice = self._guard.on(sample_weight=half, allow={"vacuous"})
             except (InputError, PlanError):
                 self._slice = None
         return self._slice
-
-    def _believed(self) -> float:
-        better = max if self._guard.metric.greater_is_better else min
-        return better(self._priors, default=EXPECTED[self._guard.metric.name])
 
     def _record(self, predictions: Any, answer: Answer) -> Answer:
         self._asked.append(predictions)
@@ -199,7 +193,7 @@ class Mixed:
         """Choose among new submissions and earlier ones; what is told of the new."""
         candidates = new + [self._asked[place] for place in earlier]
         believed = priors + [self._priors[place] for place in earlier]
-        choice = self._guard.choose(list(candidates), believed)
+        choice = self._guard.choose(candidates, believed)
         self.told["choose"] += 1
         metric, winner = self._guard.metric, choice.answer._replace(threshold=self._threshold)
         worse = min if metric.greater_is_better else max

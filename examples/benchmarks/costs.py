@@ -234,12 +234,12 @@ def _guard(
     return ReusableHoldout(
         None,
         labels,
-        noise=0.001,
         ledger=path,
         seed=0,
         witness=witness,
         plan=Plan(queries=queries, charges=charges, threshold=0.4),
         allow={"vacuous"},
+        plan=Plan(noise=0.001),
     )
 
 

@@ -68,10 +68,9 @@ class Round:
             *data(_HOLDOUT, columns, 2),
             queries=5 * self.candidates,
             ledger=self.folder / f"{name}.db",
-            witness=False,
-            vacuous=True,
             seed=0,
             **room,
+            allow={"no witness", "vacuous"},
         )
 
     def search(self, scoring: object = "accuracy") -> GridSearchCV:

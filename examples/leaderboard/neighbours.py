@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from reusable_holdout_leaderboard import Competition, Rules
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.certainty import lead_nats
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
@@ -208,7 +208,9 @@ class Guarded:
     def __init__(self, labels: np.ndarray, queries: int) -> None:
         error = 0.25 / np.sqrt(len(labels))  # the closer claims must be, the more they tell of a pair
         settings = {"queries": queries, "prior_error": error, "confidence": 0.9525, "vacuous": True}
-        self.guard = ReusableHoldout(None, labels, policy="claims", classes=[0, 1], seed=0, **settings)
+        self.guard = ReusableHoldout(
+            Rows(None, labels, classes=[0, 1]), seed=0, **settings, plan=Plan(board="claims")
+        )
         self.threshold = self.guard.plan.threshold
         self._sent: dict[int, np.ndarray] = {}
 

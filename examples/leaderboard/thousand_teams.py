@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
@@ -211,7 +211,9 @@ class Season:
 def directly(season: Season, seed: int) -> tuple[ReusableHoldout, Asking]:
     """A guard of these labels, and how it is asked."""
     settings = {"queries": season.size.queries, "policy": "claims", "prior_error": OFF, "seed": seed}
-    guard = ReusableHoldout(None, season.labels, classes=[0, 1], confidence=CONFIDENCE, **settings)
+    guard = ReusableHoldout(
+        Rows(None, season.labels, classes=[0, 1]), **settings, plan=Plan(confidence=CONFIDENCE)
+    )
 
     def ask(sent: Sequence[Sent]) -> list[Told]:
         answers = [

@@ -66,7 +66,7 @@ def test_an_attack_names_what_must_hold(attack, changes, words):
 
 @pytest.mark.parametrize("attack", [boosting_attack, flip_attack, log_loss_attack])
 def test_what_is_attacked_must_answer(attack):
-    with pytest.raises(InputError, match="evaluate_predictions"):
+    with pytest.raises(InputError, match=r"evaluate\(predictions"):
         attack(object(), rows=20, truth=LABELS)
 
 
