@@ -1,4 +1,4 @@
-"""How an attack's submissions are put to a guard: by checks alone, or with reveals, choices, slices and a final.
+"""How an attack's submissions are put to a guard: by checks, with tolerances of their own, or in all ways there are.
 
 A way has the guard's settings that it needs, a `holdout` that an attack can ask, and after the attack it says whether
 every interval that was released holds. Another way to ask is another entry of `WAYS`.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, PlanError
 
-__all__ = ["WAYS", "Checks", "Mixed", "Way"]
+__all__ = ["WAYS", "Checks", "Mixed", "Tolerances", "Way"]
 
 EXPECTED = {
     "accuracy": 0.5,
@@ -49,7 +49,7 @@ class Way(Protocol):
 
     @property
     def told(self) -> Counter[str]:
-        """Reveals, choices, slices and finals that were answered."""
+        """Reveals, choices, slices, finals and tolerances of their own that were answered."""
         ...
 
 
@@ -65,6 +65,29 @@ class Checks:
     def covered(self, result: AttackResult) -> bool:
         """Whether all intervals hold."""
         return result.covered is True
+
+
+class Tolerances(Checks):
+    """Each question states a tolerance of its own, as coins decide; none where the guard could not keep it."""
+
+    def __init__(self, guard: ReusableHoldout, *, seed: int) -> None:
+        super().__init__(guard, seed=seed)
+        self._guard, self._rng = guard, np.random.default_rng([73, seed])
+        self.holdout = self
+
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Answer about one submission, or each of several."""
+        plan = self._guard.plan
+        shape = len(subject) if isinstance(subject, list) else None
+        stated = plan.tolerance * self._rng.choice([0.3, 0.5, 0.7, 1.0, 1.5], size=shape)
+        try:
+            answers = self._guard.evaluate(
+                subject, prior=prior, tolerance=np.minimum(stated, plan.upper - plan.lower)
+            )
+        except InputError:
+            return self._guard.evaluate(subject, prior=prior)
+        self.told["tolerance"] += 1 if shape is None else shape
+        return answers
 
 
 class Released(NamedTuple):
@@ -231,4 +254,4 @@ class Mixed:
         )
 
 
-WAYS: dict[str, type[Way]] = {"checks": Checks, "mixed": Mixed}
+WAYS: dict[str, type[Way]] = {"checks": Checks, "tolerances": Tolerances, "mixed": Mixed}

@@ -7,7 +7,6 @@ import pytest
 from cases import for_each
 from long_tests import GUARD
 from made_guards import made_guard
-from reusable_holdout.guard.answered import Query
 
 from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.ways import State
@@ -23,7 +22,7 @@ class Asked:
         labels = self.rng.integers(0, 2, ROWS)
         settings = {"queries": CLAIMS, "prior_error": 0.02, "estimate": 0.5, "confidence": 0.8}
         self.guard = made_guard(
-            None, labels, policy="claims", witness=False, vacuous=True, classes=[0, 1], **settings
+            None, labels, board="claims", vacuous=True, classes=[0, 1], **settings
         )
         self.threshold = self.guard.plan.threshold
         self.lead, self.missed = 0.5, 0
@@ -108,9 +107,9 @@ def test_the_dearest_spoilers_that_are_known_cost_no_more(spoilers, most):
     """They stand once, lie, stand until nobody expects a lie, and lie again, with every outcome that there is."""
     labels = np.random.default_rng(0).integers(0, 2, 100_000)
     guard = made_guard(
-        None, labels, policy="claims", queries=10_000, prior_error=0.003, estimate=0.75, witness=False
+        None, labels, board="claims", queries=10_000, prior_error=0.003, estimate=0.75
     )
-    kind = guard._view.ways.policy
+    kind = guard._view.ways.claim
     told = Told(kind)
     honest = [f"team {number % 900}" for number in range(9_000)]
     for series in honest[:450]:
@@ -135,13 +134,8 @@ class Told:
     def claim(self, score, prior, series):
         terms = self.kind.claimed(prior, series, self.board)
         state = State()
-        outcome = (
-            self.kind.fail(terms, state)
-            if math.isnan(score)
-            else self.kind.decide(self.kind.grid_unit(score), terms, bytes(32), state)
-        )
-        question = Query(bytes(32), "", series)
-        self.board.follow(row_of(self.kind, state, question, terms, outcome))
+        outcome = self.kind.decide_claim(None if math.isnan(score) else self.kind.grid(score), terms, bytes(32))
+        self.board.follow(row_of(self.kind, state, bytes(32), terms, outcome, series=series))
         self.nats += outcome.nats
 
     def stand(self, spoilers, times):
