@@ -344,7 +344,9 @@ def _single(
         if row is None and reason is None and has_measured:
             refuse(state)
             terms, outcome = decide(found, state)
-            row = row_of(way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance)
+            row = row_of(
+                way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance
+            )
             transaction.append([row])
     if row is None:
         raise transcript.halt(reason or "charges", [])

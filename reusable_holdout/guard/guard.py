@@ -18,7 +18,7 @@ from reusable_holdout.guard.making import Stated, allowed_of
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.opening import Opening
 from reusable_holdout.guard.overview import Overview
-from reusable_holdout.guard.subjects import Difference, Measured, is_model
+from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
 from reusable_holdout.guard.training_estimate import PriorMethod, check_prior_method, training_estimate
 from reusable_holdout.guard.view import GuardedView, Listener
 from reusable_holdout.metrics import Metric, resolve_metric
@@ -827,7 +827,7 @@ def _named(subject: Any, name: Any) -> Any:
     if isinstance(subject, Difference):
         both = [type(part).__name__ if is_model(part) else "" for part in subject]
         return " less ".join(both) if all(both) else ""
-    if isinstance(subject, list | tuple) and not isinstance(subject, Measured):
+    if is_several(subject):
         return [_named(one, None) for one in subject]
     model = subject.model if isinstance(subject, Measured) else subject
     return type(model).__name__ if is_model(model) else ""

@@ -136,9 +136,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
             stands = epochs.planned_anew(store, facts, owned, key[0], witness)
         view = _begun(data, kept.plan, facts, stands, key, owned)
     if known is None or stands is not store:
-        kept.warn(
-            kept.plan.shared.told_before, vacuous=VACUOUS in allow, stacklevel=4
-        )  # made, __init__, sealed, user
+        kept.warn(kept.plan.shared.told_before, vacuous=VACUOUS in allow)
     return view
 
 
@@ -212,9 +210,7 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
         )
         _begin_epoch(ledger, facts, kept_rows.text)
     fresh = _begun(data, kept.plan, facts, ledger.latest(), key, None)
-    kept.warn(
-        kept.plan.shared.told_before, vacuous=VACUOUS in allow, stacklevel=4
-    )  # rotated, rotate, sealed, user
+    kept.warn(kept.plan.shared.told_before, vacuous=VACUOUS in allow)
     return fresh
 
 
@@ -224,9 +220,7 @@ def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None
         plan.check_says_something(vacuous=vacuous)
     if holdout.groups is None:  # which say what belongs together
         warn_of_copies(holdout.X)
-    warn_of_counted_class(
-        holdout.bound, stacklevel=5
-    )  # _check_may_stand, made or rotated, the method, sealed, user
+    warn_of_counted_class(holdout.bound)
 
 
 def _owned(

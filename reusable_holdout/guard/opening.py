@@ -90,7 +90,7 @@ class Opening(NamedTuple):
         row = ledger.find(digest)
         if row is not None:
             return row
-        warn_of_counted_class(bound, stacklevel=5)  # _row, open, on, sealed, user
+        warn_of_counted_class(bound)
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [root.facts, *(View.parse(one.told) for one in ledger.rows(kind=VIEW))]
@@ -98,7 +98,7 @@ class Opening(NamedTuple):
             row = self._opened(facts, digest, name)
             if row is not None and facts.tells:
                 told_of(root.holdout, facts.counts, metric)
-                kept.warn(facts.nats, vacuous=self.vacuous, stacklevel=5)  # _row, open, on, sealed, user
+                kept.warn(facts.nats, vacuous=self.vacuous)
         return row
 
     def _facts(self, bound: BoundMetric, metric: dict[str, Any], before: list[View]) -> tuple[View, Kept]:

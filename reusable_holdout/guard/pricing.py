@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from reusable_holdout.guard import class_counts
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric
 from reusable_holdout.plan import Plan
+from reusable_holdout.slips import warn
 
 __all__ = [
     "CountedClassWarning",
@@ -36,7 +36,7 @@ class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
     """
 
 
-def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
+def warn_of_counted_class(bound: BoundMetric) -> None:
     """Say which of two classes a metric counts as positive, where they are text; the set of classes is public."""
     classes, metric = bound.classes, bound.metric
     if metric.kernel is None or metric.name not in _OF_ONE_CLASS:
@@ -44,13 +44,12 @@ def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
     if classes is None or len(classes) != 2 or classes.dtype.kind != "U":
         return
     other, counted = classes.tolist()
-    warnings.warn(
+    warn(
         CountedClassWarning(
             f"{metric.name} counts {counted!r} as the positive class, the last of {other!r} and {counted!r} in sorted "
             f"order; if {other!r} is meant, guard y == {other!r}, and ask with models or predictions of the same kind, "
             "or rename the classes so that it sorts last"
-        ),
-        stacklevel=stacklevel + 1,
+        )
     )
 
 
@@ -151,18 +150,17 @@ class Kept(NamedTuple):
     counts: Counts | None
     lost: str = ""
 
-    def warn(self, nats: float, *, vacuous: bool, stacklevel: int) -> None:
+    def warn(self, nats: float, *, vacuous: bool) -> None:
         """Warn of what is not kept, after the counts were told for so many nats."""
         if not (self.lost or (self.plan.vacuous and not vacuous)):
             return
         nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
-        warnings.warn(
+        warn(
             KeptLessWarning(
                 f"what was told of the class counts or group sizes of these rows, for {nats:.1f} nats, leaves less "
                 f"than was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the "
                 f"same, and keeps a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else"
-            ),
-            stacklevel=stacklevel + 1,
+            )
         )
 
 

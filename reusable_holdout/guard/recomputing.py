@@ -135,7 +135,10 @@ def _units(way: Way, rows: Sequence[Row], states: Sequence[State]) -> Floats:
     priors = np.array([row.prior for row in rows])
     if not isinstance(way, Check):
         return np.array(
-            [way.unit(row.prior, state, row.tolerance or None) for row, state in zip(rows, states, strict=True)]
+            [
+                way.unit(row.prior, state, row.tolerance or None)
+                for row, state in zip(rows, states, strict=True)
+            ]
         )
     expected, own = np.empty(len(rows)), np.array([row.tolerance for row in rows])
     for start, end in _runs(states):

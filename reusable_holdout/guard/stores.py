@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -37,6 +36,7 @@ from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
 from reusable_holdout.noise import key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
+from reusable_holdout.slips import warn
 
 __all__ = ["budgeted", "declared_classes", "find_key", "new_or_kept", "sql_ledger", "told_of", "watched"]
 
@@ -124,12 +124,11 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
     place = witness or kept
     if not place:
         if text is None and witness is None:
-            warnings.warn(
+            warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
                 "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
-                "it had come, or allow={{'no witness'}} to accept it",
+                "it had come, or allow={'no witness'} to accept it",
                 NoWitnessWarning,
-                stacklevel=4,
             )
         return ""
     chosen = witnesses.witness_at(place, key)
@@ -171,7 +170,7 @@ def new_or_kept(
         return
     ledger = sql_ledger(location)
     try:
-        with budgeted(holdout, ledger, allowed=allowed, within=1) as another:
+        with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
     except SecondBudgetError:
         path = ledger.path
@@ -199,7 +198,7 @@ def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger,
                     yield kept, False
                 return
         ledger.keep_metric(content)
-        with budgeted(holdout, ledger, allowed=allowed, within=2) as another:
+        with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
 
 
@@ -208,7 +207,7 @@ def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger,
 
 @contextmanager
 def budgeted(
-    holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False, within: int = 0
+    holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False
 ) -> Iterator[bool]:
     """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
 
@@ -229,8 +228,8 @@ def budgeted(
         if kept and not allowed:
             raise SecondBudgetError(registries.refusal(kept, ledger.place, next_epoch=next_epoch))
         try:
-            for one in [] if allowed else found:  # budgeted, its context, __init__, sealed, user
-                warnings.warn(registries.reminder(one), SecondBudgetWarning, stacklevel=5 + 2 * within)
+            for one in [] if allowed else found:
+                warn(registries.reminder(one), SecondBudgetWarning)
             yield bool(found)
         except BaseException:
             if not _has_more(ledger, before):
@@ -298,7 +297,7 @@ def _warn_of_unknown(error: LedgerError, what: str) -> None:
     """Warn that the registry cannot be used; where the environment names it, that is an error."""
     if registries.Registry.is_named():
         raise error
-    warnings.warn(f"{what} is not known: {error}", RuntimeWarning, stacklevel=3)
+    warn(f"{what} is not known: {error}", RuntimeWarning)
 
 
 def _sketch_of(registry: Registry | InMemory, holdout: PrivateData) -> Sketch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +19,7 @@ from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
+from reusable_holdout.slips import warn
 from reusable_holdout.ways import Way
 from reusable_holdout.ways.table import Ways
 
@@ -135,10 +135,9 @@ class GuardedView:
             try:
                 listener(new)
             except Exception as error:
-                warnings.warn(
+                warn(
                     f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
                     RuntimeWarning,
-                    stacklevel=6,
                 )
 
 

@@ -141,16 +141,9 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 
 def check_together(
-    family: Family,
-    asks: str,
-    threshold: float | None,
-    noise: float | None,
-    spread: float | None,
-    board: object,
+    family: Family, asks: str, threshold: float | None, noise: float | None, spread: float | None
 ) -> None:
     """Refuse numbers that do not go together."""
-    if board not in (None, "claims"):
-        raise InputError(f'board must be "claims" or left out; got {board!r}')
     if asks == "claims" and (threshold is not None or noise):
         raise InputError(
             "claims have no noise, and may be off by four standard deviations of an honest one; got "

@@ -171,6 +171,8 @@ class Plan(Outlook):
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
         given = locals()
+        if board not in (None, "claims"):
+            raise InputError(f'board must be "claims" or left out; got {board!r}')
         self.stated = tuple(name for name in STATED if given[name] is not None)
         self.asks: Asks = "claims" if board is not None else "gates" if gates else "all"
         self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
@@ -179,7 +181,7 @@ class Plan(Outlook):
         self.lower, self.upper = checked_bounds(bounds)
         self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
         choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
-        check_together(family, self.asks, threshold, noise, spread, board)
+        check_together(family, self.asks, threshold, noise, spread)
         kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
         self.confidence = checked_confidence(confidence, kept=kept)
         middle = (self.lower + self.upper) / 2.0 if estimate is None else estimate

@@ -51,8 +51,8 @@ class Rule(ABC):
 
     @property
     def takes_tolerances(self) -> bool:
-        """True if a question may state a tolerance of its own."""
-        return True
+        """True if a question may state a tolerance of its own: not where a threshold stands fast."""
+        return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
     @abstractmethod
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:

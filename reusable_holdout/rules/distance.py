@@ -38,11 +38,6 @@ class Distance(Rule):
 
     # ---- public
 
-    @property
-    def takes_tolerances(self) -> bool:
-        """True if the threshold follows from the tolerance."""
-        return self.certificate.fixed_threshold is None
-
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
         """Return thresholds, of a table at once."""
         if tolerances is None and self.certificate.fixed_threshold is None:

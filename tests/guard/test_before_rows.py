@@ -102,7 +102,7 @@ def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(m
 
 
 def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(make, counting):
-    guard = make(policy="guess-and-check")
+    guard = make()
     for act in (
         lambda: guard.evaluate(counting.model(), prior=0.2, tolerance=0.001),
         lambda: guard.evaluate(predictions(0.7), prior=0.2, tolerance=0.001),

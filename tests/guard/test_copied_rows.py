@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from cases import for_each
+import made_guards
 from made_guards import made_guard
 from scipy import sparse
 from sklearn import datasets
@@ -159,7 +160,7 @@ def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tm
     guard, caught = told(lambda: made_guard(FEATURES[SOME], LABELS[SOME], **plan))
     (warning,) = caught
     assert warning.category is CopiedRowsWarning
-    assert warning.filename == __file__
+    assert warning.filename == made_guards.__file__
     assert str(warning.message) == (
         "200 of 2,000 rows have exactly the features of others; copies are no independent draws: all rows are worth "
         "about 1,667, and intervals would be too narrow; pass groups= with one name for a row and its "
@@ -192,7 +193,7 @@ def test_nothing_that_a_guard_tells_or_writes_depends_on_it():
     made = [told(lambda y=y: made_guard(FEATURES[SOME], y, **PLAN))[0] for y in (LABELS[SOME], 1 - LABELS)]
     assert made[0].plan == made[1].plan
     assert [repr(guard) for guard in made] == [repr(made[0])] * 2
-    assert "cop" not in made[0]._ledger.configuration()
+    assert "cop" not in made[0]._view.ledger.configuration()
 
 
 def test_groups_are_the_owners_word_and_labels_alone_repeat():

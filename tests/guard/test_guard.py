@@ -32,7 +32,7 @@ HISTORY = [
     "low",
     "high",
     "threshold",
-    "kind",
+    "way",
     "told",
     "nats",
     "asked",
@@ -49,7 +49,7 @@ HISTORY = [
 def test_an_answer_that_agrees_is_the_prior_and_costs_nothing(make_guard, place, scoring):
     answer = make_guard(place).evaluate(scoring(0.7), prior=0.61, name="first")
     assert isinstance(answer, Answer)
-    assert answer[:2] == (0.61, False)
+    assert (answer.value, answer.charged) == (0.61, False)
     assert (answer.prior, answer.query, answer.charges_left, answer.replayed) == (0.61, 1, 3, False)
     assert (answer.threshold, answer.name) == (0.1, "first")
     assert answer.low <= 0.61 - 0.1 < 0.61 + 0.1 <= answer.high  # the holdout value is within the threshold

@@ -60,28 +60,19 @@ def test_all_charges_are_answered_however_far_off_the_priors_are(make_guard, pla
     assert guard.halt_reason == "charges"
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
-def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, scoring, policy):
+@pytest.mark.parametrize("way", ["check", "gate"])
+def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, scoring, way):
     """Every sequence of near, far and farthest deviations to either side."""
     deviations = [(0.5, 0.65), (0.5, 0.95), (0.1, 0.99), (0.5, 0.35), (0.5, 0.05), (0.9, 0.01)]
-    if policy == "gate":  # "yes" is charged, so scores above what was named
+    if way == "gate":  # "yes" is charged, so scores above what was named
         deviations = [(score, prior) for score, prior in deviations if score >= prior]
     for asked in itertools.product(deviations, repeat=3):
-        guard = make_guard(policy=policy, queries=10)
+        guard = make_guard(gates=way == "gate", queries=10, **({"threshold": None} if way == "gate" else {}))
         for place, (score, prior) in enumerate(asked):
-            answer = guard.evaluate(scoring(score, place), prior=prior)
+            ask = guard.gate if way == "gate" else lambda one, prior: guard.evaluate(one, prior=prior)
+            answer = ask(scoring(score, place), prior)
             assert (answer.charged, answer.charges_left) == (True, 2 - place)
         assert guard.halt_reason == "charges"
-
-
-def test_a_ladder_is_answered_as_many_new_bests_as_were_planned(make_guard, scoring):
-    for asked in itertools.product([0.05, 0.12, 0.3], repeat=3):  # below a step, one, and several
-        guard, score = make_guard(policy="ladder"), 0.0
-        for place, gain in enumerate(asked):
-            score = min(1.0, score + gain)
-            answer = guard.evaluate(scoring(score, place))
-            assert answer.charges_left == 3 - guard.history()["charged"].sum()
-        assert guard.halted == (guard.history()["charged"].sum() == 3)
 
 
 @BOTH
@@ -158,33 +149,32 @@ def interleaved(guard, scoring, rng):
     while not guard.halted:
         score, prior = WORST[rng.integers(len(WORST))]
         predictions = scoring(score, next(fresh) % 1_000)
-        stated = (
-            {"series": str(next(fresh))} if guard.policy == "ladder" else {"prior": prior}
-        )  # a best of its own
-        way = rng.integers(4)
+        way = rng.integers(5)
         if way == 0 and guard.price("reveal").allowed:
             answer = guard.reveal(predictions, prior=prior)
         elif way == 1 and guard.price("choose", candidates=2).allowed:
             pair = [predictions, scoring(score, next(fresh) % 1_000)]
             answer = guard.choose(list(pair), [prior, 0.5]).answer
-        elif way == 2 and guard.policy in {"thresholdout", "guess-and-check"}:
+        elif guard.plan.asks == "gates" or way == 3:
+            answer = guard.gate(predictions, prior)
+        elif way == 2:
             answer = guard.compare(predictions, scoring(0.5), prior=prior - 0.5)
         else:
-            answer = guard.evaluate(predictions, **stated)
+            answer = guard.evaluate(predictions, prior=prior)
         left.append((answer.charged, answer.charges_left))
     return left
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate", "ladder"])
+@pytest.mark.parametrize("gates", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 0.004])
 def test_whatever_is_asked_between_exactly_the_planned_charges_are_answered(
-    make_guard, ledger, scoring, policy, noise_scale
+    make_guard, ledger, scoring, gates, noise
 ):
-    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise": noise_scale}
+    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise": noise, "threshold": None if gates else 0.1}
     halts = set()
     for seed in range(8):
         path = ledger if seed == 0 else None
-        guard = make_guard(path, policy=policy, seed=seed, **settings)
+        guard = make_guard(path, gates=gates, seed=seed, **settings)
         left = interleaved(guard, scoring, np.random.default_rng(seed))
         halts.add(guard.halt_reason)
         charged = 0

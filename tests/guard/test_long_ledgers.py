@@ -93,15 +93,14 @@ def test_a_late_question_takes_as_many_steps_as_an_early_one(tmp_path, way, char
     assert steps[1] <= 1.05 * steps[0]
 
 
-@pytest.mark.parametrize("policy", ["ladder", "claims", "gate", "gate and guardrail"])
+@pytest.mark.parametrize("policy", ["claims", "gate", "gate and guardrail"])
 def test_so_does_one_of_another_policy_beside_thousands_of_questions(tmp_path, policy):
     changes = {"policy": policy.partition(" ")[0], "threshold": None, "noise": None}
     if policy == "claims":
         changes["charges"] = 3
     asking = {
-        "ladder": lambda a: a.guard.evaluate(a.predictions()),
         "claims": lambda a: a.guard.evaluate(a.predictions(), prior=0.8, series="Blue"),
-        "gate": lambda a: a.guard.evaluate(a.predictions(), prior=0.7),
+        "gate": lambda a: a.guard.gate(a.predictions(), 0.7),
         "gate and guardrail": _guarded,
     }
     steps = []

@@ -27,7 +27,7 @@ def test_a_guard_shows_what_is_left(make_guard, labels):
     guard = make_guard()
     guard.evaluate(labels, prior=0.5)
     shown = cells(guard._repr_html_())
-    assert shown["metric"] == "accuracy, by thresholdout"
+    assert shown["metric"] == "accuracy"
     assert shown["holdout"] == "2,000 rows"
     assert shown["charges left"] == f"{guard.charges_left} of {guard.plan.charges}"
     assert shown["queries asked"] == "1 of 40"
@@ -40,7 +40,7 @@ def test_a_closed_guard_can_be_shown(make_guard, tmp_path):
     guard = make_guard(tmp_path / "guard.db")
     guard.close()
     assert cells(guard._repr_html_()) == {
-        "metric": "accuracy, by thresholdout",
+        "metric": "accuracy",
         "holdout": "2,000 rows",
         "state": "closed",
     }
@@ -68,8 +68,9 @@ def test_an_answer_and_a_choice_show_what_they_tell(make_guard, labels):
     assert shown["others"] == f"none is better than {choice.others:.4f}"
 
 
-def test_names_are_text():
-    answer = Answer(0.5, False, 0.4, 0.6, 0.5, 1, 3, False, 0.1, NASTY)
+def test_names_are_text(make_guard, labels):
+    guard = make_guard()
+    answer = guard.evaluate(labels, prior=0.5)._replace(name=NASTY)
     assert NASTY not in answer._repr_html_()
     assert escape(NASTY) in answer._repr_html_()
 

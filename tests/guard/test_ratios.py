@@ -81,7 +81,7 @@ def test_it_halts_after_its_charges_and_replays_then():
 
 
 def test_a_tolerance_of_its_own_is_kept_or_refused():
-    guard = make(policy="guess-and-check", tolerance=0.2)
+    guard = make(tolerance=0.2)
     value = sk.f1_score(LABELS, PREDICTED)
     narrow = guard.evaluate(PREDICTED, prior=value, tolerance=0.12)
     assert narrow.high - narrow.low == pytest.approx(0.24)
@@ -91,18 +91,18 @@ def test_a_tolerance_of_its_own_is_kept_or_refused():
 
 def test_a_gate_says_yes_only_with_evidence():
     guard, value = make(policy="gate", tolerance=0.1), sk.f1_score(LABELS, PREDICTED)
-    passed = guard.evaluate(PREDICTED, prior=value - 0.01)
+    passed = guard.gate(PREDICTED, value - 0.01)
     assert (passed.charged, passed.high) == (True, 1.0)
     assert passed.low == pytest.approx(value - 0.11)
-    rejected = guard.evaluate(PREDICTED, prior=value + 0.01)
+    rejected = guard.gate(PREDICTED, value + 0.01)
     assert (rejected.charged, rejected.low, rejected.high) == (False, 0.0, 1.0)
 
 
 @for_each(
     "changes",
-    [{"noise": 1e-4}, {"policy": "ladder"}, {"threshold": 0.1}, {"mechanism": "target-charging"}],
+    [{"noise": 1e-4}, {"threshold": 0.1}],
 )
-def test_with_noise_a_threshold_or_a_ladder_it_rests_on_class_counts_that_are_told(changes):
+def test_with_noise_or_a_threshold_it_rests_on_class_counts_that_are_told(changes):
     guard = make(charges=None, tolerance=0.25, **changes) if "threshold" not in changes else make(**changes)
     assert guard.plan.family == "bounded-difference"
     assert guard.plan.shared.told_before > 0
@@ -144,7 +144,7 @@ def test_what_is_explained_about_a_centre_is_asked_in_all_ways(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
-@for_each("changes", [{"noise": 1e-3}, {"policy": "ladder"}, {"threshold": 0.1}])
+@for_each("changes", [{"noise": 1e-3}, {"board": "claims"}, {"threshold": 0.1}])
 def test_nothing_else_is_known_of_what_is_explained_about_a_centre(changes):
     with pytest.raises(InputError, match="state variance= in place of center="):
         explained(**changes)
@@ -186,8 +186,8 @@ def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     ) as guard:
         f = guard.on("f1", estimate=0.6, prevalence=0.3)
         assert (f.plan.family, f.plan.noise, f.plan.charges) == ("ratio", 0.0, 3)
-        before = guard.plan.certificate()
-        assert f.plan.certificate().log_level(5.0, 0.5) == before.log_level(5.0, 0.5)  # some pays for noise
+        before = guard.plan.scores
+        assert f.plan.scores.log_level(5.0, 0.5) == before.log_level(5.0, 0.5)  # some pays for noise
         value = sk.f1_score(LABELS, PREDICTED)
         assert not f.evaluate(PREDICTED, prior=value).charged
         again = guard.on("f1")
@@ -197,14 +197,14 @@ def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
-def test_its_slices_and_other_policies_are_asked_like_it(tmp_path):
+def test_its_slices_and_gates_are_asked_like_it(tmp_path):
     inside = np.arange(ROWS) < 2_000
     value = sk.f1_score(LABELS[inside], PREDICTED[inside])
     with make(ledger=tmp_path / "guard.db") as guard:
-        part, gate = guard.on(sample_weight=inside), guard.on(policy="gate")
+        part = guard.on(sample_weight=inside)
         assert (part.plan.rows, guard.plan.rows) == (600, 900)  # of the prevalence that was guessed
         assert not part.evaluate(PREDICTED, prior=value).charged
-        assert gate.evaluate(PREDICTED, prior=value - 0.1).charged
+        assert guard.gate(PREDICTED, value - 0.1).charged
         with pytest.raises(InputError, match="spread, a guess of"):
             guard.on(sample_weight=~inside, spread=0.2)
     assert verify(tmp_path / "guard.db").sound
@@ -214,16 +214,6 @@ def test_a_guard_that_promises_privacy_keeps_it_for_other_metrics():
     guard = made_guard(None, LABELS, queries=5, charges=1, noise=0.002, seed=1)
     assert not guard.plan.privacy_is_vacuous
     assert guard.on("f1", tolerance=0.9, allow={"vacuous"}).plan.family == "bounded-difference"
-
-
-def test_what_a_ladder_had_to_be_told_of_the_classes_no_other_policy_is():
-    guard = made_guard(None, LABELS, queries=40, charges=3, reveals=2, policy="ladder", seed=1)
-    ladder = guard.on("f1", policy="ladder", prevalence=0.3, allow={"vacuous"})
-    assert ladder.plan.family == "bounded-difference"
-    told = guard.history()["nats"].sum()
-    assert told > 0
-    assert guard.on("f1", policy="thresholdout", prevalence=0.3).plan.family == "ratio"
-    assert guard.history()["nats"].sum() == told
 
 
 def test_the_next_holdout_is_guessed_to_be_like_the_last_one(tmp_path):

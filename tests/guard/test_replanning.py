@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Question, ReusableHoldout, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError, RolledBackError, RotatedError
 from reusable_holdout.guard.configuration import Configuration
 
@@ -48,7 +48,8 @@ def test_another_plan_is_an_epoch_of_its_own(make, tmp_path, other):
     assert after.epoch == 2
     assert after.queries_asked == 0
     assert all(getattr(after.plan, name) == value for name, value in other.items() if name in PLAN)
-    assert after.evaluate(LABELS, prior=0.9).query == 1
+    ask = after.gate if other.get("gates") else lambda one, prior: after.evaluate(one, prior=prior)
+    assert ask(LABELS, 0.9).query == 1
     with pytest.raises(RotatedError, match="given another plan"):
         before.evaluate(LABELS, prior=1.0)
     found = verify(tmp_path / "guard.db")
@@ -81,7 +82,7 @@ def test_a_view_that_was_opened_is_something_that_was_told(make):
 
 def test_class_counts_that_were_told_are_told_again_but_in_no_other_way(make):
     settings = {"metric": "recall", "tolerance": 0.2}
-    assert make(**settings)._view.counts.place is not None
+    assert make(**settings)._view.facts.counts.place is not None
     assert make(**settings | {"tolerance": 0.25}, replan=True).epoch == 2
     halved = {"sample_weight": np.arange(4_000) < 2_000}
     for other in ({"prevalence": [0.3, 0.7]}, {"metric": "accuracy"}, {"metric": "specificity"}, halved):
@@ -121,10 +122,8 @@ def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
         after = made_guard(X, LABELS, metric="zero_one_loss", replan=True, **settings)
     else:
         after = before.rotate(X[::-1].copy(), 1 - LABELS[::-1], early=True).guard
-    ask = after.ask if kind == "evaluate" else after.ask_choice
-    named = {"names": ["one"]} if kind == "evaluate" else {"name": "one"}
     with pytest.raises(InputError, match="must come from this guard's measure"):
-        ask([measured], [0.5], **named)
+        after.ask([Question(kind, [measured], [0.5])])
     assert after.queries_asked == 0
 
 

@@ -192,6 +192,6 @@ def test_a_metric_of_ones_own_resumes_with_itself_only(make_guard, reopen, ledge
 
 def test_a_configuration_is_written_in_the_order_of_its_names(make_guard, ledger):
     """A field that moves in the source leaves the text, and so the ledger's first seal, as it was."""
-    text = make_guard(ledger)._ledger.configuration()
+    text = make_guard(ledger)._view.ledger.configuration()
     names = list(json.loads(text))
     assert names == sorted(names)

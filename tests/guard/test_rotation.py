@@ -76,7 +76,7 @@ class TestTheNewEpoch:
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
         old_noise, new_noise = (
-            guard._view.ways.main._resumed(State()).query_noise(questions) for guard in (halted, new)
+            guard._view.ways.main._at(State()).query_noise(questions) for guard in (halted, new)
         )
         assert not np.array_equal(old_noise, new_noise)
 
@@ -85,13 +85,6 @@ class TestTheNewEpoch:
         assert halted.evaluate(wrong(y), prior=1.0).replayed
         new = halted.rotate(None, labels(1)).guard
         assert not new.evaluate(wrong(y), prior=1.0).replayed
-
-    def test_a_ladder_climbs_from_its_foot_again(self, ledger):
-        y = labels(0)
-        guard = made_guard(None, y, policy="ladder", ledger=ledger, seed=0, **WISH)
-        assert guard.evaluate(y).value > 0.8
-        new = guard.rotate(None, labels(1), early=True).guard
-        assert new.evaluate(y).value < 0.8
 
     def test_it_can_be_rotated_again(self, halted):
         second = halted.rotate(None, labels(1)).guard

@@ -19,8 +19,7 @@ from reusable_holdout.guard.releases import released
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import mae
 from reusable_holdout.noise import Calibration
-from reusable_holdout.ways import State
-from reusable_holdout.ways.check import Batch
+from reusable_holdout.ways.check import Batch, Check
 
 COLUMNS = [*Row._fields, "seal"]
 
@@ -248,14 +247,14 @@ def test_tampering_is_found(copied, name):
     assert tampered(ledger)
 
 
-@for_each("part", ["plan", "metric", "holdout", "key", "policy"])
+@for_each("part", ["plan", "metric", "holdout", "key", "asks"])
 def test_a_changed_configuration_is_found(copied, part):
     ledger = copied()
     configuration = json.loads(all_rows(ledger)[0])
     if part == "plan":
         configuration["plan"]["charges"] += 1
-    elif part == "policy":
-        configuration["plan"]["policy"] = "guess-and-check"
+    elif part == "asks":
+        configuration["plan"]["asks"] = "gates"
     elif part == "metric":
         configuration["metric"]["name"] = "zero_one_loss"
     else:
@@ -285,24 +284,25 @@ def endless(make_guard, tmp_path):
         for kind in every_way(guard):
             kind.halt_reason = lambda _: None
             kind.check_affordable = lambda *_: None
-            kind._calibration = Calibration(guard.plan.mechanism, 100)
-            kind._mechanism = None if kind is guard._view.ways.final else kind._resumed(State())
-            kind.decide_many = functools.partial(_one_by_one, kind)
+            kind._calibration = Calibration("noiseless", 100)
+            if isinstance(kind, Check):
+                kind.decide = functools.partial(_one_by_one, kind)
         return guard
 
     return make
 
 
-def _one_by_one(kind, scores, stated, questions, state, tolerances=None):
+def _one_by_one(way, asked, state):
     """Decide a batch up to its end, whatever was charged on the way."""
-    terms, outcomes = [], []
-    for score, prior, question in zip(scores.values, stated, questions, strict=True):
-        terms.append(kind.terms(float(prior), state, None))
-        outcome = kind.decide(score, terms[-1], question, state)
-        outcomes.append(outcome if outcome.charged else None)
-        state = state._replace(charges=state.charges + outcome.charged, nats=state.nats + outcome.nats)
-    columns = (np.array([getattr(one, name) for one in terms]) for name in ("prior", "threshold"))
-    return Batch(*columns, outcomes)
+    units, outcomes = [], []
+    for place in range(len(asked.digests)):
+        own = type(way).decide(way, asked.at([place]), state._replace(charges=0))
+        units.append(own.units[0])
+        outcomes.append(own.outcomes[0])
+        if own.outcomes[0] is not None:
+            nats = state.nats + own.outcomes[0].nats
+            state = state._replace(charges=state.charges + 1, nats=nats)
+    return Batch(np.array(units), outcomes)
 
 
 def spend_three(guard, scoring):
@@ -379,11 +379,10 @@ def test_a_reveal_that_had_to_be_refused_is_found(endless, tmp_path, scoring):
     ]
 
 
-@pytest.mark.parametrize("policy", ["ladder", "guess-and-check", "gate"])
-def test_an_answer_after_the_halt_of_any_policy_is_found(endless, tmp_path, scoring, policy):
-    guard = endless(policy=policy, charges=2)
+def test_an_answer_after_the_halt_of_gates_is_found(endless, tmp_path, scoring):
+    guard = endless(policy="gate", charges=2)
     for k, score in enumerate((0.5, 0.6, 0.7, 0.9)):
-        guard.evaluate(scoring(score), prior=None if policy == "ladder" else 0.5 - 0.15 * k)
+        guard.gate(scoring(score), 0.5 - 0.15 * k)
     assert "answered after the guard had to halt" in "".join(verify(tmp_path / "guard.db").problems)
 
 

@@ -279,7 +279,7 @@ def revealed(view, asked):
     with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
         view.reveal(asked[-1], prior=0.5)
     state = view._view.transcript.state
-    return told, view._view.root._view.ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+    return told, view._view.root.ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
 
 
 def test_what_another_metric_reveals_breaks_no_promise_of_the_guards_plan(guard, tmp_path):

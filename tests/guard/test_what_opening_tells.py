@@ -52,7 +52,7 @@ def test_no_pair_of_rows_says_whether_its_labels_are_alike(metric):
 
 
 @pytest.mark.long(*GUARD)
-@for_each("changes", [{}, {"gates": True}, {"policy": "guess-and-check"}, {"tolerance": 1e-3}])
+@for_each("changes", [{}, {"tolerance": 1e-3}])
 @for_each("metric", BY_EVIDENCE)
 def test_a_view_by_evidence_looks_the_same_whatever_the_labels_are(metric, changes):
     assert opened(make(LABELS), metric, OF_ONE, prevalence=0.2, **changes) == opened(
@@ -108,13 +108,11 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
     guard = make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None)
     metric, low, high = bounded(lower=0, upper=5), np.arange(ROWS) < 300, np.arange(ROWS) >= 900
     span = metric.upper - metric.lower
-    for policy in ("thresholdout", "guess-and-check", "gate", "ladder"):
-        made = [make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None) for _ in range(2)]
-        found = [
-            opened(one, metric, chosen, tolerance=span, policy=policy)
-            for one, chosen in zip(made, (low, high), strict=True)
-        ]
-        assert found[0] == found[1]
+    made = [make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None) for _ in range(2)]
+    found = [
+        opened(one, metric, chosen, tolerance=span) for one, chosen in zip(made, (low, high), strict=True)
+    ]
+    assert found[0] == found[1]
     with pytest.raises(ModelError):
         guard.on(metric, sample_weight=high, tolerance=span, allow={"vacuous"}).reveal(
             targets, prior=metric.upper
@@ -131,7 +129,7 @@ def test_classes_are_not_made_of_real_targets():
 def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the_metric_is_opened(tmp_path):
     few = (np.arange(ROWS) < 500) | (np.cumsum(LABELS) < 40)
     few &= (LABELS == 0) | (np.cumsum(LABELS) < 40)
-    wish = {"sample_weight": few, "tolerance": 0.3, "prevalence": 0.5, "vacuous": True}
+    wish = {"sample_weight": few, "tolerance": 0.3, "prevalence": 0.5, "allow": {"vacuous"}}
     with make(ledger=tmp_path / "guard.db") as guard:
         with pytest.warns(
             KeptLessWarning, match=r"for \d\.\d nats, leaves less.*a tolerance of 0\.3"
@@ -139,7 +137,7 @@ def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the
             part = guard.on("recall", **wish)
         assert [warning.filename for warning in caught] == [__file__]
         told = guard.history()
-        assert told["kind"].tolist() == ["view"]
+        assert told["way"].tolist() == ["view"]
         assert told["nats"].sum() > 1
         assert part.plan.tolerance > 0.3
         again = guard.on("recall", **wish)

@@ -26,7 +26,7 @@ def least_tolerance(guard, prior=0.7):
 def guessing(make_guard):
     """A tolerance of 0.2 by default; 0.1 can be kept at first, 0.078 just so."""
     wish = {"tolerance": 0.2, "queries": 200, "charges": None, "threshold": None}
-    return make_guard(policy="guess-and-check", **wish)
+    return make_guard(**wish)
 
 
 def test_a_guess_within_its_tolerance_stays_and_its_interval_keeps_it(guessing, scoring):
@@ -75,7 +75,6 @@ def test_a_refusal_names_a_tolerance_in_the_metrics_unit_and_hardly_a_wider_one_
     guard = make_guard(
         y=np.zeros(2_000),
         metric=wide,
-        policy="guess-and-check",
         threshold=None,
         estimate=70.0,
         noise=None,
@@ -104,14 +103,14 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
     ],
 )
 def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
-    with pytest.raises(InputError, match="tolerances must be"):
+    with pytest.raises(InputError, match="tolerances? must be"):
         guessing.evaluate(labels, prior=0.7, tolerance=tolerance)
     assert untouched(guessing)
 
 
 @for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["0.1", "0.2"]])
 def test_tolerances_of_a_batch_are_one_for_each_question(guessing, labels, tolerances):
-    with pytest.raises(InputError, match="tolerances must be"):
+    with pytest.raises(InputError, match="tolerances? must be"):
         guessing.evaluate([labels, 1 - labels], prior=[0.7, 0.7], tolerance=tolerances)
     assert untouched(guessing)
 
@@ -145,7 +144,7 @@ def test_whether_a_metric_fails_does_not_decide_whether_a_batch_is_refused(make_
     )
     outcomes = []
     for first in (np.ones(2_000, dtype=int), np.arange(2_000) % 2):
-        guard = make_guard(policy="guess-and-check", metric=metric)
+        guard = make_guard(metric=metric)
         with pytest.raises((InputError, ModelError)) as raised:
             guard.evaluate([first, labels], prior=[0.5, 0.5], tolerance=[1.0, 1e-4])
         outcomes.append((raised.type, guard.queries_asked))
@@ -154,7 +153,7 @@ def test_whether_a_metric_fails_does_not_decide_whether_a_batch_is_refused(make_
 
 def test_tolerances_of_a_batch_decide_as_those_of_single_questions(make_guard, scoring):
     wish = {"tolerance": 0.2, "queries": 200, "charges": None, "threshold": None}
-    single, batch = (make_guard(policy="guess-and-check", **wish) for _ in range(2))
+    single, batch = (make_guard(**wish) for _ in range(2))
     tolerances = [0.2, 0.15, 0.18, 0.16, 0.2]
     predictions = [scoring(score, k) for k, score in enumerate((0.7, 0.9, 0.65, 0.5, 0.6))]
     alone = [

@@ -1,4 +1,4 @@
-"""The guard on each of its mechanisms: the same promises, other noise."""
+"""The guard with noise and without: the same promises."""
 
 import numpy as np
 import pytest
@@ -7,24 +7,17 @@ from long_tests import GUARD
 from made_guards import made_guard
 from scipy import stats
 
-from reusable_holdout import Plan
-from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
+from reusable_holdout.errors import Halted, LedgerMismatchError
 from reusable_holdout.guard import released, verify
 from reusable_holdout.noise import Calibration, SparseVector
 from reusable_holdout.ways import State
 
-MECHANISMS = ["numeric-sparse", "noiseless"]
-NOISY = [name for name in MECHANISMS if name != "noiseless"]
+QUIET = [0.0, 1e-6]  # noise that changes no decision of these tests
 
 
-def quiet(mechanism):
-    """Settings whose noise changes no decision of these tests."""
-    return {"mechanism": mechanism, "noise": 0.0 if mechanism == "noiseless" else 1e-6}
-
-
-@for_each("mechanism", MECHANISMS)
-def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, scoring, mechanism):
-    guard = make_guard(**quiet(mechanism), seed=1)
+@for_each("noise", QUIET)
+def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, scoring, noise):
+    guard = make_guard(noise=noise, seed=1)
     agreed = guard.evaluate(scoring(0.7), prior=0.72)
     assert (agreed.value, agreed.charged) == (0.72, False)
     corrected = guard.evaluate(scoring(0.7, 1), prior=0.85)
@@ -33,29 +26,28 @@ def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, sco
     assert corrected.low < 0.7 < corrected.high
 
 
-@for_each("mechanism", MECHANISMS)
-def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, mechanism):
-    guard = make_guard(**quiet(mechanism), seed=1)
+@for_each("noise", QUIET)
+def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, noise):
+    guard = make_guard(noise=noise, seed=1)
     assert [answer.charges_left for answer in spend(guard)] == [2, 1, 0]
     with pytest.raises(Halted):
         guard.evaluate(scoring(0.7, 9), prior=0.7)
 
 
-@for_each("mechanism", MECHANISMS)
-def test_the_same_question_gets_the_same_answer_free(make_guard, spend, mechanism):
-    guard = make_guard(**quiet(mechanism), seed=1)
+@for_each("noise", QUIET)
+def test_the_same_question_gets_the_same_answer_free(make_guard, spend, noise):
+    guard = make_guard(noise=noise, seed=1)
     (first,), (again,) = spend(guard, 1), spend(guard, 1)
     assert again.replayed
     assert (again.value, again.charges_left) == (first.value, first.charges_left)
 
 
-@for_each("mechanism", NOISY)
-def test_a_batch_decides_as_single_questions_do(make_guard, labels, mechanism):
+def test_a_batch_decides_as_single_questions_do(make_guard, labels):
     """With noise as large as the deviations; a batch only shares the history before it."""
     rng = np.random.default_rng(5)
     wrong = rng.random((30, len(labels))) < rng.uniform(0.15, 0.35, 30)[:, None]
     predictions = np.where(wrong, 1 - labels, labels)
-    settings = {"mechanism": mechanism, "noise": 0.02, "seed": 4, "charges": 12}
+    settings = {"noise": 0.02, "seed": 4, "charges": 12}
     single, batch = make_guard(**settings), make_guard(**settings)
     alone = [single.evaluate(row, prior=0.75) for row in predictions]
     together = batch.evaluate(list(predictions), prior=np.full(30, 0.75))
@@ -63,15 +55,15 @@ def test_a_batch_decides_as_single_questions_do(make_guard, labels, mechanism):
     assert 0 < sum(answer.charged for answer in alone) < 12
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_ledger_resumes_and_verifies_its_mechanism(
-    make_guard, reopen, ledger, spend, scoring, mechanism, tmp_path
+@pytest.mark.parametrize("noise", QUIET)
+def test_a_ledger_resumes_and_verifies_its_noise(
+    make_guard, reopen, ledger, spend, scoring, noise
 ):
-    guard = make_guard(ledger, **quiet(mechanism))
+    guard = make_guard(ledger, noise=noise)
     before = spend(guard, 2)
     guard.close()
     resumed = reopen(ledger)
-    assert resumed.plan.mechanism == mechanism
+    assert resumed.plan.noise == noise
     assert [answer.replayed for answer in spend(resumed, 2)] == [True, True]
     assert [answer.value for answer in spend(resumed, 2)] == [answer.value for answer in before]
     resumed.evaluate(scoring(0.7, 7), prior=0.85)
@@ -79,17 +71,16 @@ def test_a_ledger_resumes_and_verifies_its_mechanism(
     assert released(ledger).history["charged"].all()
 
 
-def test_another_mechanism_is_another_budget(make_guard, ledger):
-    make_guard(ledger, **quiet("numeric-sparse")).close()
-    with pytest.raises(LedgerMismatchError, match="mechanism"):
-        make_guard(ledger, **quiet("noiseless"))
+def test_other_noise_is_another_budget(make_guard, ledger):
+    make_guard(ledger, noise=1e-6).close()
+    with pytest.raises(LedgerMismatchError, match="noise"):
+        make_guard(ledger, noise=0.0)
 
 
-@for_each("mechanism", NOISY)
-def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
-    guard = make_guard(mechanism=mechanism, noise=0.001, seed=1)
-    core = guard._view.ways.main._resumed(State())
-    calibration = Calibration(mechanism, guard.plan.charges)
+def test_it_runs_on_the_sparse_vector_with_the_scales_of_its_calibration(make_guard):
+    guard = make_guard(noise=0.001, seed=1)
+    core = guard._view.ways.main._at(State())
+    calibration = Calibration("numeric-sparse", guard.plan.charges)
     unit = 0.001 * 2**32
     assert isinstance(core, SparseVector)
     scales = [float(scale) for scale in (core.scales.threshold, core.scales.query, core.scales.answer)]
@@ -97,8 +88,8 @@ def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard
 
 
 @pytest.mark.long(*GUARD)
-@for_each("mechanism", MECHANISMS)
-def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
+@for_each("noise", [0.0, 2e-4])
+def test_intervals_cover_under_an_attack_that_is_told_much(noise):
     """Coin flips, thresholds near the sampling error, then the majority of what seemed good; false alarm 1e-9."""
     runs, rows, questions = 200, 1_000, 100
     missed = told = 0
@@ -111,8 +102,7 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
             queries=questions + 1,
             charges=30,
             threshold=0.03,
-            noise=0.0 if mechanism == "noiseless" else 2e-4,
-            mechanism=mechanism,
+            noise=noise,
             seed=run,
             classes=[0, 1],
             vacuous=True,
@@ -128,26 +118,3 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
         missed += any(not answer.low <= 0.5 <= answer.high for answer in answers)
     assert told > 3 * runs
     assert missed <= stats.binom.isf(1e-9, runs, 0.05)
-
-
-# The plan ------------------------------------------------------------------------------------------------
-
-
-@for_each("mechanism", MECHANISMS)
-def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
-    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05)
-    assert Plan.from_record(plan.record()) == plan
-    assert mechanism in str(plan)
-    assert plan.mechanism == mechanism
-
-
-def test_no_noise_and_a_noise_scale_contradict_each_other():
-    with pytest.raises(InputError, match="leave it out"):
-        Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0, threshold=-0.1)
-    assert Plan(rows=10_000, queries=10, tolerance=0.05, noise=0.0).noise == 0.0
-
-
-@for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
-def test_a_mechanism_that_does_not_exist_is_refused(mechanism):
-    with pytest.raises(InputError, match="mechanism is one of numeric-sparse"):
-        Plan(rows=10_000, queries=10, tolerance=0.05)
