@@ -150,9 +150,7 @@ class Setup(NamedTuple):
             Rows(None, labels, classes=[0, 1]),
             metric=self.metric,
             seed=self.seed,
-            plan=Plan(
-                confidence=CONFIDENCE, queries=2 * QUESTIONS, **chosen, **WAYS[self.way].settings
-            ),
+            plan=Plan(confidence=CONFIDENCE, queries=2 * QUESTIONS, **chosen, **WAYS[self.way].settings),
             allow={"vacuous"},
         )
 

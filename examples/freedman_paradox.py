@@ -124,11 +124,11 @@ def guarded(data: Data, *, seed: int) -> tuple[Curves, int]:
         plan=Plan(
             queries=len(train) + len(CHOSEN),
             charges=50,
+            noise=0.001,
             reveals=len(CHOSEN),
             threshold=0.05 * (10_000 / len(data.labels[1])) ** 0.5,
         ),
         allow={"vacuous"},
-        plan=Plan(noise=0.001),
     )
     answered = np.empty_like(train)
     for start in range(0, len(train), BLOCK):

@@ -1,14 +1,13 @@
 """Rows that belong together: whether the promise holds, and how wide the intervals are.
 
 Every user of a product leaves ten rows, and a model is right about most of a user's rows or wrong about most of them:
-the correlation within a user is .63. Or each row is there twenty times. Or users leave one row to twenty, and models
-are the better the more rows a user has: there the mean over all rows is asked for. Fifty questions are fixed
-beforehand, each about another model. A guard that takes the rows for independent draws is narrow, and often wrong; with
-`groups=` a user, or a row with its copies, is one draw, and with `largest_group=` each of its rows counts.
+the correlation within a user is .63. Or each row is there twenty times. Fifty questions are fixed beforehand, each of
+them about another model. A guard that takes the rows for independent draws is narrow, and often wrong; with `groups=` a
+user, or a row with its copies, is one draw.
 
     python examples/groups.py             # 1,000 runs of each
     python examples/groups.py --quick
-    python examples/groups.py --rows unequal --runs 200
+    python examples/groups.py --rows copies --runs 200
 """
 
 from __future__ import annotations
@@ -32,82 +31,55 @@ QUESTIONS, ACCURACY, GROUPS = 50, 0.87, 200
 CORRELATION = 0.63
 
 
-class Rows(NamedTuple):
+class Kind(NamedTuple):
     """How the rows of a holdout come.
 
     Attributes
     ----------
     name : str
-    least, most : int
-        Rows of a group, all numbers between them equally often.
+    size : int
+        Rows of each group.
     correlation : float
         Of a model's mistakes within a group.
-    slope : float
-        By how much models are the better for each row of a group.
     """
 
     name: str
-    least: int
-    most: int
+    size: int
     correlation: float
-    slope: float = 0.0
-
-    @property
-    def largest(self) -> int | None:
-        """Largest size that is declared, where each row counts."""
-        return None if self.least == self.most else self.most
-
-    @property
-    def accuracy(self) -> float:
-        """Of each model, over all rows of the population."""
-        sizes = np.arange(self.least, self.most + 1)
-        return float(np.average(self.accuracies(sizes), weights=sizes))
-
-    def accuracies(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of each model, on groups of these sizes."""
-        return ACCURACY + self.slope * (sizes - (self.least + self.most) / 2.0)
-
-    def sizes(self, seed: int) -> NDArray[np.int64]:
-        """Rows of each group of a holdout."""
-        return np.random.default_rng([1, seed]).integers(self.least, self.most, GROUPS, endpoint=True)
 
     @property
     def spread(self) -> float:
         """Standard deviation of a group's mean."""
-        size = (self.least + self.most) / 2.0
-        return math.sqrt(
-            self.accuracy * (1.0 - self.accuracy) * (self.correlation + (1.0 - self.correlation) / size)
-        )
+        part = self.correlation + (1.0 - self.correlation) / self.size
+        return math.sqrt(ACCURACY * (1.0 - ACCURACY) * part)
 
 
 KINDS = {
-    "users": Rows("10 rows of each user", 10, 10, CORRELATION),
-    "copies": Rows("each row 20 times", 20, 20, 1.0),
-    "unequal": Rows("1 to 20 rows of a user", 1, 20, CORRELATION, slope=0.01),
+    "users": Kind("10 rows of each user", 10, CORRELATION),
+    "copies": Kind("each row 20 times", 20, 1.0),
 }
 
 
-def mistakes(rng: np.random.Generator, rows: Rows, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def mistakes(rng: np.random.Generator, rows: Kind) -> NDArray[np.int64]:
     """Predictions of each model about labels that are all 1, the question first: right as often as its accuracy says.
 
     A row takes its user's coin with a probability whose square is the correlation, else one of its own.
     """
-    groups, chances = np.repeat(np.arange(GROUPS), sizes), rows.accuracies(sizes)
-    users = rng.random((QUESTIONS, GROUPS)) < chances
-    own = rng.random((QUESTIONS, len(groups))) < chances[groups]
+    groups = np.repeat(np.arange(GROUPS), rows.size)
+    users = rng.random((QUESTIONS, GROUPS)) < ACCURACY
+    own = rng.random((QUESTIONS, len(groups))) < ACCURACY
     theirs = rng.random((QUESTIONS, len(groups))) < np.sqrt(rows.correlation)
     return np.where(theirs, users[:, groups], own).astype(np.int64)
 
 
-def guard_of(
-    rows: Rows, sizes: NDArray[np.int64], *, grouped: bool, seed: int, reveals: int = 0
-) -> ReusableHoldout:
+def guard_of(rows: Kind, size: int, *, grouped: bool, seed: int, reveals: int = 0) -> ReusableHoldout:
     """Guard of so many rows of each group, whose labels are all 1."""
+    groups = np.repeat(np.arange(GROUPS), size)
     return ReusableHoldout(
         Rows(
             None,
-            np.ones(sizes.sum(), dtype=np.int64),
-            groups=np.repeat(np.arange(GROUPS), sizes) if grouped else None,
+            np.ones(len(groups), dtype=np.int64),
+            groups=groups if grouped else None,
             classes=[0, 1],
         ),
         seed=seed,
@@ -115,26 +87,24 @@ def guard_of(
             queries=QUESTIONS,
             charges=1,
             reveals=reveals,
-            estimate=rows.accuracy,
-            spread=rows.spread if grouped else None,
+            estimate=ACCURACY,
+            spread=rows.spread if grouped and size > 1 else None,
         ),
         allow={"vacuous"},
     )
 
 
-def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
+def one_run(rows: Kind, *, grouped: bool, seed: int) -> bool:
     """Whether all intervals of fifty questions hold."""
-    sizes, truth = rows.sizes(seed), rows.accuracy
-    guard = guard_of(rows, sizes, grouped=grouped, seed=seed, reveals=QUESTIONS)
-    models = mistakes(np.random.default_rng(seed), rows, sizes)
-    answers = (guard.reveal(one, prior=truth) for one in models)
-    return all(answer.low <= truth <= answer.high for answer in answers)
+    guard = guard_of(rows, rows.size, grouped=grouped, seed=seed, reveals=QUESTIONS)
+    models = mistakes(np.random.default_rng(seed), rows)
+    answers = (guard.reveal(one, prior=ACCURACY) for one in models)
+    return all(answer.low <= ACCURACY <= answer.high for answer in answers)
 
 
-def width(rows: Rows, *, grouped: bool) -> float:
+def width(rows: Kind, *, grouped: bool) -> float:
     """Half-width of a final's interval, nothing charged, of groups or of as many single rows."""
-    sizes = rows.sizes(0) if grouped else np.ones(GROUPS, dtype=np.int64)
-    return guard_of(rows, sizes, grouped=grouped, seed=0).plan.final_half_width()
+    return guard_of(rows, rows.size if grouped else 1, grouped=grouped, seed=0).plan.final_half_width()
 
 
 def table(kinds: list[str], runs: int, *, jobs: int) -> pd.DataFrame:

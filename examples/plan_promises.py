@@ -81,7 +81,7 @@ def after_a_charge(rows: int) -> float:
     """Final after one charge, of the dearest outcome."""
     asked = Asked(rows, queries=QUESTIONS, charges=5)
     answer = asked.guard.evaluate(asked.scoring(0.1), prior=ACCURACY)
-    if answer.nats < asked.guard.plan.certificate().charge_nats - 1e-9:
+    if answer.nats < asked.guard.plan.scores.charge_nats - 1e-9:
         raise RuntimeError("the charge was not the dearest")
     return asked.final()
 

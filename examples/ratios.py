@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.metrics import resolve_metric
+from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways.told import Told
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
@@ -62,8 +64,8 @@ def revealed(metric: str, charges: int, seed: int) -> dict[str, Any]:
         assert guard.evaluate(wrong, prior=1.0).charged
     error = guard.plan.deviation_sd / 2**0.5
     answer = guard.reveal(predicted, prior=value - error)
-    terms = guard._ways.reveal.terms(answer.prior, guard._state(), None)
-    near, far = guard._ways.reveal._cell(int(answer.told.split(",")[0].split()[1]), terms)
+    way, told = guard._view.ways.reveal, Told.parse(answer.told)
+    near, far = way._cell(told.place, Terms(answer.prior, way.unit(answer.prior, State(), None)))
     return {
         "metric": metric,
         "charges": charges,
@@ -80,8 +82,7 @@ def _guard(
         Rows(None, labels, prevalence=POSITIVE),
         metric=metric,
         seed=seed,
-        **more,
-        plan=Plan(reveals=1, queries=QUERIES, charges=6, estimate=estimate),
+        plan=Plan(reveals=1, queries=QUERIES, charges=6, estimate=estimate, **more),
         allow={"vacuous"},
     )
 
@@ -91,7 +92,7 @@ def by_distance(metric: str, charges: int) -> float:
     labels, predicted = drawn(metric, 0)
     value = resolve_metric(metric).measure(labels, predicted)
     plan = _guard(metric, labels, value, 0, noise=1e-6).plan
-    certificate = plan.certificate()
+    certificate = plan.scores
     length = certificate.length(charges=charges, nats=charges * certificate.charge_nats)
     low, high = certificate.around(value, value, length=length, share=0.5)
     return float(high - low) / 2.0

@@ -304,7 +304,7 @@ def finals(runs: int) -> pd.DataFrame:
     nats = THEORY.charge.nats[THEORY.charge.place(1.5)]
     for name, numbers in PLANS.items():
         plan = Plan(noise=0.0, **numbers)
-        certificate = plan.certificate()
+        certificate = plan.scores
         for search, (times, hopeful) in SEARCHES.items():
             made = [charged_in_a_search(plan, times, hopeful, rng) for _ in range(runs)]
             ratios, widths = [], []

@@ -207,10 +207,9 @@ class Guarded:
 
     def __init__(self, labels: np.ndarray, queries: int) -> None:
         error = 0.25 / np.sqrt(len(labels))  # the closer claims must be, the more they tell of a pair
-        settings = {"queries": queries, "prior_error": error, "confidence": 0.9525, "vacuous": True}
-        self.guard = ReusableHoldout(
-            Rows(None, labels, classes=[0, 1]), seed=0, **settings, plan=Plan(board="claims")
-        )
+        plan = Plan(board="claims", queries=queries, prior_error=error, confidence=0.9525)
+        rows = Rows(None, labels, classes=[0, 1])
+        self.guard = ReusableHoldout(rows, plan=plan, seed=0, allow={"vacuous"})
         self.threshold = self.guard.plan.threshold
         self._sent: dict[int, np.ndarray] = {}
 

@@ -210,10 +210,8 @@ class Season:
 
 def directly(season: Season, seed: int) -> tuple[ReusableHoldout, Asking]:
     """A guard of these labels, and how it is asked."""
-    settings = {"queries": season.size.queries, "policy": "claims", "prior_error": OFF, "seed": seed}
-    guard = ReusableHoldout(
-        Rows(None, season.labels, classes=[0, 1]), **settings, plan=Plan(confidence=CONFIDENCE)
-    )
+    plan = Plan(board="claims", queries=season.size.queries, prior_error=OFF, confidence=CONFIDENCE)
+    guard = ReusableHoldout(Rows(None, season.labels, classes=[0, 1]), plan=plan, seed=seed)
 
     def ask(sent: Sequence[Sent]) -> list[Told]:
         answers = [

@@ -21,9 +21,7 @@ class Asked:
         self.rng = np.random.default_rng([31, seed])
         labels = self.rng.integers(0, 2, ROWS)
         settings = {"queries": CLAIMS, "prior_error": 0.02, "estimate": 0.5, "confidence": 0.8}
-        self.guard = made_guard(
-            None, labels, board="claims", vacuous=True, classes=[0, 1], **settings
-        )
+        self.guard = made_guard(None, labels, board="claims", vacuous=True, classes=[0, 1], **settings)
         self.threshold = self.guard.plan.threshold
         self.lead, self.missed = 0.5, 0
 
@@ -106,9 +104,7 @@ def test_every_interval_holds_whoever_asks_by_how_many_names(strategy):
 def test_the_dearest_spoilers_that_are_known_cost_no_more(spoilers, most):
     """They stand once, lie, stand until nobody expects a lie, and lie again, with every outcome that there is."""
     labels = np.random.default_rng(0).integers(0, 2, 100_000)
-    guard = made_guard(
-        None, labels, board="claims", queries=10_000, prior_error=0.003, estimate=0.75
-    )
+    guard = made_guard(None, labels, board="claims", queries=10_000, prior_error=0.003, estimate=0.75)
     kind = guard._view.ways.claim
     told = Told(kind)
     honest = [f"team {number % 900}" for number in range(9_000)]
@@ -134,7 +130,9 @@ class Told:
     def claim(self, score, prior, series):
         terms = self.kind.claimed(prior, series, self.board)
         state = State()
-        outcome = self.kind.decide_claim(None if math.isnan(score) else self.kind.grid(score), terms, bytes(32))
+        outcome = self.kind.decide_claim(
+            None if math.isnan(score) else self.kind.grid(score), terms, bytes(32)
+        )
         self.board.follow(row_of(self.kind, state, bytes(32), terms, outcome, series=series))
         self.nats += outcome.nats
 
