@@ -16,6 +16,7 @@ import numpy as np
 from reusable_holdout.answer import Answer, Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
+from reusable_holdout.guard.models import check_data
 from reusable_holdout.guard.statements import (
     check_tolerances_kept,
     checked_names,
@@ -159,6 +160,8 @@ def _posed(view: GuardedView, question: Question) -> _Posed:
         question.name if several and not isinstance(question.name, str) else [question.name or ""] * count,
         count,
     )
+    if question.X_train is not None:
+        check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
         at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)

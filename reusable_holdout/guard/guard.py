@@ -544,6 +544,11 @@ class ReusableHoldout(Overview):
         >>> last.value, last.outcome, round((last.high - last.low) / 2, 3)
         (0.9, 'final', 0.008)
         """
+        if isinstance(also, str | ReusableHoldout) or not isinstance(also, Iterable):
+            raise InputError(
+                "also= must be a list of guards from on(), or of tuples of one and a subject; got "
+                f"{type(also).__name__}; nothing was told"
+            )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
         questions = [Question("final", subject, name=label)]

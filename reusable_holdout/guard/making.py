@@ -169,7 +169,7 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
     holdout, nothing = view.holdout, "nothing was released"
     if rows.groups is None and holdout.groups is not None:
         raise InputError(
-            f"the next rows must come with groups, as these did; got none; {nothing}; pass groups"
+            f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
         )
     data = PrivateData(
         rows.X,

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import grid
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.statements import checked_priors
@@ -86,5 +87,7 @@ def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = N
 
 
 def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
+    if not isinstance(priors, Sequence | np.ndarray) or isinstance(priors, str):
+        raise InputError(f"priors must be a list of numbers; got {type(priors).__name__}; nothing was asked")
     stated = checked_priors(list(priors), len(priors), view.unit, view.metric.name, several=True)
     return [grid(way, prior) for prior in stated.tolist()]

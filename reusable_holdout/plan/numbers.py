@@ -15,6 +15,7 @@ from reusable_holdout.slips import percentage
 __all__ = [
     "BY_ROWS",
     "Family",
+    "asked_for",
     "bisected",
     "check_together",
     "checked_bounds",
@@ -138,6 +139,17 @@ def checked_spread(spread: float | None, span: float) -> float | None:
             f"{spread!r}{hint}; nothing was made"
         )
     return number
+
+
+def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"]:
+    """Return what a plan is for: all ways to ask, gates alone, or a board of claims."""
+    if board not in (None, "claims"):
+        raise InputError(f'board must be "claims" or left out; got {board!r}')
+    if board is not None and gates:
+        raise InputError("a board is asked claims alone, and no gates; got gates=True; leave it out")
+    if board is not None:
+        return "claims"
+    return "gates" if gates else "all"
 
 
 def check_together(

@@ -15,6 +15,7 @@ from reusable_holdout.plan import report
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
+    asked_for,
     check_together,
     checked_bounds,
     checked_confidence,
@@ -171,10 +172,8 @@ class Plan(Outlook):
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
         given = locals()
-        if board not in (None, "claims"):
-            raise InputError(f'board must be "claims" or left out; got {board!r}')
         self.stated = tuple(name for name in STATED if given[name] is not None)
-        self.asks: Asks = "claims" if board is not None else "gates" if gates else "all"
+        self.asks: Asks = asked_for(board, gates=gates)
         self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
         if rows is None and len({"queries", "charges", "tolerance"} & {*self.stated}) < 3:
             return  # a guard fills in its rows
@@ -406,7 +405,7 @@ class Plan(Outlook):
         return stated | {"board": board, "gates": self.asks == "gates"}
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"rows", "queries", "charges", "tolerance", "_wish", "lower", "upper"}:
+        if name in Outlook.__annotations__ and name != "stated":
             raise InputError(
                 "a plan has numbers once three of rows, queries, charges and tolerance are stated; got "
                 f"{', '.join(self.stated) or 'none'}; state more, or give the plan to a guard"

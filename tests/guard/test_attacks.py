@@ -30,7 +30,14 @@ def guard_of(labels, way, seed, *, queries, **changes):
     if way == "gate":  # it has no threshold
         settings |= {"threshold": None}
     return made_guard(
-        None, labels, gates=way == "gate", queries=queries, seed=seed, classes=[0, 1], vacuous=True, **settings
+        None,
+        labels,
+        gates=way == "gate",
+        queries=queries,
+        seed=seed,
+        classes=[0, 1],
+        vacuous=True,
+        **settings,
     )
 
 

@@ -93,16 +93,20 @@ def test_a_batch_of_more_than_are_left_is_refused_before_the_rows_are_read(make,
 
 def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(make, monkeypatch):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
-    monkeypatch.setattr(
-        guard._view.transcript, "needs_rows", lambda *_: True
-    )  # it had room when it was asked
+    looked = iter([True])  # it had room when it was asked
+    refused = type(guard._view.ways.choose).check_affordable
+
+    def check(way, *given):
+        return None if next(looked, False) else refused(way, *given)
+
+    monkeypatch.setattr(type(guard._view.ways.choose), "check_affordable", check)
     with pytest.raises(InputError, match="are left beside the charges"):
         guard.choose([predictions(0.7), predictions(0.71)], [0.2, 0.2])
     assert guard.answered == 0
 
 
 def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(make, counting):
-    guard = make()
+    guard = make(threshold=None, vacuous=True)
     for act in (
         lambda: guard.evaluate(counting.model(), prior=0.2, tolerance=0.001),
         lambda: guard.evaluate(predictions(0.7), prior=0.2, tolerance=0.001),
@@ -168,7 +172,7 @@ def test_what_was_asked_before_is_told_again_without_its_model(make, counting, w
 
 
 def test_a_failure_is_told_again_without_the_model(make, counting):
-    guard = make()
+    guard = make(threshold=None, vacuous=True)
     for _ in range(2):
         with pytest.raises(
             ModelError, match=r"took one charge \(query 1, after which \d+ of \d+ queries were left\), \d"

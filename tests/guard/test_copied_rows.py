@@ -2,12 +2,12 @@
 
 import warnings
 
+import made_guards
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from cases import for_each
-import made_guards
 from made_guards import made_guard
 from scipy import sparse
 from sklearn import datasets

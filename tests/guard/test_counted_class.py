@@ -27,7 +27,7 @@ def test_a_metric_of_one_class_of_two_says_which_it_counts(make_guard, words, me
     with pytest.warns(UserWarning, match=WORDS) as heard:
         make_guard(y=words, metric=metric, **KINDS)
     (warning,) = heard
-    assert warning.filename.endswith("conftest.py")  # where the guard is made
+    assert warning.filename.endswith("made_guards.py")  # where the guard is made
     with pytest.raises(HoldoutError, match=WORDS):  # warnings are errors here
         make_guard(y=words, metric=metric, **KINDS)
 

@@ -141,7 +141,7 @@ def test_a_slice_counts_each_group_with_its_rows_in_it():
 
 
 def test_two_models_are_compared_group_by_group():
-    with make(comparison_tolerance=0.5) as guard:
+    with make(tolerance=0.5, charges=None) as guard:
         answer = guard.compare(guesses(0.9), guesses(0.6, 1), prior=0.3)
     assert (answer.charged, answer.low < 0.3 < answer.high) == (False, True)
 
@@ -173,7 +173,7 @@ def test_a_process_that_never_saw_the_guard_knows_its_groups(tmp_path):
 
 def test_the_next_rows_need_groups_too(tmp_path):
     with make(ledger=tmp_path / "guard.db") as guard:
-        with pytest.raises(InputError, match="pass groups="):
+        with pytest.raises(InputError, match=r"pass Rows\(X, y, groups="):
             guard.rotate(None, 1 - LABELS, early=True)
         fresh = guard.rotate(Rows(None, 1 - LABELS, groups=USERS // 2), early=True, allow={"vacuous"}).guard
         assert fresh.plan.rows == len(np.unique(USERS // 2))

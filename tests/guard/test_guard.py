@@ -28,10 +28,11 @@ HISTORY = [
     "series",
     "prior",
     "value",
-    "charged",
     "low",
     "high",
     "threshold",
+    "outcome",
+    "charged",
     "way",
     "told",
     "nats",
@@ -94,7 +95,27 @@ def test_the_nearness_of_a_deviation_to_the_threshold_decides_to_the_last_row(ma
 def test_the_types_of_an_answer_are_plain(make_guard, scoring):
     answer = make_guard().evaluate(scoring(0.7), prior=np.float32(0.25))
     batch = make_guard().evaluate([scoring(0.7)], prior=np.array([0.25], dtype=np.float32))[0]
-    kinds = [float, bool, float, float, float, int, int, bool, float, str, str, float, str, tuple, bool]
+    kinds = [
+        *(
+            float,
+            float,
+            float,
+            str,
+            float,
+            bool,
+            int,
+            bool,
+            float,
+            int,
+            float,
+            str,
+            str,
+            float,
+            str,
+            tuple,
+            bool,
+        )
+    ]
     assert [type(field) for field in answer] == kinds
     assert [type(field) for field in batch] == kinds
     assert type(answer.paired) is bool

@@ -31,7 +31,7 @@ def test_the_guard_halts_when_the_charges_are_spent(make_guard, spend, place, sc
 def test_a_halt_says_which_queries_were_charged_whatever_ended_it(make_guard, spend, scoring):
     for count, charged, left in [(1, "query 1", "2 charges"), (2, "queries 1, 2", "1 charge")]:
         guard = make_guard()
-        assert str(spend(guard, count)[-1]).endswith(f"(charged; query {count}, {left} left)")
+        assert str(spend(guard, count)[-1]).endswith(f"(corrected, charged; query {count}, {left} left)")
         guard.final(scoring(0.7))
         with pytest.raises(Halted, match=rf"a final was given, .* \(charges were paid on {charged}\);"):
             guard.evaluate(scoring(0.61), prior=0.61)
@@ -170,7 +170,14 @@ def interleaved(guard, scoring, rng):
 def test_whatever_is_asked_between_exactly_the_planned_charges_are_answered(
     make_guard, ledger, scoring, gates, noise
 ):
-    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise": noise, "threshold": None if gates else 0.1}
+    settings = {
+        "charges": 5,
+        "queries": 150,
+        "reveals": 3,
+        "choices": [2, 2],
+        "noise": noise,
+        "threshold": None if gates else 0.1,
+    }
     halts = set()
     for seed in range(8):
         path = ledger if seed == 0 else None

@@ -347,7 +347,7 @@ def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
         )
     with pytest.raises(OverlapError, match=r"2,000 of its 3,000 rows are rows of epoch 1"):
         guard.rotate(parquet, "label", early=True, charges=3, allow={"vacuous"})
-    rotation = guard.rotate(parquet, "label", early=True, charges=3, overlapping=True, allow={"vacuous"})
+    rotation = guard.rotate(parquet, "label", early=True, charges=3, allow={"overlap", "vacuous"})
     assert rotation.guard.evaluate(model, prior=0.5).query == 1
     rotation.guard.close()
 

@@ -49,7 +49,6 @@ BAD_BATCHES = [
     {"name": ["failed", "\ud800"]},
     {"models": lambda _: []},
     {"models": lambda models: [models[0], None]},
-    {"models": lambda models: [models[0], models[1].model]},
     {"models": lambda models: [models[0], models[1]._replace(content="text")]},
     {"models": lambda models: [models[0], models[1]._replace(content="text", found=None)]},
     {"models": lambda models: [models[0], models[1]._replace(found=3)]},

@@ -56,9 +56,7 @@ def test_a_batch_decides_as_single_questions_do(make_guard, labels):
 
 
 @pytest.mark.parametrize("noise", QUIET)
-def test_a_ledger_resumes_and_verifies_its_noise(
-    make_guard, reopen, ledger, spend, scoring, noise
-):
+def test_a_ledger_resumes_and_verifies_its_noise(make_guard, reopen, ledger, spend, scoring, noise):
     guard = make_guard(ledger, noise=noise)
     before = spend(guard, 2)
     guard.close()

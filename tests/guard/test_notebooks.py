@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 import pytest
 
-from reusable_holdout import Answer, Plan
+from reusable_holdout import Plan
 
 NASTY = "<script>alert('x')</script>"
 
@@ -61,7 +61,7 @@ def test_an_answer_and_a_choice_show_what_they_tell(make_guard, labels):
     shown = answer._repr_html_()
     assert "<caption>first</caption>" in shown
     assert cells(shown)["interval"] == f"[{answer.low:.4f}, {answer.high:.4f}]"
-    assert "charged" in cells(shown)["told"]
+    assert "charged" in cells(shown)["outcome"]
     choice = guard.choose([labels, 1 - labels], [0.9, 0.2])
     shown = cells(choice._repr_html_())
     assert shown["winner"] == "candidate 0"

@@ -72,10 +72,10 @@ def test_predictions_in_another_order_than_the_holdout_are_refused_free(make_gua
         refused(words, ask, other, prior=0.5)
     refused(words, guard.check_predictions, other.to_frame())
     refused(words, guard.final, other)
-    refused(rf"predictions\[1\]: {words}", guard.evaluate_many, [mine, other], [0.5, 0.5])
+    refused(rf"predictions\[1\]: {words}", guard.evaluate, [mine, other], prior=[0.5, 0.5])
     refused(words, guard.compare, mine, other, prior=0.0)
     refused(words, guard.choose, [mine, other], [0.5, 0.5])
-    refused(words, guard.on(gates=True, allow={"vacuous"}).evaluate, other, prior=0.5)
+    refused(words, guard.gate, other, 0.5)
     assert (guard.queries_asked, guard.charges_left) == (0, 3)
     same = (mine, mine.copy(), other.loc[NAMES], pd.Series(labels), labels)
     assert len({guard.evaluate(one, prior=1.0).query for one in same}) == 1

@@ -26,12 +26,12 @@ PLENTY = {"charges": 25, "queries": 200, "threshold": 0.1}
 _ASK_UNTIL_HALTED = """
 import json, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 from reusable_holdout.errors import Halted
 ledger, offset, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 right = np.where(np.arange(2_000) < 1_400, labels, 1 - labels)
-guard = ReusableHoldout(None, labels, ledger=ledger, vacuous=True, **settings)
+guard = made_guard(None, labels, ledger=ledger, vacuous=True, **settings)
 
 def ask(number):
     predictions = right.copy()

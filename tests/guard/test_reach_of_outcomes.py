@@ -12,7 +12,7 @@ import pytest
 from cases import for_each
 from long_tests import VALIDITY
 
-from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares
+from reusable_holdout.certainty import THEORY, Certificate, Shares
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
@@ -150,9 +150,7 @@ def test_no_other_candidate_is_better_than_a_choice_says(mechanism):
                 others = way.others(outcome.told, terms, 1.0)
                 low, high = way.interval(outcome.told, terms, 1.0)
                 assert low <= grid[winner] / GRID <= high
-                assert all(
-                    others >= score / GRID for place, score in enumerate(grid) if place != winner
-                )
+                assert all(others >= score / GRID for place, score in enumerate(grid) if place != winner)
 
 
 def test_a_final_holds_the_value_that_it_rounds():

@@ -98,7 +98,7 @@ def test_where_the_rows_evidence_decides_no_class_counts_were_told(make):
 
 def test_ids_and_the_word_on_overlap_stay(make):
     make(ids=np.arange(4_000), overlapping=True)
-    with pytest.raises(LedgerMismatchError, match="overlap must be 'allow'"):
+    with pytest.raises(LedgerMismatchError, match="whose overlap was allowed stay marked"):
         make(ids=np.arange(4_000), tolerance=0.06, replan=True)
     with pytest.raises(LedgerMismatchError, match="ids= must be those"):
         make(ids=np.arange(4_000).astype(str), overlapping=True, tolerance=0.06, replan=True)

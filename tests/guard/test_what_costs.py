@@ -31,7 +31,12 @@ class World:
         labels = (np.arange(ROWS) >= 0.5 * ROWS).astype(int)
         rows = np.zeros((ROWS, 2))
         self.guard = made_guard(
-            rows, labels, metric=self.counting.metric(), queries=queries, ledger=place, **{**settings, **changes}
+            rows,
+            labels,
+            metric=self.counting.metric(),
+            queries=queries,
+            ledger=place,
+            **{**settings, **changes},
         )
         self.board = made_guard(
             rows, labels, metric=self.counting.metric(), queries=queries, ledger=place.with_suffix(".board"),
