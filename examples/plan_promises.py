@@ -52,9 +52,8 @@ class Asked:
     def __init__(self, rows: int, **settings: Any) -> None:
         self._rows, self._number = rows, 0
         self.error = math.sqrt(ACCURACY * (1.0 - ACCURACY) / rows)
-        self.guard = ReusableHoldout(
-            Rows(None, np.ones(rows, np.uint8), classes=[0, 1]), estimate=ACCURACY, seed=0, **settings
-        )
+        labels, plan = np.ones(rows, np.uint8), Plan(estimate=ACCURACY, **settings)
+        self.guard = ReusableHoldout(Rows(None, labels, classes=[0, 1]), plan=plan, seed=0)
 
     def scoring(self, accuracy: float = ACCURACY) -> NDArray[np.uint8]:
         """Predictions of this score, others each time."""

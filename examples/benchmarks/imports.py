@@ -29,7 +29,7 @@ labels = [0, 1] * 5_000
 guard = ReusableHoldout({arguments})
 guard.evaluate(labels, prior=0.9)
 """
-_NEW = "None, labels, tolerance=0.1, queries=100"
+_NEW = "None, labels, tolerance=0.1, queries=100, allow={'no witness'}"
 _INTEGRATIONS = {
     "sklearn": "reusable_holdout_sklearn",
     "optuna": "reusable_holdout_optuna",

@@ -15,6 +15,7 @@ from cases import for_each
 from examples.scripts import EXAMPLES
 from reusable_holdout_evals.gate import make_gate, what_is_possible
 
+from reusable_holdout import Difference
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
 
@@ -238,8 +239,8 @@ def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_nam
                 seed=loop,
                 witness=False,
             ) as gate:
-                assert what_is_possible(gate.plan).shown <= named
-                told = (gate.guard.compare(one, scores[0], prior=improvement) for one in scores[1:])
+                assert what_is_possible(gate.guard.plan).shown <= named
+                told = (gate.guard.gate(Difference(one, scores[0]), improvement) for one in scores[1:])
                 accepted[improvement] += any(answer.charged for answer in told)
     assert accepted[named] == 0
     assert accepted[0.01] >= 3  # of which `gate ask` warns

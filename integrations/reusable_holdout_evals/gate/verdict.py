@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Difference, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import Metric, ScoreTable, score
 from reusable_holdout.scales import decimals_of
@@ -150,7 +150,7 @@ def ask_gate(
     stated = no_worse or {}
     if len({one.metric.name for one in stated}) < len(stated):
         raise InputError(f"each score that is to be no worse must be named once; one came twice{_NOTHING}")
-    rails = {_rail(guard, one): (*tables, -one.amount) for one, tables in stated.items()}
+    rails = {_rail(guard, one): (Difference(*tables), -one.amount) for one, tables in stated.items()}
     return _asked(guard, subject, old, improvement, rails or None, name)
 
 
