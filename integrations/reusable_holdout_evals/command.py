@@ -76,18 +76,11 @@ _WISH: _Options = {
     "queries": ("releases that will be asked about", {"type": int, "required": True}),
     "charges": ("releases that can be accepted (default: what the tolerance affords)", {"type": int}),
     "tolerance": ("how far below the named improvement an accepted release can be", _REAL),
-    "estimate": (
-        "score that is expected: the nearer to the best there is, the more the rows can show",
+    "spread": (
+        "guess of how much two models differ on a row: of accuracies, the root of the share of rows",
         _REAL,
     ),
     "confidence": ("probability that every verdict's interval holds (default 0.95)", _REAL),
-}
-_SPREAD: _Options = {
-    "spread": (
-        "guess of how much two models differ on a row: of accuracies, the root of the share of rows; for the printed "
-        "numbers alone",
-        _REAL,
-    ),
 }
 _SETTINGS: _Options = {
     "metric": ("a plain mean over rows (default accuracy, of ids score; or pass@3, pass^3)", {}),
@@ -100,7 +93,7 @@ _SETTINGS: _Options = {
         {},
     ),
     "vacuous": (
-        "make it though an accepted release can be below what is named by a quarter of the metric's range",
+        "make it though an accepted release can be worse by a quarter of the range of differences",
         _SWITCH,
     ),
 }
@@ -163,10 +156,10 @@ def add_gate(commands: Any) -> None:
         "Make a release gate from labelled rows that no model has seen, or from ids of rows whose outputs are scored. "
         "It prints first what so many rows can show. Its noise key and a copy of the labels lie beside the ledger from "
         "then on, and only you can read them. With the same labels and settings again, the gate stays as it is.",
-        "gate init --ledger gate.db --labels labels.csv --queries 200 --tolerance 0.05 --estimate 0.9",
+        "gate init --ledger gate.db --labels labels.csv --queries 200 --tolerance 0.05 --spread 0.3",
     )
     _add_options(init.add_mutually_exclusive_group(required=True), _ROWS)
-    _add_options(init, _READING | _GROUPS | _SETTINGS | _WISH | _SPREAD)
+    _add_options(init, _READING | _GROUPS | _SETTINGS | _WISH)
     add_classes(init)
     ask = _add_action(
         actions,
@@ -217,14 +210,14 @@ def _init(options: argparse.Namespace) -> _Outcome:
     settings = {name: given[name] for name in ("key", *_SETTINGS)}
     settings |= {name: given[name] for name in _WISH if given[name] is not None}
     with warnings.catch_warnings(record=True) as warned, _made(options, **settings) as gate:
-        plan: Any = gate.guard.plan
+        plan: Any = gate.plan
     note = ""
     for one in warned:
         if issubclass(one.category, NoWitnessWarning):
             note = _NO_WITNESS.format(ledger=options.ledger)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    possible = what_is_possible(plan, options.spread)
+    possible = what_is_possible(plan)
     record = plan.record() | {"possible": possible.record()}
     return _Outcome(0, json.dumps(record, indent=2) if options.json else f"{possible}\n\n{plan}", note)
 

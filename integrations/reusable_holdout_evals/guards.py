@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import pickle
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reusable_holdout import Answer, Difference, ReusableHoldout, Rows
-from reusable_holdout.errors import InputError, LedgerKeyError
+from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.handle import Handle, read_private
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, ScoreTable, mae, mse, resolve_metric, rmse, score
@@ -28,6 +32,7 @@ def ask(
     prior: float | None,
     name: str,
     at_least: float | None = None,
+    tolerance: float | None = None,
     guardrails: Mapping[Any, Any] | None = None,
 ) -> Answer:
     """Ask a guard, here or elsewhere, about predictions or scores, or how much better they are than an incumbent's.
@@ -40,6 +45,8 @@ def ask(
         The developer's own estimate; with an incumbent, of the difference.
     at_least : float, optional
         Asks a gate instead: whether the difference reaches it, in the metric's unit and direction.
+    tolerance : float, optional
+        Of a gate: how far below that the difference may be; by default the plan's.
     name : str
         What history calls the question.
     guardrails : mapping, optional
@@ -47,7 +54,8 @@ def ask(
     """
     answer: Answer
     if at_least is not None:
-        answer = guard.gate(Difference(subject, incumbent), at_least, guardrails=guardrails, name=name)
+        difference = Difference(subject, incumbent)
+        answer = guard.gate(difference, at_least, tolerance=tolerance, guardrails=guardrails, name=name)
     elif incumbent is not None:
         answer = guard.compare(subject, incumbent, prior=prior, name=name)
     else:
@@ -87,19 +95,88 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
     return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
 
 
-def made_gate(
-    rows: Rows, *, metric: Metric, vacuous: bool, wish: Mapping[str, Any], **settings: Any
-) -> ReusableHoldout:
-    """Make the guard of a gate, or resume it, and write a copy of its rows beside the ledger."""
-    allow = {
-        word
-        for word, wanted in (("vacuous", vacuous), ("no witness", settings["witness"] is False))
-        if wanted
-    }
-    settings["witness"] = settings["witness"] or None
-    guard = ReusableHoldout(rows, None, metric=metric, plan=Plan(gates=True, **wish), allow=allow, **settings)
-    pickle.dumps(guard)  # it writes the copy
+def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous: bool) -> Plan:
+    """Return the plan of a gate's differences, which lie between bounds twice as wide as those of its scores.
+
+    Raises
+    ------
+    PlanError
+        If no plan keeps the wish, or it says nothing.
+    """
+    span = metric.upper - metric.lower
+    plan = Plan(rows=rows, family="mean", bounds=(-span, span), gates=True, **wish)
+    try:
+        plan.check_says_something(vacuous=vacuous)
+    except PlanError as error:
+        words = str(error).replace("the metric's range", "the range of differences")
+        raise PlanError(words.replace('allow={"vacuous"}', "vacuous=True"), error.nearest) from None
+    return plan
+
+
+def made_gate(rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any) -> ReusableHoldout:
+    """Make the guard of a gate, or resume it; write a copy of its rows, and its tolerance, beside the ledger."""
+    allow = {"vacuous"}  # as far as scores go: a gate is asked about differences alone
+    if settings["witness"] is False:
+        allow, settings["witness"] = {*allow, "no witness"}, None
+    numbers = {name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")}
+    noise = plan.noise / 2.0  # of a score; a difference gets twice as much
+    wish = Plan(gates=True, noise=noise, **numbers)
+    guard = ReusableHoldout(rows, None, plan=wish, ledger=ledger, key=key, allow=allow, **settings)
+    try:
+        pickle.dumps(guard)  # it writes the copy
+        _keep_tolerance(guard, ledger, key, plan.tolerance)
+    except BaseException:
+        guard.close()
+        raise
     return guard
+
+
+def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -> float | None:
+    """Return the tolerance that a gate's differences are asked with; None if it is the plan's.
+
+    It lies beside the ledger. Where it does not, as beside a copy of the ledger alone, it is that of the questions
+    that were asked: with another one each of them would be another question.
+    """
+    try:
+        text = _tolerance_file(ledger, key).read_text()
+    except OSError:
+        asked = guard.history()
+        told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
+        own = None if told.empty else float(told.iloc[-1])
+        return None if own is None or math.isclose(own, guard.plan.tolerance) else own
+    try:
+        return float(json.loads(text)["tolerance"])
+    except (ValueError, TypeError, LookupError):
+        raise InputError(
+            f"{_tolerance_file(ledger, key)} must hold a gate's tolerance, as gate init writes it; it does not; "
+            "nothing was asked; run gate init again, with the same labels and settings"
+        ) from None
+
+
+def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None, tolerance: float) -> None:
+    """Write a gate's tolerance; refuse another one than its questions were asked with."""
+    kept = tolerance_of(guard, ledger, key) if guard.queries_asked else None
+    if kept is not None and not math.isclose(kept, tolerance):
+        raise LedgerMismatchError(
+            f"the gate of {ledger} was asked with a tolerance of {kept:g}; these settings make it {tolerance:g}, and a "
+            "budget cannot be changed; nothing was asked and nothing was charged; name the same settings"
+        )
+    file = _tolerance_file(ledger, key)
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    temporary.write_text(json.dumps({"tolerance": tolerance}))
+    os.replace(temporary, file)
+
+
+def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:
+    """Return where a gate's tolerance lies: beside a SQLite ledger, or beside the key of a ledger on a server."""
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        beside = store.path or key
+    finally:
+        store.close()
+    if beside is None:
+        raise LedgerKeyError("the key of a ledger on a server must be given; pass --key")
+    return beside.with_name(f"{beside.name}.gate")
 
 
 def made_guard(ids: Sequence[str], **settings: Any) -> ReusableHoldout:

@@ -34,11 +34,18 @@ class Gate(NamedTuple):
         Ids of the rows, of shape (rows,), by which predictions are aligned; None if their order tells rows apart.
     id_column : str or None
         Name of the column of ids when the gate was made.
+    tolerance : float or None
+        How far below the named improvement an accepted release can be: the narrowest that differences allow. None for
+        a guard that was not made by :func:`make_gate`: then it is the plan's.
+    plan : Plan or None
+        Plan of differences, where the gate was just made.
     """
 
     guard: ReusableHoldout
     ids: NDArray[np.str_] | None
     id_column: str | None
+    tolerance: float | None = None
+    plan: Plan | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -92,11 +99,12 @@ def make_gate(
     seed : int, optional
         Makes the key instead, for tests.
     vacuous : bool
-        True to make the gate though its tolerance is more than a quarter of the metric's range.
+        True to make the gate though its tolerance is more than a quarter of the range of differences.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`.
     **wish
-        Numbers of the :class:`Plan`: queries, charges, tolerance, estimate, confidence and delta.
+        Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread, a guess
+        of the standard deviation of the two models' difference on a row. No verdict rests on the guess.
 
     Raises
     ------
@@ -122,18 +130,20 @@ def make_gate(
             f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"
         )
+    plan = guards.planned_gate(
+        chosen, bound.rows if groups is None else len(set(groups)), wish, vacuous=vacuous
+    )
     named = None if groups is None else np.array(groups, dtype=np.str_)
     guard = guards.made_gate(
         Rows(X, y, groups=named, classes=classes),
         metric=chosen,
-        vacuous=vacuous,
-        wish=wish,
+        plan=plan,
         ledger=ledger,
         key=key,
         seed=seed,
         witness=witness,
     )
-    return Gate(guard, *_ids(X))
+    return Gate(guard, *_ids(X), plan.tolerance, plan)
 
 
 @sealed
@@ -165,7 +175,11 @@ def open_gate(
         X, y = _rows(labels, id_column)
         guard = guards.open_guard(ledger, X, y, key=key)
     guards.check_gate(guard, ledger)
-    return Gate(guard, *_ids(X))
+    try:
+        return Gate(guard, *_ids(X), guards.tolerance_of(guard, ledger, key))
+    except BaseException:
+        guard.close()
+        raise
 
 
 def _rows(labels: Path, id_column: str | None) -> tuple[pd.DataFrame | None, NDArray[Any]]:
@@ -230,24 +244,21 @@ class Possible(NamedTuple):
         )
 
 
-def what_is_possible(plan: Plan, spread: float | None = None) -> Possible:
+def what_is_possible(plan: Plan) -> Possible:
     """Return the differences that a gate can show.
 
     Parameters
     ----------
     plan : Plan
-        Plan of a gate. Its tolerance is the improvement to name; a release needs 1.645 standard errors more.
-    spread : float, optional
-        Guess of the standard deviation of the two models' difference on a row, in the metric's unit; by default the
-        largest there is. For accuracies it is the root of the share of rows on which they differ. No verdict rests on
-        it.
+        Plan of differences, for gates. Its tolerance is the improvement to name; a release needs 1.645 standard
+        errors more, at the spread that was guessed, or else at the largest possible spread.
     """
-    error = (plan.span if spread is None else spread) / math.sqrt(plan.rows)
+    spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
     return Possible(
         rows=plan.rows,
         queries=plan.queries,
         charges=plan.charges,
         shown=plan.tolerance,
-        needed=plan.tolerance + _LIKELY * error,
+        needed=plan.tolerance + _LIKELY * spread / math.sqrt(plan.rows),
         fixed=plan.one_look,
     )

@@ -163,13 +163,11 @@ def test_the_possible_differences_come_before_the_plan(gate, write):
     shown = float(re.search(r"name an improvement of ([\d.]+) or more", first)[1])
     told = json.loads(gate("init", *init, "--json").out)["possible"]["shown"]
     with open_gate("gate.db") as opened:
-        assert told == opened.guard.plan.comparison_tolerance == pytest.approx(shown, abs=5e-4)
+        assert told == opened.tolerance == pytest.approx(shown, abs=5e-4)
 
 
 def planned(rows, charges):
-    return Plan(
-        rows=rows, family="paired", bounds=(-1, 1), gates=True, queries=20, charges=charges, spread=0.35
-    )
+    return Plan(rows, family="mean", bounds=(-1, 1), gates=True, queries=20, charges=charges, spread=0.35)
 
 
 def test_the_pages_table_is_what_is_possible():
@@ -196,7 +194,7 @@ def test_a_release_that_is_better_by_the_needed_amount_passes_nine_times_in_ten(
             new, old = (
                 read_scores(pd.DataFrame({"id": ids, "score": one})) for one in (old + up - down, old)
             )
-            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "unwitnessed": True}
+            plan = {"queries": 20, "charges": 2, "spread": 0.35, "seed": seed, "witness": False}
             with make_gate(tmp_path / f"{better}-{seed}.db", ids=ids, **plan) as made:
                 passed[better] += ask_gate(made, new, old, improvement=possible.shown).verdict == "accepted"
     assert 25 <= passed[possible.shown] <= 75

@@ -225,7 +225,7 @@ def test_a_guard_made_in_python_is_asked_if_it_is_a_gate(ask, write):
     assert ask(*named).status == ACCEPTED
     write("others.csv", label=1 - LABELS)
     made_guard(None, 1 - LABELS, queries=20, tolerance=0.15, ledger="other.db").close()
-    with pytest.raises(InputError, match="'thresholdout'"):
+    with pytest.raises(InputError, match="must be for gates; it is for other questions"):
         open_gate("other.db", labels=Path("others.csv"))
 
 

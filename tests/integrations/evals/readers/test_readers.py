@@ -77,7 +77,7 @@ def test_several_logs_of_one_finished_task_are_repeats(refused):
 def test_a_guard_is_made_of_a_table_and_asked_about_it():
     """Its answer is the mean of what the log holds."""
     table = read_inspect(RECORDED / "several.eval", scorer="judge", missing=0)
-    plan = {"queries": 5, "charges": 1, "seed": 0, "unwitnessed": True, "vacuous": True}
+    plan = {"queries": 5, "charges": 1, "seed": 0, "allow": {"vacuous", "no witness"}}
     with made_guard(table.ids, metric="score", groups=table.groups, **plan) as guard:
         answer = guard.evaluate(table, prior=table.scores.mean())
         assert guard.plan.rows == 3
