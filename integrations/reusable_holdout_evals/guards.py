@@ -42,9 +42,9 @@ def ask(
     guard : ReusableHoldout or RemoteHoldout
     subject, incumbent : array-like or ScoreTable
     prior : float or None
-        The developer's own estimate; with an incumbent, of the difference.
+        The developer's own estimate; with an incumbent, of the difference. A guard that is a gate says if it is reached.
     at_least : float, optional
-        Asks a gate instead: whether the difference reaches it, in the metric's unit and direction.
+        Asks a gate instead: what must be reached, in the metric's unit and direction.
     tolerance : float, optional
         Of a gate: how far below that the difference may be; by default the plan's.
     name : str
@@ -53,9 +53,11 @@ def ask(
         Of a gate, as for :meth:`ReusableHoldout.gate`.
     """
     answer: Answer
-    if at_least is not None:
-        difference = Difference(subject, incumbent)
-        answer = guard.gate(difference, at_least, tolerance=tolerance, guardrails=guardrails, name=name)
+    if at_least is not None or guard.plan.asks == "gates":
+        what = subject if incumbent is None else Difference(subject, incumbent)
+        least = prior if at_least is None else at_least
+        more = {} if guardrails is None else {"guardrails": guardrails}  # a guard elsewhere has none
+        answer = guard.gate(what, least, tolerance=tolerance, name=name, **more)
     elif incumbent is not None:
         answer = guard.compare(subject, incumbent, prior=prior, name=name)
     else:

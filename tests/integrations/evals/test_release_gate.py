@@ -18,6 +18,7 @@ from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
 from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError
 
 ROWS = 2_000
+ROUNDED = 0.15 + 1e-12  # a tolerance, for the ends of an interval are rounded
 IDS = np.array([f"r{k:04}" for k in range(ROWS)])
 LABELS = np.random.default_rng(0).integers(0, 2, ROWS)
 PLAN = ["--queries", 20, "--tolerance", 0.15]
@@ -162,7 +163,7 @@ def test_verdicts_are_certified_to_within_the_tolerance_of_the_named_improvement
     asked = [one for one in found if one.verdict != "halted"]
     assert asked[-1].charges_left == 0
     for one in asked:
-        assert -0.15 <= one.low < 0 if one.verdict == "accepted" else 0 < one.high <= 0.15
+        assert -ROUNDED <= one.low < 0 if one.verdict == "accepted" else 0 < one.high <= ROUNDED
 
 
 # ---- files
