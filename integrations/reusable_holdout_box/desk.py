@@ -100,7 +100,9 @@ class Desk:
             parts = ", ".join(_PARTS[asked]) or "nothing more"
             raise InputError(f"this message may have {parts}; it has more; nothing was asked")
         for name, (is_one, what) in _CHECKS.items():
-            if name in head and not is_one(head[name]):
+            given = head.get(name)
+            several = asked == "many" and name == "name" and isinstance(given, list)
+            if name in head and not all(map(is_one, given if several else [given])):  # type: ignore[arg-type]
                 raise InputError(f"{name!r} must be {what}; it is not; nothing was asked")
         if asked in WAYS:
             return self._asked(asked, head, message.arrays)
@@ -180,7 +182,6 @@ def _is_name(name: object) -> bool:
     )
 
 
-_NAME = f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}"
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "after": (lambda one: type(one) is int and 0 <= one < 2**53, "a whole number from 0"),
     "codes": (lambda one: type(one) is bool, "true or false"),
@@ -188,6 +189,9 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda one: isinstance(one, list) and all(isinstance(row, list) for row in one),
         "a list of lists, one for each model",
     ),
-    "name": (lambda given: all(map(_is_name, given if isinstance(given, list) else [given])), _NAME),
+    "name": (
+        _is_name,
+        f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}",
+    ),
 }
 """Checks of the parts that the guard does not check."""

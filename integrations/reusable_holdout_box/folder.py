@@ -138,8 +138,8 @@ def make_box(
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
     **wish
-        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` of :class:`Rows`; `seed` for
-        tests.
+        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` and `prevalence` of :class:`Rows`;
+        `seed` for tests.
 
     Returns
     -------
@@ -251,10 +251,9 @@ def _settings(private: Path) -> Settings:
     try:
         found = json.loads((private / _SETTINGS).read_text())
         made = found.pop("format", 1)
-        verdicts = found.pop("verdict_only", False)  # of format 1: answers without numbers
-        if made in {1, _FORMAT} and not verdicts:
+        if made == _FORMAT:
             return Settings(**found | {"allow": tuple(found["allow"])})
-        problem = f"format {_FORMAT} is read, and 1 without --verdict-only; use the version that made it"
+        problem = f"format {_FORMAT} is read; use the version that made it"
     except FileNotFoundError:
         raise _no_box(private) from None
     except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):

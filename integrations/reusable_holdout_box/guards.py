@@ -62,16 +62,29 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
 
 
 def made_guard(
-    y: Any, *, ids: Any, classes: Any = None, gates: bool = False, allow: Iterable[str] = (), **settings: Any
+    y: Any,
+    *,
+    ids: Any,
+    classes: Any = None,
+    prevalence: Any = None,
+    gates: bool = False,
+    allow: Iterable[str] = (),
+    **settings: Any,
 ) -> ReusableHoldout:
-    """Make the guard of a new box; what is no setting of a guard is one of its plan."""
+    """Make the guard of a new box; what is no setting of rows or guard is one of its plan."""
+    if settings.get("board") is not None:
+        raise InputError(
+            f"no box can hold a board, which has many series of answers; got {settings['board']!r}; nothing was made; "
+            "leave board= out"
+        )
     own = {
         name: settings.pop(name)
         for name in ("metric", "ledger", "key", "seed", "witness")
         if name in settings
     }
     plan = Plan(gates=gates, **settings)
-    return ReusableHoldout(Rows(None, y, ids=ids, classes=classes), None, plan=plan, allow=allow, **own)
+    rows = Rows(None, y, ids=ids, classes=classes, prevalence=prevalence)
+    return ReusableHoldout(rows, None, plan=plan, allow=allow, **own)
 
 
 def open_guard(ledger: Path, y: Any) -> ReusableHoldout:

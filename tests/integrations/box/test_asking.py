@@ -104,10 +104,10 @@ def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answere
     for refused in (far.evaluate, lambda one, prior: far.evaluate([one], prior=[prior])):
         with pytest.raises(InputError, match="does not allow evaluate; nothing was"):
             refused(predictions(0.9), prior=0.9)
-    assert far.reveal(predictions(0.9), prior=0.9).kind == "reveal"
+    assert far.reveal(predictions(0.9), prior=0.9).way == "reveal"
     choice = far.choose([predictions(0.6), predictions(0.9)], [0.6, 0.9])
     assert (choice.index, choice.answer.way) == (1, "choose")
-    assert far.final(predictions(0.9)).kind == "final"
+    assert far.final(predictions(0.9)).way == "final"
     assert far.halt_reason == "final"
 
 
@@ -117,6 +117,7 @@ def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
     for error, wish in (
         (errors.PlanError, {"queries": 1000, "tolerance": 0.001}),
         (InputError, WISH | {"policy": "gate"}),
+        (InputError, WISH | {"board": "claims"}),
         (InputError, WISH | {"allow": ["measure"]}),
         (InputError, WISH | {"ids": labels}),
     ):
@@ -128,18 +129,20 @@ def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
         make_box(place, labels, **WISH)
 
 
-def test_a_box_of_an_older_version_opens_and_another_format_is_refused(boxed, tmp_path):
+def test_a_box_of_another_format_is_refused(boxed, tmp_path):
+    """Those of earlier versions hold ledgers that are never asked again."""
     boxed()
     file = tmp_path / "box" / "private" / "box.json"
-    made = json.loads(file.read_text())
-    assert made.pop("format") == 2
+    written = json.loads(file.read_text())
+    made = {name: one for name, one in written.items() if name != "format"}
+    assert written == made | {"format": 3}
     older = made | {"verdict_only": False}  # as version 0.2 wrote it
-    file.write_text(json.dumps(older))
-    assert open_box(tmp_path / "box").guard.rows == ROWS
-    for other in (older | {"verdict_only": True}, made | {"format": 3}, made | {"format": None}, [made]):
+    for other in (older, made, *(made | {"format": one} for one in (1, 2, 4, None)), [made]):
         file.write_text(json.dumps(other))
         with pytest.raises(LedgerError, match=r"must be what box init wrote.*nothing was opened"):
             open_box(tmp_path / "box")
+    file.write_text(json.dumps(written))
+    assert open_box(tmp_path / "box").guard.rows == ROWS
 
 
 # ---- refusals
@@ -184,7 +187,7 @@ def test_wrong_input_is_refused_and_costs_nothing(remote):
     for name in ("a\nb", "\x1b[2J", "=1+1", " =1+1", "\uff1d1+1", "x" * 201, "\u202eabc", 7):
         with pytest.raises(InputError, match="name"):
             far.evaluate(good, prior=0.9, name=name)
-    for ask_about_a_model in (far.evaluate, far.compare, guarded_scorer):
+    for ask_about_a_model in (far.evaluate, lambda one: far.compare(one, one), guarded_scorer):
         with pytest.raises(InputError, match="predictions"):
             ask_about_a_model(far)
     assert far.queries_asked == 0

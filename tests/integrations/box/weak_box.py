@@ -34,7 +34,8 @@ def unrecorded(guard, way, several, prior=None, name="", **_):
     values = [
         float((bound.prepare(one) == truth).mean()) for one in (several if way == "many" else several[:1])
     ]
-    return [Answer(one, False, one, one, prior or 0.0, 10**6, 9, False, 0.0, name) for one in values]
+    of_all = {"charges_left": 9, "replayed": False, "prior": prior or 0.0, "query": 10**6, "nats": 0.0}
+    return [Answer(one, one, one, "agreed", None, charged=False, **of_all, name=name) for one in values]
 
 
 def ended(self, caller):
