@@ -138,8 +138,8 @@ def make_box(
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
     **wish
-        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` and `prevalence` of :class:`Rows`;
-        `seed` for tests.
+        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` and `prevalence` of
+        :class:`Rows`; `seed` for tests.
 
     Returns
     -------

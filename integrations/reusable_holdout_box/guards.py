@@ -56,7 +56,9 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     if not predictions or (counts and len(predictions) not in counts):
         wanted = f"{' or '.join(map(str, counts))} models" if counts else "at least one model"
         raise InputError(f"{way} is a question about {wanted}; got {len(predictions)}; nothing was asked")
-    given = [as_array(one, what="predictions") if isinstance(one, list | tuple) else one for one in predictions]
+    given = [
+        as_array(one, what="predictions") if isinstance(one, list | tuple) else one for one in predictions
+    ]
     found = call(guard, given, **stated)
     return [found] if isinstance(found, Answer) else found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pickle
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +41,7 @@ def ask(
     guard : ReusableHoldout or RemoteHoldout
     subject, incumbent : array-like or ScoreTable
     prior : float or None
-        The developer's own estimate; with an incumbent, of the difference. A guard that is a gate says if it is reached.
+        The developer's own estimate; with an incumbent, of the difference. Of a guard for gates, what must be reached.
     at_least : float, optional
         Asks a gate instead: what must be reached, in the metric's unit and direction.
     tolerance : float, optional
@@ -115,7 +114,9 @@ def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous:
     return plan
 
 
-def made_gate(rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any) -> ReusableHoldout:
+def made_gate(
+    rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any
+) -> ReusableHoldout:
     """Make the guard of a gate, or resume it; write a copy of its rows, and its tolerance, beside the ledger."""
     allow = {"vacuous"}  # as far as scores go: a gate is asked about differences alone
     if settings["witness"] is False:
@@ -142,9 +143,7 @@ def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -
     try:
         text = _tolerance_file(ledger, key).read_text()
     except OSError:
-        asked = guard.history()
-        told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
-        own = None if told.empty else float(told.iloc[-1])
+        own = _asked_with(guard)
         return None if own is None or math.isclose(own, guard.plan.tolerance) else own
     try:
         return float(json.loads(text)["tolerance"])
@@ -155,9 +154,16 @@ def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -
         ) from None
 
 
+def _asked_with(guard: ReusableHoldout) -> float | None:
+    """Return the tolerance of the last difference that a gate was asked about; None before the first."""
+    asked = guard.history()
+    told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
+    return None if told.empty else float(told.iloc[-1])
+
+
 def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None, tolerance: float) -> None:
     """Write a gate's tolerance; refuse another one than its questions were asked with."""
-    kept = tolerance_of(guard, ledger, key) if guard.queries_asked else None
+    kept = _asked_with(guard)
     if kept is not None and not math.isclose(kept, tolerance):
         raise LedgerMismatchError(
             f"the gate of {ledger} was asked with a tolerance of {kept:g}; these settings make it {tolerance:g}, and a "
@@ -166,7 +172,7 @@ def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None
     file = _tolerance_file(ledger, key)
     temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
     temporary.write_text(json.dumps({"tolerance": tolerance}))
-    os.replace(temporary, file)
+    temporary.replace(file)
 
 
 def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:
