@@ -157,10 +157,11 @@ class BoardTransport:
 
 def _more(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an answer has besides a submission; the cost is only in the history."""
-    outcome = found["told"].partition(" ")[0] if found["told"].startswith("measured") else found["told"]
+    word = found["told"].partition(" ")[0]
+    outcome = {"cell": "corrected", "span": "corrected", "measured": "measured"}.get(word, found["told"])
     return {
         "outcome": outcome,
-        "measured": found["value"] if outcome == "measured" else None,
+        "measured": found["value"] if outcome in {"corrected", "measured"} else None,
         "way": "claim",
         "nats": math.nan,
         "another_budget": False,
