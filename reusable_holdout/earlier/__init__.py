@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier.plans import Certificates, certificates_of, unlike, unstated
 from reusable_holdout.earlier.ways import MAIN, PAIRED, named, row_in_unit
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
@@ -24,6 +23,7 @@ from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import Counted, Counts
 from reusable_holdout.ledger import Row
 from reusable_holdout.ways import State, Way
+from reusable_holdout.ways.told import FAILED
 
 __all__ = ["MISTAKE", "Earlier", "Promise"]
 
@@ -35,6 +35,7 @@ MISTAKE = (
 """The mistake in the certificate of ledgers with an exam."""
 
 _VIEW = "view"
+_ASKS = {"gate": "gates", "claims": "claims", "ladder": "steps", "parameter-free-ladder": "steps"}
 _FACTS = {"counts", "metric", "number", "plan", "rules", "told_by"}
 _SAME = 4e-9  # values were rounded in the metric's own unit
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
@@ -50,6 +51,14 @@ class Promise(NamedTuple):
     estimate: float
     tolerance: float
     asks: str
+
+    def __str__(self) -> str:
+        return (
+            f"Plan of an earlier version for {self.rows:,} rows and {self.queries:,} adaptive queries\n"
+            f"  every interval holds   with probability {self.confidence:g}, all queries at once\n"
+            f"  answers are within     {self.tolerance:g} of the population value, at scores near {self.estimate:g}\n"
+            f"  the guard halts after  {self.charges:,} charges"
+        )
 
 
 @dataclass(frozen=True)
@@ -278,37 +287,39 @@ class Earlier:
 
     # ---- for readers
 
-    def history(self, rows: Sequence[Row]) -> pd.DataFrame:
-        """Return what was released, in the columns of this version."""
-        names = [self.metric["name"], *(row.name for row in rows if row.kind == _VIEW)]
-        allowance = Allowance(
-            min(self.plan["charges"], self.plan["queries"]), self.plan["policy"] == "claims"
-        )
-        found = []
-        for row, left in zip(rows, allowance.left_after(rows), strict=True):
-            number = int(row.value) if row.kind == _VIEW else row.view
-            failed = row.told.endswith("failed") or row.told.startswith("failed")
-            blank = (np.nan,) * 3 if failed else (row.value, row.low, row.high)
-            word = "failed" if failed else _word(row)
-            facts = (
-                row.query,
-                row.view,
-                names[number],
-                printable(row.name),
-                printable(row.series),
-                row.prior,
-            )
-            more = (row.threshold, word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
-            found.append((*facts, *blank, *more, row.kind.endswith("compare"), left, row.asked_at))
-        return found  # type: ignore[return-value]
+    def names(self, rows: Iterable[Row]) -> list[str]:
+        """Return the name of the guard's own metric, and of each that the rows opened."""
+        return [self.metric["name"], *(row.name for row in rows if row.kind == _VIEW)]
+
+    def released(self, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+        """Return what was released, a tuple for each answer in the columns of this version's histories."""
+        names, found = [printable(name) for name in self.names(rows)], []
+        for row, left in zip(rows, self.allowance.left_after(rows), strict=True):
+            failed = row.told.startswith(FAILED) or row.told.endswith(FAILED)
+            about = (names[int(row.value) if row.kind == _VIEW else row.view], *map(printable, (row.name, row.series)))
+            numbers = (row.prior, *((np.nan,) * 3 if failed else (row.value, row.low, row.high)), row.threshold)
+            word = FAILED if failed else _word(row)
+            told = (word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
+            paired = row.kind in PAIRED
+            found.append((row.query, row.view, *about, *numbers, *told, paired, left, row.asked_at))
+        return found
+
+    @property
+    def allowance(self) -> Allowance:
+        """Charges of everybody together, or of each series of claims."""
+        plan = self.plan
+        return Allowance(min(plan["charges"], plan["queries"]), plan["policy"] == "claims")
 
     @property
     def promise(self) -> Promise:
         """Numbers that a report tells."""
-        one = self.plan
-        asks = {"gate": "gates", "claims": "claims"}.get(one["policy"], "all")
-        numbers = (one["queries"], one["charges"], one["confidence"], one["estimate"], one["tolerance"])
-        return Promise(one["rows"], *numbers, asks)
+        asks = _ASKS.get(self.plan["policy"], "all")
+        numbers = [self.plan[name] for name in Promise._fields if name != "asks"]
+        return Promise(*numbers, asks=asks)
+
+    def halted(self, state: State) -> str:
+        """Return why nothing but a final is answered after a state: "charges", "queries" or "final", or nothing."""
+        return self._first.main.halt_reason(state) or ""
 
     def room(self, state: State) -> float:
         """Return the nats that could still be told on request."""

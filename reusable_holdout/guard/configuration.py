@@ -176,6 +176,12 @@ class Configuration(Facts):
         _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))
 
 
+def _says_something(plan: dict[str, Any]) -> bool:
+    """Return True if a tolerance is at most a quarter of the range: in this format, whatever a later plan asks for."""
+    lower, upper = plan["bounds"]
+    return bool(plan["tolerance"] <= 0.25 * (upper - lower) * (1.0 + 1e-5))
+
+
 _FORMS: dict[str, Callable[[Configuration], bool]] = {
     "holdout": lambda one: _DIGEST.fullmatch(one.holdout) is not None,
     "key": lambda one: _DIGEST.fullmatch(one.key) is not None,
@@ -185,7 +191,7 @@ _FORMS: dict[str, Callable[[Configuration], bool]] = {
     ),
     "allow": lambda one: (
         one.allow == sorted({*one.allow} & ALLOWED)
-        and (one.counts is not None or VACUOUS in one.allow or not one.view.kept.vacuous)
+        and (one.counts is not None or VACUOUS in one.allow or _says_something(one.plan))
     ),
     "known_rows": lambda one: type(one.known_rows) is dict,
     "classes": lambda one: one.classes in (None, PRIVATE) or one.classes == np.unique(one.classes).tolist(),
@@ -272,9 +278,17 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
 def _seen(text: str, witness: str | Path | None) -> Head | None:
     """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
     try:
-        place = Configuration.parse(text).witness if witness is None else witness
+        place = _own_witness(text) if witness is None else witness
         return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise
         return None
+
+
+def _own_witness(text: str) -> str:
+    """Place of the witness that stands in a ledger of this version or an earlier one; empty if none does."""
+    if not is_earlier(text):
+        return Configuration.parse(text).witness
+    place = json.loads(text).get("witness")
+    return place if isinstance(place, str) else ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import InputError, LedgerError, printable
-from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.configuration import Configuration, is_earlier
 from reusable_holdout.guard.outcomes import Allowance, outcome_word
 from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import VIEW, View
@@ -20,7 +21,7 @@ from reusable_holdout.slips import checked_call
 from reusable_holdout.ways.table import PAIRED
 from reusable_holdout.ways.told import Told
 
-__all__ = ["Released", "history_frame", "released", "released_by"]
+__all__ = ["Released", "facts_of", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
     *(
@@ -92,10 +93,21 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     configurations = ledger.configurations()
     if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
         raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
-    configuration = Configuration.parse(configurations[epoch - 1])
-    rows = ledger.rows(epoch=epoch)
-    history = history_frame(rows, configuration.views(rows), Allowance.of(configuration.plan))
-    return Released(history, configuration.plan["charges"], configuration.metric["name"])
+    facts, rows = facts_of(configurations[epoch - 1]), ledger.rows(epoch=epoch)
+    mistake = facts.mistake if isinstance(facts, Earlier) else ""
+    return Released(history_of(facts, rows), facts.plan["charges"], facts.metric["name"], mistake)
+
+
+def facts_of(text: str) -> Configuration | Earlier:
+    """Return what a ledger says of its guard, of this version or an earlier one."""
+    return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)
+
+
+def history_of(facts: Configuration | Earlier, rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the history of an epoch's rows, of this version or an earlier one."""
+    if isinstance(facts, Earlier):
+        return _frame(facts.released(rows))
+    return history_frame(rows, facts.views(rows), Allowance.of(facts.plan))
 
 
 def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowance) -> pd.DataFrame:
@@ -137,6 +149,10 @@ def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowan
                 row.asked_at,
             )
         )
+    return _frame(found)
+
+
+def _frame(found: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     frame = pd.DataFrame(found, columns=COLUMNS)
     frame = frame.astype({"charged": bool, "paired": bool, "charges_left": np.int64})
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)

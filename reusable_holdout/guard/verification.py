@@ -10,9 +10,10 @@ from pathlib import Path
 from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import HoldoutError, TamperedLedgerError
 from reusable_holdout.guard import frozen
-from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, is_earlier, read_epochs
+from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, read_epochs
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.recomputing import States, problems_of_ways
+from reusable_holdout.guard.releases import facts_of
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call
@@ -139,7 +140,7 @@ def verify(
     another, mistake = False, ""
     for epoch in epochs:
         with contextlib.suppress(HoldoutError):
-            configuration = _parsed(epoch.text)
+            configuration = facts_of(epoch.text)
             another = another or configuration.another_budget
             mistake = mistake or (configuration.mistake if isinstance(configuration, Earlier) else "")
     return Verification(len(rows), charges, chain[-1], problems, another, seen is not None, mistake)
@@ -148,7 +149,7 @@ def verify(
 def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:
     problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
     try:
-        this, *past = [_parsed(one.text) for one in (epoch, *before)]
+        this, *past = [facts_of(one.text) for one in (epoch, *before)]
     except HoldoutError as error:
         yield from [*problems, str(error)]
         return
@@ -182,8 +183,3 @@ def _recomputed(configuration: Configuration, rows: Sequence[Row]) -> list[str]:
         return problems or list(problems_of_ways(views.places(rows), rows, states))
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
-
-
-def _parsed(text: str) -> Configuration | Earlier:
-    """Return what a ledger says, of this version or an earlier one."""
-    return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)

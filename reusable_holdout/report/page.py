@@ -28,6 +28,8 @@ _STATES = {
 _ASKS = {
     "all": "An answer repeats the analyst's own prior as long as the holdout agrees with it; where it does not, the "
     "answer corrects the prior, and a charge is paid from a finite budget.",
+    "steps": "An answer repeats the best score so far, until one improves on it by enough: that is told, and a charge "
+    "is paid from a finite budget.",
     "claims": "Many series, such as teams, say what they believe of each submission: what stands is the answer, what "
     "would lead is measured, and what is wrong is a charge of its series' own.",
     "gates": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from "
