@@ -240,7 +240,10 @@ def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_nam
                 witness=False,
             ) as gate:
                 assert what_is_possible(gate.plan).shown <= named
-                told = (gate.guard.gate(Difference(one, scores[0]), improvement) for one in scores[1:])
+                told = (
+                    gate.guard.gate(Difference(one, scores[0]), improvement, tolerance=gate.tolerance)
+                    for one in scores[1:]
+                )
                 accepted[improvement] += any(answer.charged for answer in told)
     assert accepted[named] == 0
     assert accepted[0.01] >= 3  # of which `gate ask` warns

@@ -35,8 +35,9 @@ class Gate(NamedTuple):
     id_column : str or None
         Name of the column of ids when the gate was made.
     tolerance : float or None
-        How far below the named improvement an accepted release can be: the narrowest that differences allow. None for
-        a guard that was not made by :func:`make_gate`: then it is the plan's.
+        How far below the named improvement an accepted release can be: the narrowest that differences allow, which
+        every question must name, as :func:`ask_gate` does. None for a guard that was not made by :func:`make_gate`:
+        then it is the plan's.
     plan : Plan or None
         Plan of differences, where the gate was just made.
     """
