@@ -27,6 +27,8 @@ VIEW = "view"
 """Kind of the rows that open a view."""
 
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+_PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
+_OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
 _SAME = 1e-9  # nats, recomputed on another machine
 
 
@@ -237,6 +239,9 @@ class View(Facts, Counted):
         words = [metric[name] for name in ("name", "family", "response")]
         if not (all(words) and {*map(type, words)} == {str} and type(metric["parameters"]) is dict):
             yield "metric"
+        own = _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN
+        if own and (record["influence"], record["variation"]) != (1.0, 1.0):
+            yield "plan.influence or plan.variation"
         if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
             yield "plan.told_nats"
         yield from self.uncounted(record)

@@ -36,6 +36,7 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
+_SAME = 1e-9  # nats and parts of the range, of a ledger that is verified on another machine
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
@@ -339,11 +340,11 @@ class Plan(Outlook):
         By nothing that a later version may plan by: what a ledger keeps is checked by it.
         """
         least, spare, scores = self.set_aside, nats - self.set_aside, self.scores
-        if abs(spare) <= _ROUNDING * (1.0 + least):
+        if abs(spare) <= _SAME * (1.0 + least):
             return True
         if spare < 0.0 or scores.adaptive or self.shared.view:
             return False
-        at, slack = scores.estimate, 2.0 * _ROUNDING
+        at, slack = scores.estimate, 2.0 * _SAME
         length = replace(scores, reserved_nats=nats).affordable_length
         if scores.fixed_threshold is not None and scores.decides == "distance":
             reach = scores.fixed_threshold + scores.comparison_tail

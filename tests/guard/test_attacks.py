@@ -1,4 +1,4 @@
-"""Adaptive analysts against checks and gates: labels are coin flips, so the population accuracy of everything is one half.
+"""Adaptive analysts against checks and gates: labels are coin flips, so everything has a population accuracy of 0.5.
 
 The seeds are fixed; a run counts as missed if any interval of it misses one half. False alarm 1e-9.
 """

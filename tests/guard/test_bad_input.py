@@ -215,7 +215,7 @@ BATCHES = [
     Case("an empty batch", InputError, "at least one", lambda s: s.many([], [])),
     Case("an empty matrix", InputError, ".", lambda s: s.many(np.empty((0, ROWS)), [])),
     Case("one question for a batch", InputError, "a prior must be", lambda s: s.many(s.good, [0.5])),
-    Case("a transposed batch", InputError, r"shape \(2000,\), one for each", lambda s: s.many(np.stack([s.good] * 2, 1), [0.5] * 2)),
+    Case("a transposed batch", InputError, r"shape \(2000,\)", lambda s: s.many(np.stack([s.good] * 2, 1), [0.5])),
     Case("one bad question", InputError, r"predictions\[1\]", lambda s: s.many([s.fresh, but(s.good, 2)], [0.7, 0.7])),
     Case("one short question", InputError, r"predictions\[1\]", lambda s: s.many([s.fresh, s.good[:5]], [0.7, 0.7])),
     Case("a NaN in a batch", InputError, "finite", lambda s: s.many(but(s.good, np.nan)[None], [0.7])),

@@ -20,17 +20,14 @@ from cases import for_each
 from long_tests import GUARD
 from made_guards import made_guard
 from reusable_holdout_box.folder import make_box
-from reusable_holdout_evals.gate.gate import make_gate, make_gate_of_scores
+from reusable_holdout_evals.gate.gate import make_gate
 from reusable_holdout_evals.inspect import new_guard
 from reusable_holdout_leaderboard.competition.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 
 from reusable_holdout import Rows, verify
 from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.ledger import memory as of_memory
-from reusable_holdout.ledger import storage as of_storage
-from reusable_holdout.ledger.storage import SqlLedger
+from reusable_holdout.ledger.storage import Ledger, Transaction
 from reusable_holdout.metrics import Metric, fbeta, matthews_corrcoef, precision
 from reusable_holdout.registry import registry_of_its_own
 
@@ -66,11 +63,9 @@ def world_ends(monkeypatch):
 
     def patched():
         patch = pytest.MonkeyPatch()
-        for ledger in (MemoryLedger, SqlLedger):
-            patch.setattr(ledger, "create", end)
-        for transaction in (of_memory._MemoryTransaction, of_storage.SqlTransaction):
-            patch.setattr(transaction, "append", end)
-            patch.setattr(transaction, "rotate", end)
+        patch.setattr(Ledger, "create", end)
+        patch.setattr(Transaction, "append", end)
+        patch.setattr(Transaction, "rotate", end)
         return patch
 
     @contextlib.contextmanager
@@ -177,10 +172,8 @@ WISHES = [
     {"tolerance": 0.2, "threshold": 0.05},
     {"charges": 1, "noise": 0.001, "vacuous": True},
     {"charges": 2, "gates": True},
-    {"charges": 2, "policy": "ladder", "vacuous": True},
     {"charges": 1, "board": "claims"},
     {"charges": 2, "reveals": 2, "choices": [10]},
-    {"tolerance": 0.24, "charges": 1, "mechanism": "target-charging", "noise": 0.001},
 ]
 GUESSES = [None, 0.5, 0.3, 0.05, 0.99]
 
@@ -298,7 +291,6 @@ def test_rotating_replanning_and_another_metric_say_the_same(world_ends, metric,
                         lambda view=view: guard.on(metric, sample_weight=pair, **view, allow={"vacuous"}),
                         ledger,
                     )
-                    yield said(lambda view=view: guard.on(metric, policy="gate", **view), ledger)
                 yield said(
                     lambda: other.rotate(
                         Rows(-FEATURES, y, prevalence=0.3), early=True, tolerance=0.2, charges=None
@@ -356,7 +348,7 @@ def test_a_gate_says_the_same(world_ends, metric, tmp_path):
                     id_column="id",
                     metric=metric,
                     seed=1,
-                    unwitnessed=True,
+                    witness=False,
                     **wish,
                 )
                 yield said(make, labels.parent)
@@ -407,9 +399,7 @@ def test_rows_that_are_judged_elsewhere_have_no_labels_to_tell(world_ends):
 def test_scores_have_none_either(world_ends, tmp_path):
     with world_ends():
         found = said(
-            lambda: make_gate_of_scores(
-                tmp_path / "g.db", list(map(str, range(600))), queries=20, tolerance=0.2
-            )
+            lambda: make_gate(tmp_path / "g.db", ids=list(map(str, range(600))), queries=20, tolerance=0.2)
         )
     assert "FirstCommitError" in found.raised
 

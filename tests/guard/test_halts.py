@@ -69,8 +69,8 @@ def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, s
     for asked in itertools.product(deviations, repeat=3):
         guard = make_guard(gates=way == "gate", queries=10, **({"threshold": None} if way == "gate" else {}))
         for place, (score, prior) in enumerate(asked):
-            ask = guard.gate if way == "gate" else lambda one, prior: guard.evaluate(one, prior=prior)
-            answer = ask(scoring(score, place), prior)
+            asked_about = scoring(score, place)
+            answer = guard.gate(asked_about, prior) if way == "gate" else guard.evaluate(asked_about, prior=prior)
             assert (answer.charged, answer.charges_left) == (True, 2 - place)
         assert guard.halt_reason == "charges"
 
@@ -170,14 +170,8 @@ def interleaved(guard, scoring, rng):
 def test_whatever_is_asked_between_exactly_the_planned_charges_are_answered(
     make_guard, ledger, scoring, gates, noise
 ):
-    settings = {
-        "charges": 5,
-        "queries": 150,
-        "reveals": 3,
-        "choices": [2, 2],
-        "noise": noise,
-        "threshold": None if gates else 0.1,
-    }
+    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise": noise}
+    settings |= {"threshold": None if gates else 0.1}
     halts = set()
     for seed in range(8):
         path = ledger if seed == 0 else None

@@ -259,7 +259,7 @@ def test_features_classes_and_shares_of_classes_have_no_place(judged):
 
 
 def test_a_model_is_not_asked_for_scores(judged):
-    with pytest.raises(InputError, match="labels only|score"):
+    with pytest.raises(InputError, match=r"labels only|score"):
         judged().evaluate(object(), prior=0.5)
 
 

@@ -76,7 +76,7 @@ def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda guard, model: guard.measure(model, prior=0.5, way="final"), "way is one of"),
+        (lambda guard, model: guard.measure(model, prior=0.5, way="look"), "way"),
         (lambda guard, model: guard.measure(model, prior=np.nan, way="choose"), "a prior must be"),
         (lambda guard, model: guard.measure(type(model)(), prior=0.5), "must be fitted"),
         (lambda guard, _: guard.choose([], []), "at least one"),

@@ -103,14 +103,14 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
     ],
 )
 def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
-    with pytest.raises(InputError, match="tolerances? must be"):
+    with pytest.raises(InputError, match=r"tolerances? must be"):
         guessing.evaluate(labels, prior=0.7, tolerance=tolerance)
     assert untouched(guessing)
 
 
 @for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["0.1", "0.2"]])
 def test_tolerances_of_a_batch_are_one_for_each_question(guessing, labels, tolerances):
-    with pytest.raises(InputError, match="tolerances? must be"):
+    with pytest.raises(InputError, match=r"tolerances? must be"):
         guessing.evaluate([labels, 1 - labels], prior=[0.7, 0.7], tolerance=tolerances)
     assert untouched(guessing)
 

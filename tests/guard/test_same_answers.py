@@ -132,8 +132,8 @@ def test_in_a_batch_and_one_by_one(setting):
         answers = []
         for start, stop in itertools.pairwise(cuts):
             try:
-                ask_all = guard.gate if setting else lambda some, prior: guard.evaluate(some, prior=prior)
-                answers += ask_all(asked[start:stop], priors[start:stop])
+                some, stated = asked[start:stop], priors[start:stop]
+                answers += guard.gate(some, stated) if setting else guard.evaluate(some, prior=stated)
             except Halted as halt:
                 answers += halt.answers
                 break
