@@ -1,9 +1,7 @@
 """Rows and guards whose budgets a registry knows."""
 
-from made_guards import made_guard
 import numpy as np
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 __all__ = ["FRESH", "ROWS", "WISH", "X", "Y", "made"]
 

@@ -239,5 +239,5 @@ def test_a_budget_that_was_forgotten_on_disk_is_recalled_when_its_rows_have_one_
     forget(Registry.of_user(), str(tmp_path / "g.db"), "a rehearsal")
     with pytest.warns(SecondBudgetWarning, match="a rehearsal") as told:
         guard = make(seed=None)
-    assert [one.filename.endswith("guards.py") for one in told] == [True]
+    assert [one.filename.endswith("made_guards.py") for one in told] == [True]
     assert answered(guard).another_budget

@@ -243,7 +243,7 @@ def test_a_ledger_that_is_gone_is_forgotten_by_the_command_that_the_refusal_name
     ) as warned:
         make(tmp_path / "new.db")
     told = [one for one in warned if one.category is SecondBudgetWarning]
-    assert [one.filename.endswith("guards.py") for one in told] == [True] * 2
+    assert [one.filename.endswith("made_guards.py") for one in told] == [True] * 2
 
 
 def test_a_removed_file_is_forgotten_to_begin_anew_in_its_place_and_one_that_is_there_is_resumed(

@@ -1,16 +1,17 @@
 """Class counts and sizes of groups that were told are remembered: to hear them by another guess is paid for."""
 
-from made_guards import made_guard
 import contextlib
 import json
 import os
 import sqlite3
 import warnings
 
+import made_guards
 import numpy as np
 import pytest
 from cases import for_each
 from children import Child
+from made_guards import made_guard
 
 from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
 from reusable_holdout.errors import PlanError
@@ -25,7 +26,7 @@ import os, sys
 os.environ["{VARIABLE}"] = sys.argv[2]
 from registry.test_what_was_told import make
 guard = make(prevalence=float(sys.argv[1]), vacuous=True)
-print(guard._view.counts.nats, guard.plan.shared.told_before)
+print(guard._view.facts.counts.nats, guard.plan.shared.told_before)
 """
 
 
@@ -84,7 +85,7 @@ def test_a_guard_of_any_metric_pays_for_what_was_told_elsewhere(registry, tmp_pa
 
 def test_another_metric_of_the_rows_that_tells_is_remembered_too(tmp_path):
     with make(ledger=tmp_path / "g.db", metric="accuracy", reveals=3) as guard:
-        nats = guard.on("recall", prevalence=0.3, allow={"vacuous"})._view.nats
+        nats = guard.on("recall", prevalence=0.3, allow={"vacuous"})._view.facts.nats
     assert told(make(metric="accuracy", another_budget=True)) == nats > 1.0
 
 
@@ -122,8 +123,8 @@ def test_a_guard_that_the_counts_leave_less_is_made_all_the_same_and_says_what_i
             KeptLessWarning, match=r"nats, leaves less than was wished: no plan keeps"
         ) as caught:
             guard = make(RARE, **wish)
-        assert [one.filename for one in caught] == [__file__]
-        assert told(guard) >= guard._view.counts.nats > 1.0
+        assert [one.filename for one in caught] == [made_guards.__file__]
+        assert told(guard) >= guard._view.facts.counts.nats > 1.0
         assert guard.plan.tolerance > 0.24
         assert f"{guard.plan.tolerance:g} of the population value" in str(guard.plan)
         with warnings.catch_warnings():
