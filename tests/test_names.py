@@ -14,7 +14,7 @@ from made_guards import made_guard
 from reusable_holdout_evals import read_inspect, read_scores
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Question, verify
+from reusable_holdout import Difference, Question, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
@@ -111,7 +111,7 @@ import numpy as np
 from reusable_holdout import ReusableHoldout
 labels = np.arange(4_000) % 2
 with ReusableHoldout.open(sys.argv[1], None, labels) as guard:
-    guard.evaluate_predictions(np.roll(labels, 1), prior=0.5, name=sys.argv[2])
+    guard.evaluate(np.roll(labels, 1), prior=0.5, name=sys.argv[2])
 """
 
 
@@ -160,19 +160,14 @@ def _ask_for_finals_of_models(guard):
 
 def _ask_gates(guard):
     half = guard.on(sample_weight=np.arange(ROWS) < ROWS // 2, name=NAME)
-    guard.evaluate(wrong_in(1), prior=0.9, name=NAME, guardrails={half: 0.8})
-    guard.compare(wrong_in(1), wrong_in(*range(1_000)), prior=0.1, name=NAME)
+    guard.gate(wrong_in(1), 0.9, name=NAME, guardrails={half: 0.8})
+    guard.gate(Difference(wrong_in(1), wrong_in(*range(1_000))), 0.1, name=NAME)
 
 
 def _ask_claims(guard):
     guard.evaluate(wrong_in(1), prior=0.9, series="one", name=NAME)
     guard.evaluate(wrong_in(2), prior=1.0, series="two", name=NAME)
     guard.evaluate([wrong_in(3)], prior=[0.5], series="two", name=[NAME])
-
-
-def _ask_ladders(guard):
-    guard.evaluate(wrong_in(1), series="one", name=NAME)
-    guard.evaluate([wrong_in(2), LABELS], series="two", name=[NAME, NAME])
 
 
 def _ask_from_another_process(guard):
@@ -190,7 +185,6 @@ WAYS = {
     "finals of models": (_ask_for_finals_of_models, {}, True),
     "gates with guardrails": (_ask_gates, {"gates": True}, False),
     "claims": (_ask_claims, {"board": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
-    "ladders": (_ask_ladders, {"policy": "ladder"}, False),
     "another process": (_ask_from_another_process, {}, False),
 }
 

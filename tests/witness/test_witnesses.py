@@ -1,5 +1,6 @@
 """Restored and copied ledgers, as each kind of witness meets them."""
 
+import json
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from contextlib import closing
 
 import pytest
 from cases import for_each
+from golden.asking import goldens
 from made_guards import made_guard
 from witness.guards import FRESH, LABELS, PLAN, copy_of, git, made, opened, predictions
 
@@ -14,7 +16,7 @@ from reusable_holdout import verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, NoWitnessWarning, RolledBackError
 from reusable_holdout.ledger import SqlLedger
-from reusable_holdout.witness import FileWitness, witness_at
+from reusable_holdout.witness import FileWitness, Head, witness_at
 
 
 @pytest.fixture(params=["file", "git", "git with a remote"])
@@ -224,3 +226,17 @@ def test_a_budget_in_memory_has_no_witness_and_a_ledger_is_opened_with_its_own(p
     made(path, heads).close()
     with pytest.raises(InputError, match=r"must be opened with it; got allow=.'no witness'.; its own is"):
         made_guard(None, LABELS, ledger=path, allow={"no witness"}, **PLAN)
+
+
+def test_the_witness_of_a_ledger_of_an_earlier_version_is_asked_too(tmp_path):
+    golden = next(one for one in goldens() if not one.is_asked)
+    ledger, heads = golden.copied(tmp_path), tmp_path / "its heads"
+    witness_at(heads).advance(Head(1, 10_000, bytes(32)), after=None)
+    with closing(sqlite3.connect(ledger)) as database:
+        (text,) = database.execute("SELECT text FROM configuration").fetchone()
+        changed = json.dumps(json.loads(text) | {"witness": str(heads)}, sort_keys=True, separators=(",", ":"))
+        database.execute("UPDATE configuration SET text = ?", (changed,))
+        database.commit()
+    found = verify(ledger)
+    assert found.witnessed
+    assert any("its witness has seen 10000 answers of epoch 1" in problem for problem in found.problems)
