@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.metrics import resolve_metric
-from reusable_holdout.ways import State, Terms
-from reusable_holdout.ways.told import Told
+from reusable_holdout.ways import State, Terms, Told
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 

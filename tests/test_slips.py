@@ -69,10 +69,10 @@ def scene():
 
 # ---- arguments: of every way in, each that can be left out, misspelt or put where none belongs
 
+ASKING = ["evaluate", "compare", "gate", "reveal", "choose", "final", "ask", "check_predictions"]
 METHODS = [
-    *("evaluate", "evaluate_predictions", "evaluate_many", "compare", "compare_predictions"),
-    *("reveal", "reveal_predictions", "choose", "choose_predictions", "final", "final_predictions"),
-    *("price", "rotate", "open", "history", "plot", "subscribe"),
+    *ASKING,
+    *("on", "price", "rotate", "open", "history", "plot", "subscribe"),
 ]
 CLASSES = [
     *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout),
@@ -82,7 +82,7 @@ FUNCTIONS = [
     *(guarded_scorer, prior_scorer, guarded_cross_validate, verify, released),
     *(track, sync, best_run, register_certified),
 ]
-REMOTE = ["evaluate_predictions", "evaluate_many"]
+REMOTE = ["evaluate"]
 PLANNED = ["threshold_at", "half_width", "final_half_width", "honest_charges"]
 
 
@@ -117,8 +117,8 @@ def test_every_argument_that_is_left_out_or_misspelt_or_not_named_is_told_in_pla
     tried = 0
     for name, call in ways_in(scene):
         parameters = inspect.signature(call).parameters.values()
-        placed = [one.name for one in parameters if one.way is one.POSITIONAL_OR_KEYWORD]
-        named = [one.name for one in parameters if one.way is one.KEYWORD_ONLY]
+        placed = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+        named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
         needed = [one.name for one in parameters if one.default is one.empty]
         good = {word: f"PRIVATE {word}" for word in needed}
         for word in needed:
@@ -148,7 +148,7 @@ def test_every_argument_that_is_left_out_or_misspelt_or_not_named_is_told_in_pla
 
 
 def test_a_method_that_is_called_on_the_class_says_so():
-    for name in [*METHODS[:11], "price"]:
+    for name in [*ASKING, "price"]:
         words = refused(getattr(ReusableHoldout, name), "PRIVATE")
         assert words.startswith(
             f"{name} must be called on an object; it was called on the class; make one first"
@@ -163,16 +163,17 @@ def test_the_commonest_slips_read_well(scene):
     )
     assert refused(ReusableHoldout, X, y) == refused(ReusableHoldout, X, y, tolerance=0.1)
     assert "queries=..., charges=...)" in refused(ReusableHoldout, X, y, charges=3)
-    assert "queries=..., policy=...)" in refused(ReusableHoldout, X, y, policy="claims")
+    assert "queries=..., metric=...)" in refused(ReusableHoldout, X, y, metric="f1")
+    assert "Plan(rows=..." not in refused(ReusableHoldout, X, y, policy="claims")
     assert refused(ReusableHoldout, X, y, queries=9, tolerence=0.1) == (
         "ReusableHoldout has no argument 'tolerence'; did you mean tolerance=?; nothing was made"
     )
-    assert refused(guard.evaluate_predictions, p, 0.9) == (
-        "evaluate_predictions takes predictions by position and the rest by name; got 2 by position; write "
-        "evaluate_predictions(predictions, prior=...); nothing was asked"
+    assert refused(guard.gate, p, 0.9, 0.1) == (
+        "gate takes subject, at_least by position and the rest by name; got 3 by position; write "
+        "gate(subject, at_least, tolerance=...); nothing was asked"
     )
     assert refused(guard.final, scene.model, prior=0.9) == (
-        "final has no argument 'prior'; it takes model, name=, also=; nothing was asked"
+        "final has no argument 'prior'; it takes subject, name=, also=; nothing was asked"
     )
 
 
@@ -228,7 +229,7 @@ COLUMNS = {
 def test_columns_may_come_in_whatever_people_have(scene, wrap):
     y, p = scene.y, scene.predictions
     expected = scene.make(sample_weight=scene.weights).evaluate(p, prior=0.7)
-    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), overlap="allow")
+    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), allow={"overlap"})
     assert guard.evaluate(wrap(p), prior=0.7) == expected
     assert guard.evaluate([wrap(p)], prior=wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
     unfitted = LogisticRegression(C=0.1)
@@ -262,7 +263,7 @@ TABLES = {
 
 @for_each("wrap", TABLES.values(), ids=TABLES)
 def test_rows_may_come_in_whatever_people_have(scene, wrap):
-    guard = scene.make(X=wrap(scene.X), overlap="allow")
+    guard = scene.make(X=wrap(scene.X), allow={"overlap"})
     model = make_pipeline(StandardScaler(), LogisticRegression())
     answer = guard.evaluate(model, wrap(scene.X), scene.y)
     assert answer.value == pytest.approx(guard.final(model.fit(wrap(scene.X), scene.y)).value, abs=0.05)
@@ -368,8 +369,7 @@ SLIPS = [
     ("did you mean 'roc_auc'", lambda s: s.make(metric="auc")),
     ("did you mean 'neg_log_loss'", lambda s: s.make(metric="negative_log_loss")),
     ('got function; pass "accuracy"', lambda s: s.make(metric=accuracy_score)),
-    ("did you mean 'thresholdout'", lambda s: s.make(policy="tresholdout")),
-    ("did you mean 'numeric-sparse'", lambda s: s.make(mechanism="numeric_sparse")),
+    ("did you mean 'claims'", lambda s: s.make(board="claimes")),
     ("did you mean 'reveal'", lambda s: s.guard.price("revael")),
     ("kind is one of evaluate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
     (PERCENTAGE, lambda s: s.guard.evaluate(s.predictions, prior=90)),

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from reusable_holdout import Plan
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Shares
 from reusable_holdout.errors import InputError
-from reusable_holdout.rules.distance import Distance
-from reusable_holdout.ways import Outcome, State, Terms, Way
+from reusable_holdout.rules import Distance
+from reusable_holdout.ways import Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
-from reusable_holdout.ways.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

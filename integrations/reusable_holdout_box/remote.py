@@ -12,10 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from reusable_holdout import Answer, Choice, Difference
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError, printable
-from reusable_holdout.guard.statements import checked_names, checked_priors, checked_tolerances
-from reusable_holdout.guard.subjects import is_model, is_several
-from reusable_holdout.guard.units import Unit
+from reusable_holdout.guard.subjects import (
+    checked_names,
+    checked_priors,
+    checked_tolerances,
+    is_model,
+    is_several,
+)
 from reusable_holdout.metrics import described_metric
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.judged import Judge, JudgedScores
 from reusable_holdout.metrics.predictions import ClassCoder, Predictions

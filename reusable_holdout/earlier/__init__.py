@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from reusable_holdout.certainty import edition
 from reusable_holdout.earlier.plans import Certificates, certificates_of, unlike, unstated
 from reusable_holdout.earlier.ways import MAIN, PAIRED, named, row_in_unit
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
-from reusable_holdout.guard.outcomes import Allowance
 from reusable_holdout.guard.recomputing import States, problems_of_ways
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import Counted, Counts
 from reusable_holdout.ledger import Row
-from reusable_holdout.ways import State, Way
-from reusable_holdout.ways.told import FAILED
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.ways import FAILED, Allowance, State, Way
 
 __all__ = ["MISTAKE", "Earlier", "Promise"]
 
@@ -293,11 +292,20 @@ class Earlier:
 
     def released(self, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
         """Return what was released, a tuple for each answer in the columns of this version's histories."""
+        theory = self.rules["scores"]["theory"]
+        blank = edition(theory).failures_reserved  # before, a failure was shown the worst value
         names, found = [printable(name) for name in self.names(rows)], []
         for row, left in zip(rows, self.allowance.left_after(rows), strict=True):
             failed = row.told.startswith(FAILED) or row.told.endswith(FAILED)
-            about = (names[int(row.value) if row.kind == _VIEW else row.view], *map(printable, (row.name, row.series)))
-            numbers = (row.prior, *((np.nan,) * 3 if failed else (row.value, row.low, row.high)), row.threshold)
+            about = (
+                names[int(row.value) if row.kind == _VIEW else row.view],
+                *map(printable, (row.name, row.series)),
+            )
+            numbers = (
+                row.prior,
+                *((np.nan,) * 3 if failed and blank else (row.value, row.low, row.high)),
+                row.threshold,
+            )
             word = FAILED if failed else _word(row)
             told = (word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
             paired = row.kind in PAIRED
@@ -315,7 +323,7 @@ class Earlier:
         """Numbers that a report tells."""
         asks = _ASKS.get(self.plan["policy"], "all")
         numbers = [self.plan[name] for name in Promise._fields if name != "asks"]
-        return Promise(*numbers, asks=asks)
+        return Promise(*numbers, asks)
 
     def halted(self, state: State) -> str:
         """Return why nothing but a final is answered after a state: "charges", "queries" or "final", or nothing."""

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from reusable_holdout.certainty import Certificate, Shares, Theory, edition, worst_choice_nats
 from reusable_holdout.noise import Calibration
-from reusable_holdout.plan.numbers import BY_ROWS
-from reusable_holdout.plan.stated import SharedBudget
+from reusable_holdout.plan.numbers import BY_ROWS, SharedBudget
 from reusable_holdout.plan.wish import Numbers, Wish
 
 __all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]

@@ -19,20 +19,32 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.earlier.plans import Certificates, StepCode
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.ledger import Row
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.rules import Floats, Rule
-from reusable_holdout.rules.distance import Distance
+from reusable_holdout.rules import Distance, Floats, Rule
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
-from reusable_holdout.ways import ALL, Outcome, State, Terms, Way, tidy
+from reusable_holdout.ways import (
+    AGREED,
+    ALL,
+    FAILED,
+    NO,
+    STEPS,
+    VALUE,
+    YES,
+    Outcome,
+    State,
+    Terms,
+    Told,
+    Way,
+    tidy,
+)
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate, GuardedGate
 from reusable_holdout.ways.reveal import Choose, Reveal
-from reusable_holdout.ways.told import AGREED, FAILED, NO, STEPS, VALUE, YES, Told
 
 __all__ = ["MAIN", "PAIRED", "Ladder", "named", "row_in_unit"]
 

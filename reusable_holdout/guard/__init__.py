@@ -1,10 +1,10 @@
 """The guard and its parts."""
 
-from reusable_holdout.guard.absent import check_is_guard
 from reusable_holdout.guard.asking import Question
 from reusable_holdout.guard.chunks.parquet import ParquetRows
 from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
 from reusable_holdout.guard.guard import ReusableHoldout, Rotation
+from reusable_holdout.guard.handle import check_is_guard
 from reusable_holdout.guard.known_rows import has_most_rows
 from reusable_holdout.guard.lost_witness import begin_witness
 from reusable_holdout.guard.models import predictions_of

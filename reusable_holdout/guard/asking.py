@@ -17,33 +17,30 @@ from reusable_holdout.answer import Answer, Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
 from reusable_holdout.guard.models import check_data
-from reusable_holdout.guard.statements import (
+from reusable_holdout.guard.subjects import (
+    Difference,
+    Measured,
+    Subject,
     check_tolerances_kept,
     checked_names,
     checked_priors,
     checked_series,
     checked_tolerances,
-    tolerance_unit,
-)
-from reusable_holdout.guard.subjects import (
-    Difference,
-    Measured,
-    Subject,
     is_several,
     measured,
     numbers_of,
     prepared_subjects,
+    tolerance_unit,
     weighed,
 )
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
-from reusable_holdout.ways import State, Terms, Way
+from reusable_holdout.ways import State, Terms, Told, Way
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
-from reusable_holdout.ways.told import Told
 
 __all__ = ["Question", "ask", "grid", "measured_here"]
 

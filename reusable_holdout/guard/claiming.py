@@ -15,10 +15,10 @@ from reusable_holdout.answer import Answer
 from reusable_holdout.certainty import Certificate, lead_nats, paired_length
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.transcript import Transcript, row_of
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.ways import NOT_CERTIFIED, Told
 from reusable_holdout.ways.claim import Board, Claims
-from reusable_holdout.ways.told import NOT_CERTIFIED, Told
 
 __all__ = ["Boards", "Pairs", "Reached"]
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.configuration import Configuration, Epoch
-from reusable_holdout.guard.outcomes import failed
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, genesis
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.version import __version__
+from reusable_holdout.ways import failed
 from reusable_holdout.ways.table import PAIRED
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]

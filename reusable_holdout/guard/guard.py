@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard import making
-from reusable_holdout.guard.absent import the_guard
 from reusable_holdout.guard.asking import Question, ask
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.handle import the_guard
 from reusable_holdout.guard.making import Stated, allowed_of
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.opening import Opening

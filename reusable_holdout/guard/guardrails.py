@@ -8,10 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.statements import checked_priors
-from reusable_holdout.guard.subjects import Difference, Subject, measured, prepared_subjects, weighed
-from reusable_holdout.guard.units import Unit
+from reusable_holdout.guard.subjects import (
+    Difference,
+    Subject,
+    checked_priors,
+    measured,
+    prepared_subjects,
+    weighed,
+)
 from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways.gate import Gate, Named
 
 __all__ = ["Rail", "stated", "values"]

@@ -276,6 +276,7 @@ def _begun(
         key,
         another_budget=stored.another_budget,
         overlap_allowed=OVERLAP in stored.allow,
+        digest=stored.holdout,
     )
 
 

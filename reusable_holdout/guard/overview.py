@@ -17,13 +17,11 @@ from reusable_holdout.guard import frozen, releases
 from reusable_holdout.guard.asking import measured_here
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.claiming import Pairs
-from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.handle import Handle, arrive, make_handle
 from reusable_holdout.guard.making import place_of
-from reusable_holdout.guard.statements import checked_names, checked_priors
 from reusable_holdout.guard.stores import sql_ledger
-from reusable_holdout.guard.subjects import Measured
+from reusable_holdout.guard.subjects import Measured, checked_names, checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.guard.whereabouts import remember
@@ -324,7 +322,7 @@ class Overview:
     @property
     def digest(self) -> str:
         """Keyed digest of the holdout, hex: it names the holdout and tells nothing else about it."""
-        return Configuration.parse(self._view.ledger.configuration() or "").holdout
+        return self._view.digest
 
     @sealed
     def halt(self) -> Halted:

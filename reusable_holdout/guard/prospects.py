@@ -14,12 +14,11 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import grid
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.statements import checked_priors
+from reusable_holdout.guard.subjects import checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
-from reusable_holdout.ways import Way
-from reusable_holdout.ways.told import Told, Winner
+from reusable_holdout.ways import Told, Way, Winner
 
 __all__ = ["check_choice", "could_have_chosen", "could_replay"]
 

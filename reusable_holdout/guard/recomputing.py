@@ -11,10 +11,9 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.ledger import Row
 from reusable_holdout.rules import Floats
-from reusable_holdout.ways import FINAL, Outcome, State, Terms, Way
+from reusable_holdout.ways import FINAL, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
-from reusable_holdout.ways.told import Told
 
 __all__ = ["States", "problems_of_ways"]
 

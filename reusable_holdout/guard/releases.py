@@ -13,13 +13,12 @@ from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import InputError, LedgerError, printable
 from reusable_holdout.guard.configuration import Configuration, is_earlier
-from reusable_holdout.guard.outcomes import Allowance, outcome_word
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, SqlLedger
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.slips import checked_call
+from reusable_holdout.ways import Allowance, Told, outcome_word
 from reusable_holdout.ways.table import PAIRED
-from reusable_holdout.ways.told import Told
 
 __all__ = ["Released", "facts_of", "history_frame", "history_of", "released", "released_by"]
 

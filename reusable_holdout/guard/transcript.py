@@ -12,15 +12,26 @@ import numpy as np
 from reusable_holdout.answer import Answer
 from reusable_holdout.errors import BudgetError, Halted, ModelError, printable
 from reusable_holdout.guard import halting
-from reusable_holdout.guard.outcomes import Allowance, outcome_word
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.ledger import Ledger, Row, Tail
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
-from reusable_holdout.ways import Outcome, State, Terms, Way
+from reusable_holdout.ways import (
+    Allowance,
+    Outcome,
+    State,
+    Terms,
+    Told,
+    Way,
+    outcome_word,
+)
 from reusable_holdout.ways.check import Batch, Check
-from reusable_holdout.ways.told import Told
 
-__all__ = ["Transcript", "first_occurrences", "row_of", "rows_of_batch"]
+__all__ = [
+    "Transcript",
+    "first_occurrences",
+    "row_of",
+    "rows_of_batch",
+]
 
 _FEW = 16  # questions of a batch that are certified one by one
 

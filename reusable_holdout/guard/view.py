@@ -13,10 +13,10 @@ from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.known_rows import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.guard.views import View
 from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import warn
@@ -42,6 +42,8 @@ class GuardedView:
         Noise key of the guard, and its file.
     root : GuardedView, optional
         The view that the guard was made with; itself by default.
+    digest : str, optional
+        Keyed digest of the rows, hex; of the root by default.
     """
 
     def __init__(
@@ -55,9 +57,11 @@ class GuardedView:
         root: GuardedView | None = None,
         another_budget: bool = False,
         overlap_allowed: bool = False,
+        digest: str = "",
     ) -> None:
         self.holdout, self.facts, self.plan, self.ledger, self.key = holdout, facts, plan, ledger, key
         self.number, self.root = facts.number, root or self
+        self.digest: str = digest if root is None else root.digest
         secret = facts.secret(key[0])
         self.content = ContentKey(secret)
         self.ways = Ways(plan, KeyedNoise(secret, epoch=ledger.epoch - 1))

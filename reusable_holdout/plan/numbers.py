@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from reusable_holdout import misfits
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import percentage
 
 __all__ = [
     "BY_ROWS",
+    "OWN_BUDGET",
+    "STATED",
     "Family",
+    "SharedBudget",
     "asked_for",
     "bisected",
     "check_together",
@@ -26,6 +31,7 @@ __all__ = [
     "real",
     "real_or_none",
     "round_up",
+    "same_wish",
     "whole",
     "whole_or_none",
     "wholes",
@@ -214,3 +220,57 @@ def bisected(
         middle = (kept + refused) / 2.0
         kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept
+
+
+STATED = (
+    *("charges", "choices", "confidence", "delta", "estimate", "noise", "prior_error", "queries", "reveals"),
+    *("spread", "threshold", "tolerance"),
+)
+"""Numbers of a plan that a person states."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget:
+    """What a plan of one metric of the rows must keep to: the promises of the plan that the guard was made with.
+
+    Attributes
+    ----------
+    view : int
+        Number of the metric; 0 for the guard's own, which made the budget.
+    told_before : float
+        Nats of what was told of the rows when the guard was made.
+    charge_nats : float
+        Cost of the dearest charge of any metric; 0 for the guard's own, whose plan says it.
+    told_nats : float
+        Nats that may be told beside the charges, so that every promise is kept; 0 for the guard's own metric.
+    theory : int
+        Edition of the theory that all of it is certified by.
+    noisy : bool
+        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
+    """
+
+    view: int = 0
+    told_before: float = 0.0
+    charge_nats: float = 0.0
+    told_nats: float = 0.0
+    noisy: bool = False
+    theory: int = THEORY.edition
+
+    def record(self) -> dict[str, Any]:
+        """Return all fields by name, as JSON can write them."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read what :meth:`record` wrote."""
+        return cls(**record)
+
+
+OWN_BUDGET = SharedBudget()
+"""Of a guard's own metric, if nothing was told when it was made."""
+
+
+def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return, of two records of plans, the numbers that either was stated with."""
+    names = sorted({*one["stated"], *other["stated"], "asks"})
+    return {name: one[name] for name in names}, {name: other[name] for name in names}

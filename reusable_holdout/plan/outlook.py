@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty import Certificate, fixed_queries_half_width
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise import Calibration, expected_charges_of_stages
-from reusable_holdout.plan.numbers import Family, real, whole_or_none
+from reusable_holdout.plan.numbers import Family, SharedBudget, real, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
-from reusable_holdout.plan.stated import SharedBudget
 from reusable_holdout.plan.wish import Asks, Numbers, Wish
 from reusable_holdout.slips import checked_call
 

@@ -14,7 +14,10 @@ from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.plan import report
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
+    OWN_BUDGET,
+    STATED,
     Family,
+    SharedBudget,
     asked_for,
     check_together,
     checked_bounds,
@@ -29,7 +32,6 @@ from reusable_holdout.plan.numbers import (
 )
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import OWN_BUDGET, STATED, SharedBudget
 from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Asks, Wish
 from reusable_holdout.slips import checked_call
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from reusable_holdout.plan.numbers import SharedBudget
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.stated import SharedBudget
 
 __all__ = ["renewed"]
 

@@ -22,8 +22,7 @@ from reusable_holdout.certainty import (
     edition,
 )
 from reusable_holdout.noise import GuardMechanism
-from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, largest
-from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
+from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 
 __all__ = [
     "ALLOWANCE",

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, worst_rows
 from reusable_holdout.metrics import GRID, BoundMetric
-from reusable_holdout.rules import Compared, Floats, Integers, terms_of
-from reusable_holdout.rules.distance import Distance
+from reusable_holdout.rules import Compared, Distance, Floats, Integers, terms_of
 
 __all__ = ["ByEvidence", "WithinTolerance"]
 

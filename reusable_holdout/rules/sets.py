@@ -12,7 +12,7 @@ from reusable_holdout.metrics import BoundMetric
 from reusable_holdout.rules import Compared, Floats, Integers
 from reusable_holdout.rules.evidence import WithinTolerance
 from reusable_holdout.rules.samples import RatioSample, ratio_sample, sample_of
-from reusable_holdout.ways.told import FAILED, SPAN, Told
+from reusable_holdout.ways import FAILED, SPAN, Told
 
 __all__ = ["BySets", "left_by"]
 

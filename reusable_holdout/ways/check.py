@@ -13,8 +13,7 @@ from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.rules import Floats, Integers, Rule
-from reusable_holdout.ways import ALL, Outcome, State, Terms, Way, tidy
-from reusable_holdout.ways.told import AGREED, FAILED, Told
+from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
 __all__ = ["Asked", "Batch", "Check", "Noisy"]
 

@@ -9,10 +9,21 @@ from reusable_holdout.certainty import Certificate, Estimator, Interval, Priced
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.rules.distance import Distance
-from reusable_holdout.ways import ALL, Outcome, State, Terms, tidy
+from reusable_holdout.rules import Distance
+from reusable_holdout.ways import (
+    AGREED,
+    ALL,
+    CELL,
+    FAILED,
+    MEASURED,
+    NOT_CERTIFIED,
+    Outcome,
+    State,
+    Terms,
+    Told,
+    tidy,
+)
 from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.told import AGREED, CELL, FAILED, MEASURED, NOT_CERTIFIED, Told
 
 __all__ = ["Board", "Claim", "ClaimTerms", "Claims"]
 

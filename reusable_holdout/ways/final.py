@@ -8,8 +8,7 @@ from reusable_holdout.certainty import GRID_SLACK, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.rules.samples import Sample
 from reusable_holdout.rules.sets import left_by
-from reusable_holdout.ways import ALL, HaltReason, Outcome, State, Terms, Way, tidy
-from reusable_holdout.ways.told import FAILED, VALUE, Told
+from reusable_holdout.ways import ALL, FAILED, VALUE, HaltReason, Outcome, State, Terms, Told, Way, tidy
 
 __all__ = ["Final"]
 

@@ -12,9 +12,8 @@ from reusable_holdout.certainty import Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import GuardCore
 from reusable_holdout.rules import Floats, Integers
-from reusable_holdout.ways import ALL, Outcome, State, Terms, Way
+from reusable_holdout.ways import ALL, FAILED, NO, YES, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.told import FAILED, NO, YES, Told
 
 __all__ = ["Gate", "GuardedGate", "Named"]
 

@@ -10,12 +10,10 @@ import numpy as np
 from reusable_holdout.certainty import GRID_SLACK, Certificate, Interval, choice_nats, worst_choice_nats
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import GuardCore, KeyedNoise
-from reusable_holdout.rules import Floats
-from reusable_holdout.rules.distance import cell_ends
+from reusable_holdout.rules import Floats, cell_ends
 from reusable_holdout.rules.samples import Sample
-from reusable_holdout.ways import ALL, Outcome, State, Terms, tidy
+from reusable_holdout.ways import ALL, CELL, FAILED, Outcome, State, Terms, Told, Winner, tidy
 from reusable_holdout.ways.check import Noisy
-from reusable_holdout.ways.told import CELL, FAILED, Told, Winner
 
 __all__ = ["Choose", "Reveal"]
 

@@ -7,8 +7,7 @@ from functools import cached_property
 from reusable_holdout.certainty import Certificate, Decides
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
-from reusable_holdout.rules import Rule
-from reusable_holdout.rules.distance import Distance
+from reusable_holdout.rules import Distance, Rule
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
 from reusable_holdout.ways import Way

@@ -24,11 +24,10 @@ from reusable_holdout.certainty import (
     ConfidenceBound,
     Shares,
 )
-from reusable_holdout.ways import State
+from reusable_holdout.ways import AGREED, State, Told
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.reveal import Reveal
-from reusable_holdout.ways.told import AGREED, Told
 
 BETA = 0.05
 GRID = 2**32

@@ -15,7 +15,7 @@ from reusable_holdout import Plan
 from reusable_holdout.certainty import EDITIONS, THEORY, Cell, CellCode, SpanCode, edition
 from reusable_holdout.certainty.outcome_code import Span
 from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.plan.stated import OWN_BUDGET
+from reusable_holdout.plan.numbers import OWN_BUDGET
 from reusable_holdout.plan.wish import Asks
 
 # Of all numbers of an edition, written out; whoever finds a better constant adds an edition, and a line here.

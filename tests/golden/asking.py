@@ -26,7 +26,20 @@ __all__ = ["FOLDER", "Golden", "as_read", "asked", "goldens", "history_of", "spe
 
 FOLDER = Path(__file__).parent
 _READ = (
-    *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "charged", "way"),
+    *(
+        "query",
+        "view",
+        "metric",
+        "name",
+        "series",
+        "prior",
+        "value",
+        "low",
+        "high",
+        "threshold",
+        "charged",
+        "way",
+    ),
     *("told", "nats", "asked", "paired", "charges_left", "asked_at"),
 )
 _PRIVATE = ("guard.db.key", "guard.db.heads")

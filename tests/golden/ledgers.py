@@ -118,8 +118,7 @@ def claims(made: Making) -> None:
     same = draws.right(0.72)
     made.ask("evaluate", subject=same, prior=0.5, series="fifth")
     made.ask("evaluate", subject=same, prior=0.72, series="fifth", anew=True)
-    made.ask("evaluate", subject=[draws.right(0.7) for _ in range(2)], prior=[0.7, 0.7], series="sixth"
-    )
+    made.ask("evaluate", subject=[draws.right(0.7) for _ in range(2)], prior=[0.7, 0.7], series="sixth")
     made.ask_model(NoModel(), 0.7)
     made.ask("reveal", subject=draws.right(0.85), prior=0.84)
     made.close(
@@ -138,8 +137,7 @@ def guesses(made: Making) -> None:
     made.ask("evaluate", subject=draws.right(0.8), prior=0.8, tolerance=0.2)
     made.ask("evaluate", subject=draws.right(0.8), prior=0.81)
     four = [draws.right(rate) for rate in (0.8, 0.7, 0.8, 0.7)]
-    made.ask("evaluate", subject=four, prior=[0.8, 0.95, 0.78, 0.72], tolerance=[0.2, 0.12, 0.15, 0.3]
-    )
+    made.ask("evaluate", subject=four, prior=[0.8, 0.95, 0.78, 0.72], tolerance=[0.2, 0.12, 0.15, 0.3])
     squares = made.view("brier", metric="brier", spread=0.25, estimate=0.2, allow=["vacuous"])
     near = [draws.probable(spread) for spread in (0.4, 0.5, 0.6)]
     made.ask("evaluate", squares, subject=near, prior=[0.14, 0.6, 0.27], tolerance=[0.2, 0.1, 0.2])

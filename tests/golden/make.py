@@ -64,7 +64,12 @@ class Making:
         )
         chosen = spelled_metric(metric) if isinstance(metric, list) else metric
         self._guard = made_guard(
-            X, y, metric=chosen, ledger=self.folder / "guard.db", unwitnessed="witness" not in settings, **settings
+            X,
+            y,
+            metric=chosen,
+            ledger=self.folder / "guard.db",
+            unwitnessed="witness" not in settings,
+            **settings,
         )
         self._views[""] = self._guard
 

@@ -16,16 +16,15 @@ import numpy as np
 from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.rules.distance import Distance
+from reusable_holdout.rules import Distance
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.samples import MeanSample
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import FAILED, State, Terms
+from reusable_holdout.ways import Told as Named
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
-from reusable_holdout.ways.told import FAILED
-from reusable_holdout.ways.told import Told as Named
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))

@@ -5,9 +5,8 @@ import sqlite3
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.table import Ways
-from reusable_holdout.ways.told import Told
 
 __all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql", "state_after"]
 

@@ -10,7 +10,7 @@ from reusable_holdout import Plan, verify
 from reusable_holdout.ledger import Transaction
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise, key_from_seed
-from reusable_holdout.rules.distance import Distance
+from reusable_holdout.rules import Distance
 from reusable_holdout.ways import State
 from reusable_holdout.ways.check import Asked, Check
 

@@ -15,8 +15,8 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
+from reusable_holdout.ways import CELL, FAILED, Told, Winner
 from reusable_holdout.ways.reveal import Choose
-from reusable_holdout.ways.told import CELL, FAILED, Told, Winner
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000

@@ -17,9 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.ways import State
+from reusable_holdout.ways import State, Told
 from reusable_holdout.ways.table import Ways
-from reusable_holdout.ways.told import Told
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)

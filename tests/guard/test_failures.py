@@ -14,7 +14,7 @@ from made_guards import made_guard
 
 from reusable_holdout import Metric, Question, verify
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.ways.told import FAILED, NOT_CERTIFIED, Told
+from reusable_holdout.ways import FAILED, NOT_CERTIFIED, Told
 
 ROWS = 60
 PLANS = ("all", "gates", "claims")

@@ -11,9 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from reusable_holdout import Difference, verify
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import Metric
-from reusable_holdout.ways import Terms
+from reusable_holdout.ways import Terms, Told
 from reusable_holdout.ways.gate import GuardedGate
-from reusable_holdout.ways.told import Told
 
 ROWS = 4_000
 LABELS = np.arange(ROWS) % 2

@@ -70,7 +70,9 @@ def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, s
         guard = make_guard(gates=way == "gate", queries=10, **({"threshold": None} if way == "gate" else {}))
         for place, (score, prior) in enumerate(asked):
             asked_about = scoring(score, place)
-            answer = guard.gate(asked_about, prior) if way == "gate" else guard.evaluate(asked_about, prior=prior)
+            answer = (
+                guard.gate(asked_about, prior) if way == "gate" else guard.evaluate(asked_about, prior=prior)
+            )
             assert (answer.charged, answer.charges_left) == (True, 2 - place)
         assert guard.halt_reason == "charges"
 

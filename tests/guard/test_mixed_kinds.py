@@ -17,10 +17,9 @@ from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.reveal import Choose
 from reusable_holdout.ways.table import Ways
-from reusable_holdout.ways.told import Told
 
 ROWS = 2_000
 LABELS = np.arange(ROWS) % 2

@@ -16,13 +16,12 @@ from reusable_holdout.certainty import THEORY, Certificate, Shares
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.rules.distance import Distance
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.rules import Distance
+from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
-from reusable_holdout.ways.told import Told
 
 MECHANISMS = ["numeric-sparse", "noiseless"]
 THRESHOLDS = [0.004, 0.07, 0.3, 1.0, 2.5]

@@ -3,7 +3,7 @@
 import pytest
 from guard.every_holdout import Game
 
-from reusable_holdout.ways.told import NO, Told
+from reusable_holdout.ways import NO, Told
 
 LONG = pytest.mark.long("reusable_holdout/certainty", "reusable_holdout/guard")
 

@@ -230,7 +230,7 @@ def test_a_budget_in_memory_has_no_witness_and_a_ledger_is_opened_with_its_own(p
 
 def test_the_witness_of_a_ledger_of_an_earlier_version_is_asked_too(tmp_path):
     golden = next(one for one in goldens() if not one.is_asked)
-    ledger, heads = golden.copied(tmp_path), tmp_path / "its heads"
+    ledger, heads = golden.copied(tmp_path / "earlier"), tmp_path / "its heads"
     witness_at(heads).advance(Head(1, 10_000, bytes(32)), after=None)
     with closing(sqlite3.connect(ledger)) as database:
         (text,) = database.execute("SELECT text FROM configuration").fetchone()

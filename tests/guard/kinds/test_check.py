@@ -26,9 +26,8 @@ from within_reach import (
 
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.ways import ALL, State, Terms
+from reusable_holdout.ways import AGREED, ALL, CELL, FAILED, State, Terms, Told
 from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.told import AGREED, CELL, FAILED, Told
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))

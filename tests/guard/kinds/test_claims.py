@@ -19,9 +19,8 @@ from reusable_holdout.certainty import AdaptiveCode
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.ways import State
+from reusable_holdout.ways import AGREED, CELL, FAILED, MEASURED, NOT_CERTIFIED, State, Told
 from reusable_holdout.ways.claim import Claims
-from reusable_holdout.ways.told import AGREED, CELL, FAILED, MEASURED, NOT_CERTIFIED, Told
 
 NOISE = KeyedNoise(bytes(32))
 

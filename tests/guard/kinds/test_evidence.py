@@ -11,10 +11,9 @@ from reusable_holdout import Plan
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.rules.evidence import ByEvidence
-from reusable_holdout.ways import State
+from reusable_holdout.ways import AGREED, CELL, NO, YES, State, Told
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.table import Ways
-from reusable_holdout.ways.told import AGREED, CELL, NO, YES, Told
 
 ALIKE = SimpleNamespace(relative_weights=None)  # rows whose weights are
 CELLS = THEORY.charge.cells

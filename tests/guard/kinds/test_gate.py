@@ -27,9 +27,8 @@ from within_reach import (
 
 from reusable_holdout.certainty import Certificate
 from reusable_holdout.rules.evidence import ByEvidence
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import FAILED, NO, YES, State, Terms, Told
 from reusable_holdout.ways.gate import Gate, GuardedGate, Named
-from reusable_holdout.ways.told import FAILED, NO, YES, Told
 
 SHARES = (1.0, 1.0)
 

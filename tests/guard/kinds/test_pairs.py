@@ -13,11 +13,10 @@ from long_tests import GUARD
 
 from reusable_holdout.guard.claiming import Pairs, Reached
 from reusable_holdout.guard.transcript import row_of
-from reusable_holdout.guard.units import Unit
 from reusable_holdout.metrics import GRID
-from reusable_holdout.ways import State
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.ways import State, Told
 from reusable_holdout.ways.claim import Claims
-from reusable_holdout.ways.told import Told
 
 
 @pytest.mark.long(*GUARD)

@@ -22,10 +22,9 @@ from reusable_holdout.metrics import (
     r2,
 )
 from reusable_holdout.rules.samples import RatioSample, sample_of, unpacked
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import FAILED, NO, SPAN, YES, State, Terms, Told
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.table import Ways
-from reusable_holdout.ways.told import FAILED, NO, SPAN, YES, Told
 
 ROWS = 6
 METRICS = {

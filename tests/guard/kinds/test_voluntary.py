@@ -28,10 +28,9 @@ from within_reach import (
 from reusable_holdout.certainty import THEORY, choice_nats, edition
 from reusable_holdout.errors import InputError
 from reusable_holdout.rules.samples import MeanSample
-from reusable_holdout.ways import State, Terms
+from reusable_holdout.ways import CELL, FAILED, VALUE, State, Terms, Told, Winner
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.reveal import Choose, Reveal
-from reusable_holdout.ways.told import CELL, FAILED, VALUE, Told, Winner
 
 SHARES = (0.5, 0.5)
 CELLS = range(len(THEORY.reveal.cells))

@@ -51,7 +51,7 @@ def test_an_answer_is_that_of_the_guard(remote, predictions):
         "query",
         "threshold",
         "charges_left",
-        "kind",
+        "way",
         "told",
     ):
         assert getattr(answer, name) == row[name], name
@@ -69,7 +69,7 @@ def test_it_has_the_facts_of_the_guard(remote, predictions):
 
     assert holdout.plan == competition.plan
     assert holdout.metric == competition.metric
-    assert (holdout.policy, holdout.about["team"], holdout.epoch) == ("claims", "Blue", 1)
+    assert (holdout.plan.asks, holdout.about["team"], holdout.epoch) == ("claims", "Blue", 1)
     assert (holdout.queries_asked, holdout.answered) == (3, 3)
     assert holdout.queries_left == competition.plan.queries - 3
     assert holdout.charges_left == competition.plan.charges - 1 == 2
@@ -81,7 +81,7 @@ def test_it_has_the_facts_of_the_guard(remote, predictions):
 
 def test_a_board_refuses_other_questions_in_plain_words(remote, predictions):
     holdout, competition, _ = remote()
-    plain = r"a board does not.*nothing was asked; ask with evaluate_predictions"
+    plain = r"a board does not.*nothing was asked; ask with evaluate"
     with pytest.raises(InputError, match=plain):
         holdout.reveal(predictions(0.9), prior=0.9)
     with pytest.raises(InputError, match=plain):

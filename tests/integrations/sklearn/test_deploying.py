@@ -26,8 +26,8 @@ from reusable_holdout import FrozenCertificate, ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import frozen_guard
-from reusable_holdout.guard.absent import FrozenGuard
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.handle import FrozenGuard
 
 skops_io = pytest.importorskip("skops.io")
 

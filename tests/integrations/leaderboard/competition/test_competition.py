@@ -174,7 +174,7 @@ def test_events_have_revisions_without_gaps(competition, team, send):
     competition.freeze()
     events = competition.events()
     kinds = ["created", "team", "submission", "freeze"]
-    assert [(one.revision, one.way) for one in events] == list(enumerate(kinds, start=1))
+    assert [(one.revision, one.kind) for one in events] == list(enumerate(kinds, start=1))
     assert competition.events(after=3) == events[3:]
     assert competition.revision == 4
 

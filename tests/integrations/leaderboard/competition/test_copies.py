@@ -130,7 +130,7 @@ def test_a_restored_backup_is_the_same_competition(
     assert send_whole(again, "Blue", 0.7).replayed
     assert send_whole(again, "Blue", 0.7, variant=2).query == 2
     assert verify(tmp_path / "restored" / "demo" / "ledger.db").sound
-    (event,) = [one for one in again.events() if one.way == "restore"]
+    (event,) = [one for one in again.events() if one.kind == "restore"]
     assert event.detail == {"backup": "2026-03-01T12:00:00+00:00", "answers": 1}
     assert open_at(tmp_path / "restored", "other").slug == "other"
     for path in (tmp_path / "restored").rglob("*"):

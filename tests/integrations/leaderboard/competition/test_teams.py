@@ -147,7 +147,7 @@ def test_a_disqualified_team_is_on_no_board_and_its_answers_stay_in_the_ledger(p
     assert send(competition, "Blue", 0.9, claimed=0.5).replayed
     assert competition.history().equals(before)
     assert verify(folder / "demo" / "ledger.db").sound
-    assert [one.way for one in competition.changes()] == ["disqualify"]
+    assert [one.kind for one in competition.changes()] == ["disqualify"]
     competition.disqualify(blue, False)
     assert [one.team for one in competition.board()] == order
 

@@ -104,7 +104,7 @@ def test_only_an_organiser_acts(serve):
     assert answer.status_code == 401
     for name in ("status", "nothing"):
         assert browser.client.post(f"/c/demo/organise/{name}", params=key).status_code == 404
-    assert [one.way for one in site.competition.events()] == ["created", "team"]
+    assert [one.kind for one in site.competition.events()] == ["created", "team"]
 
 
 def test_tables_of_submissions_need_their_session(serve, send):
@@ -133,7 +133,7 @@ def test_every_action_has_an_accessible_form(organiser, action):
         (number,) = re.findall(r'id="([^"]*)"', tag)
         assert f'<label for="{number}">' in body
         assert (" required" in tag) == (one.default is ...)
-        assert ('type="file"' in tag) == (one.way is File)
+        assert ('type="file"' in tag) == (one.kind is File)
     assert ('name="sure"' in body) == bool(action.final)
     assert f'<a href="#{action.name}">' in browser.page.text
 
@@ -152,7 +152,7 @@ def test_teams_are_added_renamed_and_disqualified(organiser):
     browser.send("/organise/disqualify", team="Green", off="yes")
     assert "Disqualified: Green" not in browser.text
     assert [one.name for one in competition.teams()] == ["Azure", "Red", "Green"]
-    assert [one.way for one in competition.changes()] == ["rename", "disqualify", "reinstate"]
+    assert [one.kind for one in competition.changes()] == ["rename", "disqualify", "reinstate"]
 
 
 @pytest.mark.parametrize(
