@@ -323,7 +323,7 @@ class Earlier:
         """Numbers that a report tells."""
         asks = _ASKS.get(self.plan["policy"], "all")
         numbers = [self.plan[name] for name in Promise._fields if name != "asks"]
-        return Promise(*numbers, asks)
+        return Promise(*numbers, asks)  # type: ignore[call-arg]
 
     def halted(self, state: State) -> str:
         """Return why nothing but a final is answered after a state: "charges", "queries" or "final", or nothing."""

@@ -239,12 +239,12 @@ class View(Facts, Counted):
         words = [metric[name] for name in ("name", "family", "response")]
         if not (all(words) and {*map(type, words)} == {str} and type(metric["parameters"]) is dict):
             yield "metric"
-        own = _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN
-        if own and (record["influence"], record["variation"]) != (1.0, 1.0):
-            yield "plan.influence or plan.variation"
         if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
             yield "plan.told_nats"
         yield from self.uncounted(record)
+        if _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
+            each = {name: record[name] for name in ("influence", "variation")}
+            yield from differing(each, dict.fromkeys(each, 1.0), "plan")
 
     def secret(self, key: bytes) -> bytes:
         """Key of its own noise and questions, from the guard's."""
