@@ -92,7 +92,20 @@ def test_history_shows_what_was_released(capsys, ledger):
     assert status == 0
     first, second, last = text.out.splitlines()
     assert first.split() == [
-        *["query", "metric", "name", "prior", "value", "low", "high", "threshold", "outcome", "charged", "way", "told"],
+        *[
+            "query",
+            "metric",
+            "name",
+            "prior",
+            "value",
+            "low",
+            "high",
+            "threshold",
+            "outcome",
+            "charged",
+            "way",
+            "told",
+        ],
         *_REST,
     ]
     assert "oracle" in second
@@ -204,7 +217,13 @@ def test_a_ledger_of_an_earlier_version_is_verified_shown_drawn_and_reported(gol
         status, text = run(capsys, "history", ledger, "--epoch", epoch, "--json")
         assert status == 0
         found = json.loads(text.out)
-        for now, then in {"way": "kind", "value": "value", "low": "low", "high": "high", "told": "told"}.items():
+        for now, then in {
+            "way": "kind",
+            "value": "value",
+            "low": "low",
+            "high": "high",
+            "told": "told",
+        }.items():
             numbers = [one if isinstance(one, str | None) else approx(one) for one in history[then]]
             assert [row[now] for row in found] == numbers, now
         status, text = run(capsys, "history", ledger, "--epoch", epoch)

@@ -157,14 +157,15 @@ def test_a_method_that_is_called_on_the_class_says_so():
 
 def test_the_commonest_slips_read_well(scene):
     X, y, guard, p = scene.X, scene.y, scene.guard, scene.predictions
-    assert refused(ReusableHoldout, X, y, tolerance=0.1) == (
-        "ReusableHoldout needs queries=, which did not come; write ReusableHoldout(X, y, queries=..., tolerance=...); "
-        "nothing was made"
+    assert refused(ReusableHoldout) == (
+        "ReusableHoldout needs X, which did not come; write ReusableHoldout(X, tolerance=...); nothing was made"
     )
-    assert refused(ReusableHoldout, X, y) == refused(ReusableHoldout, X, y, tolerance=0.1)
-    assert "queries=..., charges=...)" in refused(ReusableHoldout, X, y, charges=3)
-    assert "queries=..., metric=...)" in refused(ReusableHoldout, X, y, metric="f1")
-    assert "Plan(rows=..." not in refused(ReusableHoldout, X, y, policy="claims")
+    assert refused(guard.gate, p) == (
+        "gate needs at_least, which did not come; write gate(subject, at_least); nothing was asked"
+    )
+    assert refused(ReusableHoldout, X, y, policy="claims").startswith(
+        "ReusableHoldout has no argument 'policy'; it takes X, y, metric=, plan=, "
+    )
     assert refused(ReusableHoldout, X, y, queries=9, tolerence=0.1) == (
         "ReusableHoldout has no argument 'tolerence'; did you mean tolerance=?; nothing was made"
     )
@@ -230,8 +231,12 @@ def test_columns_may_come_in_whatever_people_have(scene, wrap):
     y, p = scene.y, scene.predictions
     expected = scene.make(sample_weight=scene.weights).evaluate(p, prior=0.7)
     guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), allow={"overlap"})
-    assert guard.evaluate(wrap(p), prior=0.7) == expected
-    assert guard.evaluate([wrap(p)], prior=wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
+    if wrap is COLUMNS["a list of lists"]:  # of questions that is one for each row
+        with pytest.raises(InputError, match=r"priors must have shape \(400,\), one for each question"):
+            guard.evaluate(wrap(p), prior=0.7)
+    else:
+        assert guard.evaluate(wrap(p), prior=0.7) == expected
+        assert guard.evaluate([wrap(p)], prior=wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
     unfitted = LogisticRegression(C=0.1)
     assert guard.evaluate(unfitted, scene.X, wrap(y)) == guard.evaluate(unfitted, scene.X, y)._replace(
         replayed=False
@@ -306,10 +311,19 @@ PLACES = {
 }
 
 
+MEANT = {  # what it is there, in other words: a list of one text is predictions, and what predicts is a model
+    ("one of many", "text|where they lie"): r"must be a number in \[0, 1\].*got \[0\.7\]",
+    ("one to choose from", "text|where they lie"): "must be among a list of candidates",
+    ("compared", "the class ndarray"): "models and predictions cannot be asked about together",
+    ("compared", "LogisticRegression"): "models and predictions cannot be asked about together",
+}
+
+
 @for_each("place", PLACES)
 @for_each("came", NO_DATA)
 def test_what_is_no_data_is_named_by_its_type_alone(scene, place, came):
-    with pytest.raises(InputError, match=f"(must|may) be .*({came}|got text)") as caught:
+    words = MEANT.get((place, came), f"(must|may) be .*({came}|got text)")
+    with pytest.raises(InputError, match=words) as caught:
         PLACES[place](scene, NO_DATA[came])
     assert type(caught.value) is InputError
     assert "labels.csv" not in str(caught.value)
@@ -318,13 +332,23 @@ def test_what_is_no_data_is_named_by_its_type_alone(scene, place, came):
 # ---- models, names, numbers, shapes
 
 UNFITTED = LogisticRegression()
+
+
+def transposed(scene):
+    """Two predictions of each row, where those of two models were meant."""
+    return list(np.stack([scene.y, scene.y], axis=1))
+
+
 OBJECT = r"must be an object; got the class LogisticRegression; make one with LogisticRegression\(\.\.\.\)"
 FITTED = "must be fitted, or come with X_train and y_train.*got an unfitted LogisticRegression"
+ONE_KIND = "models and predictions cannot be asked about together; got both; .*pass one kind"
+CANDIDATES = "a choice must be among a list of candidates; got one subject; .*pass a list"
 PLACED = r"a prior must be passed by its name.*write prior=\.\.\."
 ALONE = "must come together; got X_train alone"
 PERCENTAGE = r"a percentage\? write 0\.9"
 SHAPE = r"must have shape \(400,\); got "
-TRANSPOSE = "transpose it, so that each query is a row"
+EACH_OF_ALL = r"predictions\[0\]: predictions must have shape \(400,\); got \(2,\); predict every holdout row"
+FOR_EACH = r"priors must have shape \(400,\), one for each question; got \(2,\)"
 NO_GUARD = r"guard must be a ReusableHoldout; got LogisticRegression.*make one with ReusableHoldout\(X, y"
 SLIPS = [
     (OBJECT, lambda s: s.guard.evaluate(LogisticRegression, prior=0.7)),
@@ -338,13 +362,11 @@ SLIPS = [
     (FITTED, lambda s: s.guard.reveal(UNFITTED, prior=0.7)),
     (FITTED, lambda s: s.guard.choose([UNFITTED], [0.7])),
     (FITTED, lambda s: s.guard.final(UNFITTED)),
-    (
-        "predict; got ndarray; predictions are for",
-        lambda s: s.guard.evaluate(s.predictions, prior=0.7),
-    ),
-    ("predict; got ndarray; predictions are for", lambda s: s.guard.final(s.predictions)),
-    ("models must be a list.*got LogisticRegression", lambda s: s.guard.choose(s.model, [0.7])),
-    ("models must be a list.*got dict", lambda s: s.guard.choose({"a": s.model}, [0.7])),
+    (ONE_KIND, lambda s: s.guard.compare(s.model, s.predictions, prior=0.0)),
+    (ONE_KIND, lambda s: s.guard.evaluate([s.model, s.predictions], prior=[0.7, 0.7])),
+    (CANDIDATES, lambda s: s.guard.choose(s.model, [0.7])),
+    (CANDIDATES, lambda s: s.guard.choose({"a": s.model}, [0.7])),
+    (CANDIDATES, lambda s: s.guard.choose(s.predictions, [0.7])),
     (PLACED, lambda s: s.guard.evaluate(s.model, 0.9)),
     (PLACED, lambda s: s.guard.evaluate(s.model, np.float64(0.9))),
     (PLACED, lambda s: s.guard.evaluate(s.model, "cross-validation")),
@@ -369,9 +391,9 @@ SLIPS = [
     ("did you mean 'roc_auc'", lambda s: s.make(metric="auc")),
     ("did you mean 'neg_log_loss'", lambda s: s.make(metric="negative_log_loss")),
     ('got function; pass "accuracy"', lambda s: s.make(metric=accuracy_score)),
-    ("did you mean 'claims'", lambda s: s.make(board="claimes")),
+    (r'board must be "claims" or left out; got .claimes.', lambda s: s.make(board="claimes")),
     ("did you mean 'reveal'", lambda s: s.guard.price("revael")),
-    ("kind is one of evaluate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
+    ("way is one of evaluate, gate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
     (PERCENTAGE, lambda s: s.guard.evaluate(s.predictions, prior=90)),
     (PERCENTAGE, lambda s: s.guard.evaluate([s.predictions], prior=[90])),
     (PERCENTAGE, lambda s: s.guard.evaluate(s.model, prior=90.0)),
@@ -397,11 +419,12 @@ SLIPS = [
     ),
     (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate(s.predictions[:5], prior=0.7)),
     (
-        SHAPE + r"\(1, 400\); .*evaluate_many",
+        SHAPE + r"\(1, 400\); .*as a list to evaluate",
         lambda s: s.guard.evaluate(s.predictions[None], prior=0.7),
     ),
-    (TRANSPOSE, lambda s: s.guard.evaluate(list(np.stack([s.y, s.y], axis=1)), prior=[0.7, 0.7])),
-    (TRANSPOSE, lambda s: s.guard.choose(list(np.stack([s.y, s.y], axis=1)), [0.7, 0.7])),
+    (EACH_OF_ALL, lambda s: s.guard.evaluate(transposed(s), prior=[0.7] * ROWS)),
+    (FOR_EACH, lambda s: s.guard.evaluate(transposed(s), prior=[0.7, 0.7])),
+    (FOR_EACH, lambda s: s.guard.choose(transposed(s), [0.7, 0.7])),
     (
         r"\(400, 3\); got \(3, 400\); transpose it",
         lambda s: s.make(metric="log_loss", estimate=None, y=np.resize([0, 1, 2], ROWS)).evaluate(

@@ -234,7 +234,9 @@ def test_the_witness_of_a_ledger_of_an_earlier_version_is_asked_too(tmp_path):
     witness_at(heads).advance(Head(1, 10_000, bytes(32)), after=None)
     with closing(sqlite3.connect(ledger)) as database:
         (text,) = database.execute("SELECT text FROM configuration").fetchone()
-        changed = json.dumps(json.loads(text) | {"witness": str(heads)}, sort_keys=True, separators=(",", ":"))
+        changed = json.dumps(
+            json.loads(text) | {"witness": str(heads)}, sort_keys=True, separators=(",", ":")
+        )
         database.execute("UPDATE configuration SET text = ?", (changed,))
         database.commit()
     found = verify(ledger)
