@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from reusable_holdout import markup
 
-__all__ = ["Answer", "Choice", "Guardrail", "Outcome"]
+__all__ = ["Answer", "Choice", "Guardrail", "Outcome", "Price"]
 
 Outcome: TypeAlias = Literal[
     "agreed",
@@ -173,3 +173,23 @@ def _facts(answer: Answer) -> list[tuple[str, str]]:
 
 def _in_words(charges: int) -> str:
     return f"{charges:,} charge{'s' * (charges != 1)}"
+
+
+class Price(NamedTuple):
+    """What a question can cost.
+
+    Attributes
+    ----------
+    least, most : float
+        Nats, at its cheapest and at its dearest outcome.
+    final_width : float
+        Half-width that a final would certify after the dearest, at the plan's `estimate`.
+    allowed : bool
+        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
+        candidates, and no outcome would break a promise of the plan.
+    """
+
+    least: float
+    most: float
+    final_width: float
+    allowed: bool

@@ -1,5 +1,6 @@
 """The guard and its parts."""
 
+from reusable_holdout.answer import Price
 from reusable_holdout.guard.asking import Question
 from reusable_holdout.guard.chunks.parquet import ParquetRows
 from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
@@ -8,7 +9,6 @@ from reusable_holdout.guard.handle import check_is_guard
 from reusable_holdout.guard.known_rows import has_most_rows
 from reusable_holdout.guard.lost_witness import begin_witness
 from reusable_holdout.guard.models import predictions_of
-from reusable_holdout.guard.overview import Price
 from reusable_holdout.guard.pricing import KeptLessWarning
 from reusable_holdout.guard.releases import Released, released
 from reusable_holdout.guard.row_sets import CopiedRowsWarning

@@ -7,102 +7,29 @@ function of the question, asking again gives the answer that was lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-import numpy as np
-
-from reusable_holdout.answer import Answer, Choice, Guardrail
+from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
-from reusable_holdout.guard.models import check_data
+from reusable_holdout.guard.questions import Posed, Question, Told1, grid, posed
 from reusable_holdout.guard.subjects import (
-    Difference,
     Measured,
-    Subject,
     check_tolerances_kept,
-    checked_names,
-    checked_priors,
-    checked_series,
-    checked_tolerances,
-    is_several,
     measured,
     numbers_of,
-    prepared_subjects,
-    tolerance_unit,
     weighed,
 )
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction
-from reusable_holdout.metrics.bound import Unit
-from reusable_holdout.rules import Floats
-from reusable_holdout.ways import State, Terms, Told, Way
+from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
 
 __all__ = ["Question", "ask", "grid", "measured_here"]
-
-WayName = Literal["evaluate", "gate", "reveal", "choose", "final"]
-Told1: TypeAlias = Answer | ModelError
-
-
-class Question(NamedTuple):
-    """One question, or a batch of one way.
-
-    Attributes
-    ----------
-    way : {"evaluate", "gate", "reveal", "choose", "final"}
-        On a board "evaluate" is a claim.
-    subjects : model, predictions, Difference, or list of them
-        Several are a list or tuple; an array is always one subject.
-    priors : float or sequence of float
-        The analyst's own estimates, or what a gate must reach; none of a final.
-    tolerance : float or sequence of float, optional
-        How far the answer to one question may be from the population value.
-    view : guard, optional
-        Metric or slice, from :meth:`ReusableHoldout.on`; by default the guard that is asked.
-    guardrails : dict of guard to float, optional
-        Of a gate: other metrics of the rows, and what each must reach.
-    series : str
-        On a board: whose claim it is.
-    name : str, or sequence of str
-        What history calls it.
-    X_train : array-like, optional
-        What the models were trained on: a model that is asked about with rows of the holdout fails.
-    anew : bool
-        On a board: ask though these predictions were answered before, at this series' own expense.
-    once : bool
-        Whether a model has one answer, whatever its prior: that of the first question of this kind about it.
-    """
-
-    way: WayName
-    subjects: Any
-    priors: Any = None
-    tolerance: Any = None
-    view: Any = None
-    guardrails: Mapping[Any, Any] | None = None
-    series: str = ""
-    name: Any = None
-    X_train: Any = None
-    anew: bool = False
-    once: bool = False
-
-
-class _Posed(NamedTuple):
-    """A question as it stands before the ledger is looked at."""
-
-    view: GuardedView
-    way: Way
-    several: bool  # whether a list was asked about
-    subjects: list[Subject]
-    digests: list[bytes]
-    priors: Floats
-    tolerances: Floats | None
-    names: list[str]
-    question: Question
-    unit: Unit
 
 
 def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
@@ -114,11 +41,11 @@ def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
         Of each question an :class:`Answer`, of a choice a :class:`Choice`, of a batch a list. What failed on the
         holdout is a :class:`ModelError` in place of an answer, and a halt is raised with the answers before it.
     """
-    posed = [_posed(view, question) for question in questions]
-    if any(one.question.way == "final" for one in posed):
-        return _finals(posed)
+    each = [posed(view, question) for question in questions]
+    if any(one.question.way == "final" for one in each):
+        return _finals(each)
     found: list[Any] = []
-    for one in posed:
+    for one in each:
         try:
             found.append(_asked(one))
         except Halted as halted:
@@ -129,69 +56,7 @@ def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
     return found
 
 
-def _posed(view: GuardedView, question: Question) -> _Posed:
-    """Check what a question states, and name it; by public facts alone."""
-    at: GuardedView = view if question.view is None else view.checked_view(question.view)
-    given = question.subjects
-    several = is_several(given)
-    listed = list(given) if several else [given]
-    if not listed:
-        raise InputError("a list of subjects must hold at least one; got none; nothing was asked")
-    if question.way == "choose" and not several:
-        raise InputError(
-            "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
-        )
-    paired = isinstance(listed[0], Difference)
-    way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
-    if paired:
-        at.check_differences()
-    unit = Unit.of(at.metric, paired=paired)
-    count = len(listed)
-    if question.way == "final":
-        priors = np.zeros(count)
-    else:
-        priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
-    tolerances = _tolerances(question, way, count, unit)
-    checked_series(question.series, by_series=way.by_series)
-    names = checked_names(
-        question.name if several and not isinstance(question.name, str) else [question.name or ""] * count,
-        count,
-    )
-    if question.X_train is not None:
-        check_data(question.X_train, "X_train")
-    subjects = prepared_subjects(at, listed, paired=paired)
-    digests = [
-        at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
-        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
-    ]
-    if question.once:  # unless it was answered with this prior, by itself
-        own, find = way.name.encode() + b" ", at.transcript.ledger.find
-        once = [at.content.question("once", own + one.content, 0) for one in subjects]
-        digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
-    return _Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
-
-
-def grid(way: Way, prior: float) -> int:
-    """Return the place of a prior on the grid by which questions differ."""
-    if isinstance(way, GuardedGate):
-        way = way.gate
-    return way.grid(prior) if isinstance(way, Check) else round(prior * 2**32)
-
-
-def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:
-    if question.tolerance is not None and not way.takes_tolerances:
-        raise InputError(
-            "a question's own tolerance is for evaluate, compare and gate, where the rows' evidence or the plan's "
-            f"tolerance decides; got {question.tolerance!r}; leave it out; nothing was asked"
-        )
-    return checked_tolerances(question.tolerance, count, unit)
-
-
-def _limits(tolerances: Floats | None, count: int) -> list[int]:
-    return [0] * count if tolerances is None else [tolerance_unit(one) for one in tolerances.tolist()]
-
-
-def _asked(one: _Posed) -> Any:
+def _asked(one: Posed) -> Any:
     way, question = one.way, one.question
     if question.anew and not way.by_series:
         raise InputError(
@@ -214,7 +79,7 @@ def _asked(one: _Posed) -> Any:
 def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
     given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
-    one = _posed(view, Question(way, *given))  # type: ignore[arg-type]
+    one = posed(view, Question(way, *given))  # type: ignore[arg-type]
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
@@ -236,7 +101,7 @@ def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measur
 # ---- checks and gates
 
 
-def _batch(one: _Posed) -> list[Told1]:
+def _batch(one: Posed) -> list[Told1]:
     """Answer checks or gates, durably; all of a batch shares the history before it."""
     way, view, digests = one.way, one.view, one.digests
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
@@ -273,7 +138,7 @@ def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Ro
     return {} if transaction.row is None else {digests[0]: transaction.row}
 
 
-def _needed(one: _Posed, way: Check, state: State, first: Row | None) -> bool:
+def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
     """Return True if a batch has a new question; what has no room is refused before the rows are read.
 
     The ledger is read for more than the first question only where that decides.
@@ -292,7 +157,7 @@ def _needed(one: _Posed, way: Check, state: State, first: Row | None) -> bool:
 
 
 def _answers(
-    one: _Posed, known: dict[bytes, Row], rows: list[Row], state: State, reason: str | None
+    one: Posed, known: dict[bytes, Row], rows: list[Row], state: State, reason: str | None
 ) -> list[Told1]:
     """Return the answers to a batch in which questions may repeat; raise a halt at the first without an answer."""
     view, fresh, known = one.view, {row.digest: row for row in rows}, dict(known)
@@ -315,7 +180,7 @@ def _answers(
 
 
 def _single(
-    one: _Posed,
+    one: Posed,
     digest: bytes,
     refuse: Callable[[State], None],
     measure: Callable[[], Any],
@@ -355,7 +220,7 @@ def _single(
     return answer, row
 
 
-def _revealed(one: _Posed, place: int) -> Told1:
+def _revealed(one: Posed, place: int) -> Told1:
     way: Any = one.way
     digest, prior = one.digests[place], float(one.priors[place])
     answer, _ = _single(
@@ -369,7 +234,7 @@ def _revealed(one: _Posed, place: int) -> Told1:
     return answer
 
 
-def _chosen(one: _Posed) -> Choice | ModelError:
+def _chosen(one: Posed) -> Choice | ModelError:
     way, count, content = one.view.ways.choose, len(one.digests), one.view.content
     digest = content.several(b"choose", one.digests)
     # a candidate that comes again in another choice must not come with the same noise
@@ -399,7 +264,7 @@ def _chosen(one: _Posed) -> Choice | ModelError:
     return Choice(told.winner.candidate, answer, best)
 
 
-def _guarded(one: _Posed) -> Told1:
+def _guarded(one: Posed) -> Told1:
     way: Any = one.way
     named = rails.stated(one.view, one.question.guardrails, one.question.subjects)
     tolerance = None if one.tolerances is None else float(one.tolerances[0])
@@ -439,7 +304,7 @@ def _guarded(one: _Posed) -> Told1:
 # ---- claims
 
 
-def _claims(one: _Posed) -> list[Told1]:
+def _claims(one: Posed) -> list[Told1]:
     """Answer claims one after the other: what is told of one decides what the next can cost."""
     answers: list[Told1] = []
     for place, subject in enumerate(one.subjects):
@@ -467,12 +332,12 @@ def _claims(one: _Posed) -> list[Told1]:
 # ---- the end
 
 
-def _finals(posed: Sequence[_Posed]) -> list[Any]:
+def _finals(finals: Sequence[Posed]) -> list[Any]:
     """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
-    if any(one.question.way != "final" for one in posed):
+    if any(one.question.way != "final" for one in finals):
         raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
-    root = posed[0].view
-    each = [(one, place) for one in posed for place in range(len(one.subjects))]
+    root = finals[0].view
+    each = [(one, place) for one in finals for place in range(len(one.subjects))]
     digests = [one.digests[place] for one, place in each]
     if len(set(digests)) < len(digests):
         raise InputError("a final is of different models; two are the same; nothing was told; name each once")
@@ -480,7 +345,7 @@ def _finals(posed: Sequence[_Posed]) -> list[Any]:
     ended = final.halt_reason(transcript.state) is not None
     found: list[Any] = [None] * len(each)
     if not ended:
-        for one in posed:
+        for one in finals:
             one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
         found = [measured(one.view, one.way, [one.subjects[place]], None)[0] for one, place in each]
     with transcript.ledger.transaction() as transaction:
@@ -513,7 +378,7 @@ def _finals(posed: Sequence[_Posed]) -> list[Any]:
         raise transcript.halt(reason or "final", [])
     left = root.charges_left(state.charges)
     answers: list[Any] = []
-    for one in posed:
+    for one in finals:
         own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]
         one.view.tell(own)
         answers.append(own if one.several else own[0])

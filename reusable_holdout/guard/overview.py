@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout import markup
-from reusable_holdout.answer import Answer
+from reusable_holdout.answer import Answer, Price
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError
 from reusable_holdout.guard import frozen, releases
@@ -30,27 +30,7 @@ from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole
 from reusable_holdout.ways import HaltReason, State
 
-__all__ = ["Overview", "Price"]
-
-
-class Price(NamedTuple):
-    """What a question can cost.
-
-    Attributes
-    ----------
-    least, most : float
-        Nats, at its cheapest and at its dearest outcome.
-    final_width : float
-        Half-width that a final would certify after the dearest, at the plan's `estimate`.
-    allowed : bool
-        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
-        candidates, and no outcome would break a promise of the plan.
-    """
-
-    least: float
-    most: float
-    final_width: float
-    allowed: bool
+__all__ = ["Overview"]
 
 
 class Overview:
@@ -380,9 +360,8 @@ class Overview:
         return arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
-        view = self._view
+        view, holdout = self._view, self._view.holdout
         if self._handle is None:
-            holdout = view.holdout
             contents: dict[str, Any] = {"metric": self.metric, "sample_weight": holdout.sample_weight}
             if view.root is view:
                 contents |= {name: getattr(holdout, name) for name in ("X", "y", "classes", "groups")}
@@ -390,8 +369,7 @@ class Overview:
             else:
                 root = type(self)._of(view.root)  # type: ignore[attr-defined]
                 self._handle = root._handle_of_all().of_view(self.view, contents)
-        handle: Handle = self._handle
-        return handle
+        return self._handle  # type: ignore[no-any-return]
 
     @sealed
     def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:

@@ -221,17 +221,7 @@ class View(Facts, Counted):
             return
         plan, metric = self.kept, self.metric
         yield from differing(record, plan.record(), "plan")
-        stated, unlike = record["stated"], ("threshold", "prior_error", "spread")
-        if not {"confidence", "queries"} <= {*stated} or stated != sorted(stated):
-            yield "plan.stated"
-        if any((record[name] is None) == (name in stated) for name in unlike[:2]):
-            yield "plan.stated"
-        if record["spread"] is None and "spread" in stated:
-            yield "plan.spread"
-        if "delta" not in stated and not math.isclose(
-            record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9
-        ):
-            yield "plan.delta"
+        yield from _misstated(record)
         if [metric["lower"], metric["upper"]] != record["bounds"] or record["family"] == "paired":
             yield "metric.lower, metric.upper or plan.family"
         if metric["greater_is_better"] is not record["greater_is_better"]:
@@ -279,6 +269,19 @@ class View(Facts, Counted):
             told=self.text(),
             name=printable(name),
         )
+
+
+def _misstated(record: dict[str, Any]) -> Iterator[str]:
+    """Name what of a record cannot be, if one looks at what it was stated with."""
+    stated, unlike = record["stated"], ("threshold", "prior_error", "spread")
+    if not {"confidence", "queries"} <= {*stated} or stated != sorted(stated):
+        yield "plan.stated"
+    if any((record[name] is None) == (name in stated) for name in unlike[:2]):
+        yield "plan.stated"
+    if record["spread"] is None and "spread" in stated:
+        yield "plan.spread"
+    if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
+        yield "plan.delta"
 
 
 class Views:

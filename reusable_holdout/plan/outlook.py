@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.certainty import Certificate, fixed_queries_half_width
+from reusable_holdout.certainty import Certificate, Shares, fixed_queries_half_width
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise import Calibration, expected_charges_of_stages
 from reusable_holdout.plan.numbers import Family, SharedBudget, real, whole_or_none
@@ -19,6 +19,9 @@ from reusable_holdout.plan.wish import Asks, Numbers, Wish
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Outlook"]
+
+
+_SAME = 1e-9  # nats and parts of the range, of a ledger that is verified on another machine
 
 
 class Outlook:
@@ -40,6 +43,7 @@ class Outlook:
     variation: float
     asks: Asks
     noise: float
+    told_nats: float
     stated_threshold: float | None
     stated_prior_error: float | None
     stated_spread: float | None
@@ -268,3 +272,51 @@ class Outlook:
     def _compared(self) -> Wish:
         """The same numbers of differences."""
         return replace(self._wish, family="paired", estimate=0.5, spread=None)
+
+    # ---- certificates
+
+    def gates(self, certificate: Certificate) -> Certificate:
+        """Return the certificate of gates that goes with one of checks."""
+        fixed = 0.0 if certificate.decides == "distance" else certificate.fixed_threshold
+        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed)
+
+    @property
+    def told(self) -> Certificate:
+        """Certificate of what is told because it is asked for: reveals, choices, finals."""
+        scores: Certificate = self.scores
+        return replace(scores, shares=Shares(0.5, 0.5))
+
+    @property
+    def reveals_by_rows(self) -> bool:
+        """Whether what is revealed or chosen shows the set that the rows' evidence leaves."""
+        return self.scores.spread is not None and self.privacy_is_vacuous
+
+    def shared_with(self, view: int) -> SharedBudget:
+        """Return the budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
+        return SharedBudget(
+            view=view,
+            told_before=self.shared.told_before,
+            charge_nats=self.scores.charge_nats,
+            told_nats=self.told_nats,
+            noisy=self.noise > 0.0,
+            theory=self.shared.theory,
+        )
+
+    def may_tell(self, nats: float) -> bool:
+        """Return True if the plan keeps its tolerance up to the last charge though so much is told beside the charges.
+
+        By nothing that a later version may plan by: what a ledger keeps is checked by it.
+        """
+        least, spare, scores = self.set_aside, nats - self.set_aside, self.scores
+        if abs(spare) <= _SAME * (1.0 + least):
+            return True
+        if spare < 0.0 or scores.adaptive or self.shared.view:
+            return False
+        at, slack = scores.estimate, 2.0 * _SAME
+        length = replace(scores, reserved_nats=nats).affordable_length
+        if scores.fixed_threshold is not None and scores.decides == "distance":
+            reach = scores.fixed_threshold + scores.comparison_tail
+            low, high = scores.around(at - reach, at + reach, length=length, share=scores.shares.agreed)
+            return bool(max(at - low, high - at) <= scores.tolerance + slack)
+        threshold = scores.threshold_of_length(at, length, least=-math.inf)
+        return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd / self.span) - slack)

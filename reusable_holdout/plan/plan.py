@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from reusable_holdout.certainty import Certificate, Shares, edition, worst_choice_nats
+from reusable_holdout.certainty import Certificate, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.plan import report
@@ -38,7 +38,6 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
-_SAME = 1e-9  # nats and parts of the range, of a ledger that is verified on another machine
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
@@ -309,51 +308,6 @@ class Plan(Outlook):
             spread=0.5,
             decides=wish.decides,
         )
-
-    def gates(self, certificate: Certificate) -> Certificate:
-        """Return the certificate of gates that goes with one of checks."""
-        fixed = 0.0 if certificate.decides == "distance" else certificate.fixed_threshold
-        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed)
-
-    @property
-    def told(self) -> Certificate:
-        """Certificate of what is told because it is asked for: reveals, choices, finals."""
-        return replace(self.scores, shares=Shares(0.5, 0.5))
-
-    @property
-    def reveals_by_rows(self) -> bool:
-        """Whether what is revealed or chosen shows the set that the rows' evidence leaves."""
-        return self.scores.spread is not None and self.privacy_is_vacuous
-
-    def shared_with(self, view: int) -> SharedBudget:
-        """Return the budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
-        return SharedBudget(
-            view=view,
-            told_before=self.shared.told_before,
-            charge_nats=self.scores.charge_nats,
-            told_nats=self.told_nats,
-            noisy=self.noise > 0.0,
-            theory=self.shared.theory,
-        )
-
-    def may_tell(self, nats: float) -> bool:
-        """Return True if the plan keeps its tolerance up to the last charge though so much is told beside the charges.
-
-        By nothing that a later version may plan by: what a ledger keeps is checked by it.
-        """
-        least, spare, scores = self.set_aside, nats - self.set_aside, self.scores
-        if abs(spare) <= _SAME * (1.0 + least):
-            return True
-        if spare < 0.0 or scores.adaptive or self.shared.view:
-            return False
-        at, slack = scores.estimate, 2.0 * _SAME
-        length = replace(scores, reserved_nats=nats).affordable_length
-        if scores.fixed_threshold is not None and scores.decides == "distance":
-            reach = scores.fixed_threshold + scores.comparison_tail
-            low, high = scores.around(at - reach, at + reach, length=length, share=scores.shares.agreed)
-            return bool(max(at - low, high - at) <= scores.tolerance + slack)
-        threshold = scores.threshold_of_length(at, length, least=-math.inf)
-        return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd / self.span) - slack)
 
     # ---- records
 

@@ -1,0 +1,153 @@
+"""Questions as they are stated, and as they stand before the ledger is looked at: checked and named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from reusable_holdout.answer import Answer
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.models import check_data
+from reusable_holdout.guard.subjects import (
+    Difference,
+    Subject,
+    checked_names,
+    checked_priors,
+    checked_series,
+    checked_tolerances,
+    is_several,
+    prepared_subjects,
+    tolerance_unit,
+)
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.rules import Floats
+from reusable_holdout.ways import Way
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.gate import GuardedGate
+
+__all__ = ["Posed", "Question", "Told1", "grid", "posed"]
+
+WayName = Literal["evaluate", "gate", "reveal", "choose", "final"]
+Told1: TypeAlias = Answer | ModelError
+
+
+class Question(NamedTuple):
+    """One question, or a batch of one way.
+
+    Attributes
+    ----------
+    way : {"evaluate", "gate", "reveal", "choose", "final"}
+        On a board "evaluate" is a claim.
+    subjects : model, predictions, Difference, or list of them
+        Several are a list or tuple; an array is always one subject.
+    priors : float or sequence of float
+        The analyst's own estimates, or what a gate must reach; none of a final.
+    tolerance : float or sequence of float, optional
+        How far the answer to one question may be from the population value.
+    view : guard, optional
+        Metric or slice, from :meth:`ReusableHoldout.on`; by default the guard that is asked.
+    guardrails : dict of guard to float, optional
+        Of a gate: other metrics of the rows, and what each must reach.
+    series : str
+        On a board: whose claim it is.
+    name : str, or sequence of str
+        What history calls it.
+    X_train : array-like, optional
+        What the models were trained on: a model that is asked about with rows of the holdout fails.
+    anew : bool
+        On a board: ask though these predictions were answered before, at this series' own expense.
+    once : bool
+        Whether a model has one answer, whatever its prior: that of the first question of this kind about it.
+    """
+
+    way: WayName
+    subjects: Any
+    priors: Any = None
+    tolerance: Any = None
+    view: Any = None
+    guardrails: Mapping[Any, Any] | None = None
+    series: str = ""
+    name: Any = None
+    X_train: Any = None
+    anew: bool = False
+    once: bool = False
+
+
+class Posed(NamedTuple):
+    """A question as it stands before the ledger is looked at."""
+
+    view: GuardedView
+    way: Way
+    several: bool  # whether a list was asked about
+    subjects: list[Subject]
+    digests: list[bytes]
+    priors: Floats
+    tolerances: Floats | None
+    names: list[str]
+    question: Question
+    unit: Unit
+
+
+def posed(view: GuardedView, question: Question) -> Posed:
+    """Check what a question states, and name it; by public facts alone."""
+    at: GuardedView = view if question.view is None else view.checked_view(question.view)
+    given = question.subjects
+    several = is_several(given)
+    listed = list(given) if several else [given]
+    if not listed:
+        raise InputError("a list of subjects must hold at least one; got none; nothing was asked")
+    if question.way == "choose" and not several:
+        raise InputError(
+            "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
+        )
+    paired = isinstance(listed[0], Difference)
+    way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
+    if paired:
+        at.check_differences()
+    unit = Unit.of(at.metric, paired=paired)
+    count = len(listed)
+    if question.way == "final":
+        priors = np.zeros(count)
+    else:
+        priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
+    tolerances = _tolerances(question, way, count, unit)
+    checked_series(question.series, by_series=way.by_series)
+    names = checked_names(
+        question.name if several and not isinstance(question.name, str) else [question.name or ""] * count,
+        count,
+    )
+    if question.X_train is not None:
+        check_data(question.X_train, "X_train")
+    subjects = prepared_subjects(at, listed, paired=paired)
+    digests = [
+        at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
+        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
+    ]
+    if question.once:  # unless it was answered with this prior, by itself
+        own, find = way.name.encode() + b" ", at.transcript.ledger.find
+        once = [at.content.question("once", own + one.content, 0) for one in subjects]
+        digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
+    return Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
+
+
+def grid(way: Way, prior: float) -> int:
+    """Return the place of a prior on the grid by which questions differ."""
+    if isinstance(way, GuardedGate):
+        way = way.gate
+    return way.grid(prior) if isinstance(way, Check) else round(prior * 2**32)
+
+
+def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:
+    if question.tolerance is not None and not way.takes_tolerances:
+        raise InputError(
+            "a question's own tolerance is for evaluate, compare and gate, where the rows' evidence or the plan's "
+            f"tolerance decides; got {question.tolerance!r}; leave it out; nothing was asked"
+        )
+    return checked_tolerances(question.tolerance, count, unit)
+
+
+def _limits(tolerances: Floats | None, count: int) -> list[int]:
+    return [0] * count if tolerances is None else [tolerance_unit(one) for one in tolerances.tolist()]
