@@ -10,7 +10,6 @@ import pytest
 from cases import for_each
 from golden.asking import goldens
 from made_guards import made_guard
-from pytest import approx
 
 from reusable_holdout import Plan
 from reusable_holdout.cli import main
@@ -224,7 +223,7 @@ def test_a_ledger_of_an_earlier_version_is_verified_shown_drawn_and_reported(gol
             "high": "high",
             "told": "told",
         }.items():
-            numbers = [one if isinstance(one, str | None) else approx(one) for one in history[then]]
+            numbers = [one if isinstance(one, str | None) else pytest.approx(one) for one in history[then]]
             assert [row[now] for row in found] == numbers, now
         status, text = run(capsys, "history", ledger, "--epoch", epoch)
         assert status == 0

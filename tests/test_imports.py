@@ -48,7 +48,8 @@ _HEAVY = [
 ]
 _ANSWERS = (
     "from reusable_holdout import ReusableHoldout; "
-    "guard = ReusableHoldout(None, [0, 1] * 2_000, tolerance=0.2, queries=5, ledger={ledger!r}, allow={{'no witness'}}); "
+    "guard = ReusableHoldout(None, [0, 1] * 2_000, tolerance=0.2, queries=5, "
+    "ledger={ledger!r}, allow={{'no witness'}}); "
     "guard.evaluate([0, 1] * 2_000, prior=0.9); "
 )
 

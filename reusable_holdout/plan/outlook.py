@@ -43,7 +43,6 @@ class Outlook:
     variation: float
     asks: Asks
     noise: float
-    told_nats: float
     stated_threshold: float | None
     stated_prior_error: float | None
     stated_spread: float | None
@@ -274,6 +273,11 @@ class Outlook:
         return replace(self._wish, family="paired", estimate=0.5, spread=None)
 
     # ---- certificates
+
+    @cached_property
+    def told_nats(self) -> float:
+        """Nats that may be told beside the charges: set aside, and spare."""
+        return self.set_aside + self.spare_nats
 
     def gates(self, certificate: Certificate) -> Certificate:
         """Return the certificate of gates that goes with one of checks."""

@@ -274,11 +274,6 @@ class Plan(Outlook):
     # ---- certificates
 
     @cached_property
-    def told_nats(self) -> float:
-        """Nats that may be told beside the charges: set aside, and spare."""
-        return self.set_aside + self.spare_nats
-
-    @cached_property
     def scores(self) -> Certificate:
         """Certificate of questions about one model."""
         least = min(self._wish.deviation_sd(self.rows), 1.0)
