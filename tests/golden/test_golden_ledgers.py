@@ -98,6 +98,7 @@ def test_the_command_line_verifies_and_shows_a_golden_ledger(golden, tmp_path, c
     history = golden.expected["histories"][-1]
     assert str(history["way" if golden.is_asked else "kind"][0]) in capsys.readouterr().out
     assert main(["report", str(ledger), "--out", str(tmp_path / "report.html")]) == 0
+    assert "report.html" in capsys.readouterr().out
 
 
 @for_each("golden", [golden for golden in GOLDENS if (golden.folder / "postgresql.sql").exists()])
