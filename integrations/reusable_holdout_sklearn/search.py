@@ -43,7 +43,7 @@ from reusable_holdout_sklearn.scorer import GuardedScorer
 __all__ = ["TRUSTED_TYPES", "GuardedSearchCV"]
 
 TRUSTED_TYPES = [
-    "reusable_holdout.guard.boundary.FrozenGuard",
+    "reusable_holdout.guard.handle.FrozenGuard",
     "reusable_holdout.answer.Answer",
     "reusable_holdout.guard.frozen.FrozenAnswer",
     "reusable_holdout.guard.frozen.FrozenCertificate",
