@@ -39,7 +39,7 @@ def test_tables_are_compared_and_batched(guard):
     assert answer.low < PASSES[1].mean() - PASSES[0].mean() < answer.high
     assert [one.charged for one in guard.evaluate([new, old], prior=[0.8, 0.5])] == [False, False]
     assert guard.compare(PASSES[1], PASSES[0], prior=0.3).replayed
-    with pytest.raises(InputError, match="got a table; pass a list of one table for each model"):
+    with pytest.raises(InputError, match=r"a prior must be a number in .*; got \[0\.5\]; nothing was asked"):
         guard.evaluate(old, prior=[0.5])
 
 
