@@ -133,7 +133,7 @@ def test_labels_weights_and_groups_that_are_changed_afterwards_are_asked_as_they
         assert one.evaluate(Sign(), prior=1.0).value == 1.0
     recalls = guard.on(metric="balanced_accuracy", allow={"vacuous"})
     assert recalls.reveal(Sign(), prior=1.0).value > 0.95
-    assert together.on(gates=True, allow={"vacuous"}).evaluate(Sign(), prior=0.8).charged
+    assert together.gate(Sign(), 0.8).charged
     with pickle.loads(pickle.dumps(guard)) as other:  # its handle is of what the ledger names
         assert other.digest == guard.digest
         assert other.evaluate(Sign(1), prior=1.0).value == 1.0

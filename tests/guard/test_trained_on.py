@@ -27,7 +27,6 @@ OVER = np.r_[TRAIN[:-100], HELD[:100]]
 FEW = np.r_[TRAIN[:-3], HELD[:3]]  # too few to risk a false alarm
 NAMES = ["b", "a", "c"]
 MODEL = LogisticRegression().fit(TRAIN, Y_TRAIN)
-POLICIES = ["thresholdout", "ladder", "guess-and-check", "gate"]
 
 
 class Crashing:

@@ -357,7 +357,7 @@ def _named(rows, names=("a", "b")):
 )
 def test_scikit_learns_warnings_of_feature_names_are_heard_with_each_question(trained, held, words):
     first, second = (LogisticRegression(C=C).fit(trained, labels(50)) for C in (1.0, 2.0))
-    guard, other = guard_of(held), guard_of(held, policy="guess-and-check", tolerance=0.3)
+    guard, other = guard_of(held), guard_of(held, metric="zero_one_loss", another_budget=True)
     for one, model in [(guard, first), (guard, second), (other, first)]:
         with pytest.warns(UserWarning, match=words):
             one.evaluate(model, prior=0.5)
