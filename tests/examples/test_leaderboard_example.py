@@ -9,6 +9,7 @@ from servers import why_no_postgresql
 pytestmark = pytest.mark.long(
     "examples/leaderboard",
     "examples/benchmarks/leaderboard.py",
+    "examples/benchmarks/uploads.py",
     "integrations/reusable_holdout_leaderboard",
     "reusable_holdout",
 )
@@ -80,4 +81,14 @@ def test_the_order_inside_a_tie_agrees_with_the_truth_and_no_claim_stands_above_
     assert all(float(one["by_value"]) >= 0.85 for one in boards)
     assert float(boards[0]["by_time"]) < -0.9
     assert {float(one["above_lead"]) for one in boards} == {0.0}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ninety_anonymous_uploads_take_neither_memory_nor_disk(tmp_path):
+    rows = run("benchmarks/uploads.py", folder=tmp_path).splitlines()[2:]
+    assert len(rows) == 2
+    for row in rows:
+        _, connections, answered, held, spooled = row.strip("|").split("|")
+        assert int(connections) == int(answered) == 90
+        assert int(held) + int(spooled) <= 50
     assert list(tmp_path.iterdir()) == []
