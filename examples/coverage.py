@@ -1,19 +1,19 @@
-"""Do the intervals hold? Every attack, on every policy and several metrics, asked in two ways, a thousand times each.
+"""Do the intervals hold? Every attack, on several metrics, asked in three ways, a thousand times each.
 
 A run misses if one interval of one of its answers does not contain the population value, which is known exactly: labels
 are coins, or the models are linear and the features normal. At confidence 0.95 at most one run in twenty may miss.
 
     python examples/coverage.py                        # 1,000 runs a cell; about an hour of processor time
     python examples/coverage.py --quick                # 100 runs a cell
-    python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy --ways mixed
+    python examples/coverage.py --runs 10000 --holdouts guarded --metrics accuracy --ways mixed
 
-The attacks ask by checks; in the other half of the cells their submissions are asked about by reveals and choices and
-on a slice of the rows, too, as coins decide, and the run ends with a final (`asking/ways.py`).
+The attacks ask by checks; or each question states a tolerance of its own, as coins decide; or their submissions are
+asked about by reveals and choices and on a slice of the rows, too, and the run ends with a final (`asking/ways.py`).
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
-much as she can, and only the certificate stands in her way. Where evidence decides (but for the ladder) its plan
-expects rows that spread a third as much as they do, or a ratio near one.
+much as she can, and only the certificate stands in her way. Where evidence decides its
+plan expects rows that spread a third as much as they do, or a ratio near one.
 
 Beside them stand plain holdouts with the textbook's interval for so many questions (normal, Bonferroni), which is valid
 for questions that were fixed in advance: the attacks break it.
@@ -55,13 +55,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.plotting import INK, pyplot
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
 TEXTBOOK = "none (textbook)"
-POLICIES = ("thresholdout", "ladder", "guess-and-check", TEXTBOOK)
+HOLDOUTS = ("guarded", TEXTBOOK)
 METRICS = ("accuracy", "brier", "roc_auc", "log_loss", "balanced_accuracy", "average_precision")
 CONFIDENCE = 0.95
 FALSE_ALARM = 1e-6  # of all cells together
@@ -95,16 +95,18 @@ class TextbookHoldout:
         quantile = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2.0 * (QUESTIONS + 1)))
         self._width = quantile * DEVIATION[metric] / math.sqrt(ROWS)
 
-    def evaluate_predictions(self, predictions: Any, *, prior: float) -> TextbookAnswer:
-        """Score, give or take the width."""
-        value = self._holdout.evaluate_predictions(predictions, prior=prior).value
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Score of predictions, or of each of a list, give or take the width."""
+        if isinstance(subject, list):
+            return [self.evaluate(each, prior=prior) for each in subject]
+        value = self._holdout.evaluate(subject, prior=prior).value
         return TextbookAnswer(value, value - self._width, value + self._width)
 
 
 class Setup(NamedTuple):
-    """One run: which guard is attacked, and how it is asked."""
+    """One run: what is attacked, and how it is asked."""
 
-    policy: str
+    holdout: str
     metric: str
     way: str
     seed: int
@@ -117,7 +119,7 @@ class Setup(NamedTuple):
     @property
     def by_evidence(self) -> bool:
         """Whether the rows' evidence decides, not a distance."""
-        return self.metric in ESTIMATE and self.policy in {"thresholdout", "guess-and-check"}
+        return self.metric in ESTIMATE
 
     @property
     def deviation(self) -> float:
@@ -126,33 +128,30 @@ class Setup(NamedTuple):
 
     def guard(self, labels: Any) -> Any:
         """Guard of these labels; there are questions enough for all attacks."""
-        if self.policy == TEXTBOOK:
+        if self.holdout == TEXTBOOK:
             return TextbookHoldout(labels, self.metric)
-        chosen: dict[str, Any] = {"policy": self.policy}
+        chosen: dict[str, Any] = {}
         if self.by_evidence:  # a guess that is far too low makes a tolerance that few honest questions keep
             guess, charges = (0.3, 40) if self.talkative else (1.0, 4)
-            chosen |= {
+            chosen = {
                 "spread": guess * DEVIATION[self.metric],
                 "charges": charges,
                 "estimate": ESTIMATE[self.metric],
             }
-        elif self.metric in RATIOS and self.policy in {"thresholdout", "guess-and-check"}:
-            chosen |= {"charges": 40, "estimate": 0.97} if self.talkative else {"charges": 4}
+        elif self.metric in RATIOS:
+            chosen = {"charges": 40, "estimate": 0.97} if self.talkative else {"charges": 4}
+        elif self.way == "tolerances":  # where a threshold stands fast no question has a tolerance of its own
+            chosen = {"charges": 40, "noise": 1e-5} if self.talkative else {"charges": 4}
         elif self.talkative:
-            chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
+            chosen = {"threshold": 1.6 * self.deviation, "charges": 40, "noise": 1e-5}
         else:
-            chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
+            chosen = {"threshold": 4.0 * self.deviation, "charges": 4}
         return ReusableHoldout(
-            None,
-            labels,
+            Rows(None, labels, classes=[0, 1]),
             metric=self.metric,
-            queries=2 * QUESTIONS,
-            confidence=CONFIDENCE,
             seed=self.seed,
-            classes=[0, 1],
-            vacuous=True,  # intervals are tested here, however wide
-            **chosen,
-            **WAYS[self.way].settings,
+            plan=Plan(confidence=CONFIDENCE, queries=2 * QUESTIONS, **chosen, **WAYS[self.way].settings),
+            allow={"vacuous"},
         )
 
     def ask(self, labels: Any) -> Way:
@@ -247,23 +246,23 @@ ATTACKS: dict[str, Callable[[Setup], Run]] = {
 }
 
 
-def applies(attack: str, policy: str, metric: str, way: str) -> bool:
+def applies(attack: str, holdout: str, metric: str, way: str) -> bool:
     """Whether an attack can be made on a metric, and the holdout be asked so."""
-    if policy == TEXTBOOK and way != "checks":
+    if holdout == TEXTBOOK and way != "checks":
         return False
     if attack == "log-loss oracle":
         return metric == "log_loss"
     return not (attack == "hyperparameter search" and metric in {"log_loss", "average_precision"})
 
 
-COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "slice", "final")
+COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "slice", "final", "tolerance")
 
 
-def count(attack: str, policy: str, metric: str, way: str, seeds: range) -> NDArray[np.int64]:
+def count(attack: str, holdout: str, metric: str, way: str, seeds: range) -> NDArray[np.int64]:
     """What is `COUNTED` of so many runs."""
     total = np.zeros(len(COUNTED), dtype=np.int64)
     for seed in seeds:
-        run = ATTACKS[attack](Setup(policy, metric, way, seed))
+        run = ATTACKS[attack](Setup(holdout, metric, way, seed))
         result, told = run.result, [run.told[kind] for kind in COUNTED[4:]]
         total += [not run.covered, result.questions, result.charges, result.halted is not None, *told]
     return total
@@ -282,11 +281,11 @@ def table(cells: list[tuple[str, str, str, str]], runs: int, *, jobs: int) -> pd
     ):
         totals[cell] += counted
     rows = []
-    for (attack, policy, metric, way), (missed, *others) in totals.items():
+    for (attack, holdout, metric, way), (missed, *others) in totals.items():
         rows.append(
             {
                 "attack": attack,
-                "policy": policy,
+                "holdout": holdout,
                 "metric": metric,
                 "asked by": way,
                 "runs": runs,
@@ -302,7 +301,7 @@ def table(cells: list[tuple[str, str, str, str]], runs: int, *, jobs: int) -> pd
 
 def failures(results: pd.DataFrame) -> pd.DataFrame:
     """Guards' cells that miss more often than chance explains."""
-    promised = results[results["policy"] != TEXTBOOK]
+    promised = results[results["holdout"] != TEXTBOOK]
     return promised[promised["chance"] < FALSE_ALARM / max(1, len(promised))]
 
 
@@ -313,7 +312,7 @@ def picture(results: pd.DataFrame, path: Path) -> None:
     ax.hlines(places, results["low"], results["high"], color=INK["interval"], lw=4, label="99% interval")
     ax.plot(results["coverage"], places, ".", color=INK["answer"], label="coverage")
     ax.axvline(CONFIDENCE, color=INK["charge"], ls="--", label="promise")
-    names = results[["attack", "policy", "metric", "asked by"]].agg(", ".join, axis=1)
+    names = results[["attack", "holdout", "metric", "asked by"]].agg(", ".join, axis=1)
     ax.set_yticks(places, names, fontsize=8)
     ax.set_xlim(min(0.94, float(results["low"].min()) - 0.005), 1.005)
     ax.set_xlabel("runs in which every interval contains the population value")
@@ -329,7 +328,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=1_000, help="runs of each cell (default 1,000)")
     parser.add_argument("--quick", action="store_true", help="100 runs of each cell")
     parser.add_argument("--attacks", nargs="+", choices=list(ATTACKS), default=list(ATTACKS))
-    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
+    parser.add_argument("--holdouts", nargs="+", choices=HOLDOUTS, default=list(HOLDOUTS))
     parser.add_argument("--metrics", nargs="+", choices=list(METRICS), default=list(METRICS))
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="how they ask")
     parser.add_argument("--jobs", type=int, default=2)
@@ -337,19 +336,19 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.runs < 1:
         parser.error("--runs must be at least 1")
-    every = product(options.attacks, options.policies, options.metrics, options.ways)
+    every = product(options.attacks, options.holdouts, options.metrics, options.ways)
     cells = [cell for cell in every if applies(*cell)]
     if not cells:
         parser.error("no such attack can be made on such a guard")
     results = table(cells, min(100, options.runs) if options.quick else options.runs, jobs=options.jobs)
     formats = {"coverage": "{:.4f}", "chance": "{:.3g}", "halted": "{:.2f}"}
-    formats |= dict.fromkeys(("answers", "charges", "reveal", "choose", "slice", "final"), "{:.1f}")
+    formats |= dict.fromkeys(("answers", "charges", *COUNTED[4:]), "{:.1f}")
     shown = results.drop(columns=["low", "high"])
     print(shown.to_string(index=False, formatters={name: form.format for name, form in formats.items()}))
     results.to_csv(options.output.with_suffix(".csv"), index=False, float_format="%.6g")
     picture(results, options.output)
     broken = failures(results)
-    for way, guards in results[results["policy"] != TEXTBOOK].groupby("asked by"):
+    for way, guards in results[results["holdout"] != TEXTBOOK].groupby("asked by"):
         print(
             f"least coverage of a guard asked by {way}: {guards['coverage'].min():.4f} in {len(guards)} cells of "
             f"{guards['runs'].max():,} runs; promised {CONFIDENCE}"

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout import Metric, Plan, ReusableHoldout
 from reusable_holdout.plotting import pyplot
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -120,18 +120,20 @@ def guarded(data: Data, *, seed: int) -> tuple[Curves, int]:
         None,
         data.labels[1],
         metric=metric,
-        queries=len(train) + len(CHOSEN),
-        charges=50,
-        reveals=len(CHOSEN),
-        threshold=0.05 * (10_000 / len(data.labels[1])) ** 0.5,
-        noise_scale=0.001,
         seed=seed,
-        vacuous=True,  # as a run of few rows is
+        plan=Plan(
+            queries=len(train) + len(CHOSEN),
+            charges=50,
+            noise=0.001,
+            reveals=len(CHOSEN),
+            threshold=0.05 * (10_000 / len(data.labels[1])) ** 0.5,
+        ),
+        allow={"vacuous"},
     )
     answered = np.empty_like(train)
     for start in range(0, len(train), BLOCK):
         block = slice(start, start + BLOCK)
-        answers = guard.evaluate_many(data.attributes[1][block], train[block])
+        answers = guard.evaluate(list(data.attributes[1][block]), prior=train[block])
         answered[block] = [answer.value for answer in answers]
     order = select(train, answered, len(train))
     rows, told = [], None
@@ -139,7 +141,7 @@ def guarded(data: Data, *, seed: int) -> tuple[Curves, int]:
         chosen, signs = order[:k], np.sign(train[order[:k]])
         own = agreement(data, 0, votes(data, 0, chosen, signs))
         prior = own if told is None else told  # what training rows say of many is known to be too good
-        told = guard.reveal_predictions(votes(data, 1, chosen, signs), prior=prior, name=f"vote of {k}").value
+        told = guard.reveal(votes(data, 1, chosen, signs), prior=prior, name=f"vote of {k}").value
         rows.append([own, told, agreement(data, 2, votes(data, 2, chosen, signs))])
     return Curves(*(np.array(rows).T + 1.0) / 2.0), int(guard.history()["charged"].sum())
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.certainty import Certificate
+from reusable_holdout.ways import State, Terms, Told
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
@@ -71,13 +72,12 @@ CASES = (
 
 def plan_of(case: Case, rows: int) -> Plan:
     """Plan with the spread as its guess."""
-    family = "paired" if case.bounds[0] == -case.bounds[1] else "mean"
     return Plan(
         rows=rows,
         queries=QUESTIONS,
         charges=CHARGES,
         bounds=case.bounds,
-        family=family,
+        family="mean",
         estimate=case.mean,
         spread=case.spread,
     )
@@ -86,35 +86,35 @@ def plan_of(case: Case, rows: int) -> Plan:
 def agreed(
     certificate: Certificate, prior: float, tolerance: float, values: NDArray[np.float64], length: float
 ) -> bool:
-    """Whether rows certify it, with the noise against them."""
+    """Whether rows in [0, 1] certify it, with the noise against them."""
     evidence = certificate.evidence(prior, tolerance)
     needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
-    return evidence.of_rows((values - certificate.lower) / certificate.span) >= needed
+    return evidence.of_rows(values) >= needed
 
 
 def least_tolerance(case: Case, rows: int, draws: int) -> float:
     """Tolerance at which enough honest questions are agreed."""
-    certificate = plan_of(case, rows).certificate()
+    plan = plan_of(case, rows)
+    certificate = plan.scores
     before = CHARGES - 1
     length = certificate.length(charges=before, nats=before * certificate.charge_nats)
-    error = case.spread / rows**0.5
-    samples = [case.draw(np.random.default_rng([rows, seed]), rows) for seed in range(draws)]
+    mean, error = plan.unit(case.mean), case.spread / rows**0.5 / plan.span
+    drawn = [case.draw(np.random.default_rng([rows, seed]), rows) for seed in range(draws)]
+    samples = [(one - plan.lower) / plan.span for one in drawn]
 
     def share(tolerance: float, side: float) -> float:
         return float(
-            np.mean(
-                [agreed(certificate, case.mean + side * error, tolerance, one, length) for one in samples]
-            )
+            np.mean([agreed(certificate, mean + side * error, tolerance, one, length) for one in samples])
         )
 
-    refused, kept = 0.0, certificate.span
+    refused, kept = 0.0, 1.0
     while kept - refused > 2e-3 * kept:
         middle = (refused + kept) / 2.0
         if min(share(middle, side) for side in (-1.0, 1.0)) >= HONEST:
             kept = middle
         else:
             refused = middle
-    return kept
+    return kept * plan.span
 
 
 def by_distance(case: Case, rows: int) -> float:
@@ -126,15 +126,16 @@ def by_distance(case: Case, rows: int) -> float:
         "bounds": case.bounds,
         "family": "bounded",
     }
-    certificate = Plan(**stated, estimate=case.mean).certificate()  # type: ignore[arg-type]
+    plan = Plan(**stated, estimate=case.mean)  # type: ignore[arg-type]
+    certificate = plan.scores
     before = CHARGES - 1
     length = certificate.length(charges=before, nats=before * certificate.charge_nats)
-    error, widest = case.spread / rows**0.5, 0.0
+    mean, error, widest = plan.unit(case.mean), case.spread / rows**0.5 / plan.span, 0.0
     for side in (-1.0, 1.0):
-        prior, value = case.mean + side * error, case.mean - side * 1.645 * error
+        prior, value = mean + side * error, mean - side * 1.645 * error
         low, high = certificate.around(value, value, length=length, share=0.8)
         widest = max(widest, prior - float(low) if side > 0 else float(high) - prior)
-    return widest
+    return widest * plan.span
 
 
 def tolerances(draws: int) -> pd.DataFrame:
@@ -169,24 +170,21 @@ def revealed(metric: str, charges: int, seed: int) -> dict[str, Any]:
         None,
         labels,
         metric=metric,
-        queries=100,
-        charges=6,
-        reveals=1,
-        estimate=mean,
-        spread=spread,
         seed=seed,
+        plan=Plan(queries=100, charges=6, reveals=1, estimate=mean, spread=spread),
     )
     upper = guard.metric.upper
     for made in range(charges):
-        assert guard.evaluate_predictions(predicted * (1.0 - 1e-3 * made), prior=upper).charged
-    answer = guard.reveal_predictions(predicted, prior=mean - spread / ROWS**0.5)
-    terms = guard._ways.reveal.terms(answer.prior, guard._state(), None)
-    near, far = guard._ways.reveal._cell(int(answer.told.split(",")[0].split()[1]), terms)
+        assert guard.evaluate(predicted * (1.0 - 1e-3 * made), prior=upper).charged
+    answer = guard.reveal(predicted, prior=mean - spread / ROWS**0.5)
+    way, told = guard._view.ways.reveal, Told.parse(answer.told)
+    unit, span = guard.plan.unit(answer.prior), guard.plan.span
+    near, far = way._cell(told.place, Terms(unit, way.unit(unit, State(), None)))
     return {
         "metric": metric,
         "value": mean,
         "charges": charges,
-        "half-width": (answer.high - answer.low - abs(far - near)) / 2.0,
+        "half-width": (answer.high - answer.low - span * abs(far - near)) / 2.0,
         "nats": answer.nats,
     }
 

@@ -4,7 +4,7 @@ MLE-bench's server validates a submission, and tells a run's score at its end. A
 them. So this server asks a box for medals: each is a gate question ("is it at least .71?"). A no is free, a yes is
 charged, and no number is told. Each run has a number of looks; all runs share the rows, and so one budget.
 
-    reusable-holdout box init /srv/box --labels labels.csv --id id --policy gate --queries 3000 --charges 10
+    reusable-holdout box init /srv/box --labels labels.csv --id id --gates --queries 3000 --charges 10
     reusable-holdout box serve /srv/box
     python examples/grading_server.py unix:///srv/box/socket --run agent-7 --looks 20 --medals bronze=.71 silver=.75
     curl -F file=@submission.csv http://127.0.0.1:5000/validate    # {"result": "Submission is valid."}
@@ -35,7 +35,7 @@ class Grader:
     Parameters
     ----------
     box : RemoteHoldout
-        A box with policy "gate".
+        A box for nothing but gates.
     run : str
     looks : int
         Submissions of the run whose medals are told.
@@ -44,10 +44,8 @@ class Grader:
     """
 
     def __init__(self, box: RemoteHoldout, run: str, looks: int, medals: dict[str, float]) -> None:
-        if box.policy != "gate":
-            raise InputError(
-                f'the box must have policy "gate"; got {box.policy!r}; make it with --policy gate'
-            )
+        if box.plan.asks != "gates":
+            raise InputError(f"the box must be for gates alone; got {box.plan.asks}; make it with --gates")
         self.box, self.run, self.looks, self.medals = box, run, looks, medals
 
     def predictions(self, file: bytes) -> NDArray[Any]:
@@ -99,7 +97,7 @@ class Grader:
         for number, (medal, least) in enumerate(self.medals.items()):
             name = f"{self.run}: look {medal}" if number == 0 else f"{self.run}: {medal}"
             try:
-                granted = self.box.evaluate_predictions(predictions, prior=least, name=name).charged
+                granted = self.box.gate(predictions, least, name=name).outcome == "better"
             except Halted:
                 if number == 0:
                     raise

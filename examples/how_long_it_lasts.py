@@ -59,7 +59,7 @@ class Setting(NamedTuple):
     tolerance: float
     queries: int = 1_000
     estimate: float | None = 0.9
-    mechanism: str = "numeric-sparse"
+    noise: float | None = None
     shared: float = 0.0
     train: float = 1.0  # training rows per holdout row
     optimism: float = 0.1  # by which an in-sample prior is too high
@@ -73,7 +73,7 @@ class Setting(NamedTuple):
                 tolerance=self.tolerance,
                 confidence=1.0 - BETA,
                 estimate=self.estimate,
-                mechanism=self.mechanism,
+                noise=self.noise,
                 choices=(),
             )
         except PlanError:
@@ -144,13 +144,15 @@ def run(setting: Setting, seed: int) -> Run:
         None,
         labels,
         metric="accuracy",
-        queries=setting.queries,
-        tolerance=setting.tolerance,
-        estimate=setting.estimate,
-        mechanism=setting.mechanism,
-        choices=(),  # none is set aside: all that the plan has goes into charges
-        confidence=1.0 - BETA,
         seed=seed,
+        plan=Plan(
+            queries=setting.queries,
+            tolerance=setting.tolerance,
+            estimate=setting.estimate,
+            noise=setting.noise,
+            choices=(),
+            confidence=1.0 - BETA,
+        ),
     )
     answered, charges, chance, held, nats = 0, 0, 0, 0, 0.0
     try:
@@ -160,7 +162,7 @@ def run(setting: Setting, seed: int) -> Run:
             wrong = rng.choice(setting.rows, holdout.count(accuracy), replace=False, shuffle=False)
             predictions = labels.copy()
             predictions[wrong] ^= True  # only their number matters to the guard
-            answer = guard.evaluate_predictions(predictions, prior=prior)
+            answer = guard.evaluate(predictions, prior=prior)
             search.learn(candidate, answer)
             answered += 1
             charges += answer.charged
@@ -241,9 +243,7 @@ def settings_of_the_claim() -> dict[str, Setting]:
         "600 questions declared": plain._replace(queries=600),
         "2,000 questions declared": plain._replace(queries=2_000),
         "no estimate stated": plain._replace(estimate=None),
-        "mechanism standard-svt": plain._replace(mechanism="standard-svt"),
-        "mechanism target-charging": plain._replace(mechanism="target-charging"),
-        "mechanism noiseless": plain._replace(mechanism="noiseless"),
+        "no noise": plain._replace(noise=0.0),
         "in-sample priors 0.05 too high": plain._replace(optimism=0.05),
         "in-sample priors 0.03 too high": plain._replace(optimism=0.03),
         "4 of 5 mistakes common to all": plain._replace(shared=0.8),
@@ -347,9 +347,7 @@ def tables(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
         lines += [summary(*each) for each in zip(settings, found, strict=True)]
     named = settings_of_the_claim()
     if options.quick:
-        named = {
-            name: named[name] for name in ("as in the table", "600 questions declared", "mechanism noiseless")
-        }
+        named = {name: named[name] for name in ("as in the table", "600 questions declared", "no noise")}
     found = measure(list(named.values()), runs=2 * options.runs, jobs=options.jobs, title="choices")
     choices = [summary(*each) for each in zip(named.values(), found, strict=True)]
     return pd.DataFrame(lines), pd.DataFrame(choices, index=pd.Index(named, name="choice"))

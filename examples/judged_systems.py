@@ -30,7 +30,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
@@ -82,7 +82,7 @@ def compared(rows: int, seed: int, *, lies: bool) -> Run:
     both, tolerance = np.stack([first, second]), TOLERANCES[rows]
     votes, widths, agreed, missed = np.zeros(rows), [], 0, 0
     with ReusableHoldout(
-        None, np.arange(rows), metric="score", queries=LOOKS, charges=CHARGES, seed=seed, vacuous=True
+        None, np.arange(rows), metric="score", queries=LOOKS, charges=CHARGES, seed=seed, allow={"vacuous"}
     ) as guard:
         for look in range(LOOKS):
             if guard.halted:
@@ -90,7 +90,7 @@ def compared(rows: int, seed: int, *, lies: bool) -> Run:
             chosen = taken(rng, look, votes)
             fresh = answers(rng, rows, 2)
             honest = float((fresh[0] - fresh[1]).mean())
-            answer = guard.compare_predictions(
+            answer = guard.compare(
                 both[chosen, np.arange(rows)],
                 incumbent,
                 prior=1.5 * tolerance if lies else honest,
@@ -109,15 +109,10 @@ def benchmarked(seed: int, *, grouped: bool) -> Run:
     both, ids = answers(rng, QUESTIONS, 2), np.arange(QUESTIONS * (REPEATS if grouped else 1))
     votes, found = np.zeros(QUESTIONS), []
     with ReusableHoldout(
-        None,
-        ids,
+        Rows(None, ids, groups=np.repeat(np.arange(QUESTIONS), REPEATS) if grouped else None),
         metric="score",
-        groups=np.repeat(np.arange(QUESTIONS), REPEATS) if grouped else None,
-        queries=LOOKS,
-        charges=1,
-        estimate=QUALITY,
-        spread=SPREAD,
         seed=seed,
+        plan=Plan(queries=LOOKS, charges=1, estimate=QUALITY, spread=SPREAD),
     ) as guard:
 
         def scores(look: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -129,9 +124,9 @@ def benchmarked(seed: int, *, grouped: bool) -> Run:
             if guard.halted:
                 break
             chosen, judged = scores(look)
-            found.append(guard.evaluate_predictions(judged, prior=float(answers(rng, QUESTIONS, 1).mean())))
+            found.append(guard.evaluate(judged, prior=float(answers(rng, QUESTIONS, 1).mean())))
             votes += (found[-1].value - QUALITY) * np.where(chosen, 1.0, -1.0)
-        found.append(guard.final_predictions(scores(LOOKS)[1]))
+        found.append(guard.final(scores(LOOKS)[1]))
     return Run(
         sum(not answer.charged for answer in found[:-1]),
         float(np.mean([(answer.high - answer.low) / 2.0 for answer in found])),

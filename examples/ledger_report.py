@@ -41,13 +41,13 @@ def search(ledger: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, _ROWS)
     with ReusableHoldout(
-        None, y, tolerance=0.06, queries=200, estimate=0.85, ledger=ledger, witness=False, seed=1
+        None, y, tolerance=0.06, queries=200, estimate=0.85, ledger=ledger, seed=1, allow={"no witness"}
     ) as guard:
         for number in range(_MODELS):
             skill = 0.7 + 0.002 * number
             prior = skill + (0.1 if number in _HOPEFUL else rng.normal(0, 0.008))
-            guard.evaluate_predictions(_right(y, skill, rng), prior=prior, name=f"model {number}")
-        guard.final_predictions(_right(y, 0.82, rng), name="the last one")
+            guard.evaluate(_right(y, skill, rng), prior=prior, name=f"model {number}")
+        guard.final(_right(y, 0.82, rng), name="the last one")
 
 
 def _right(y: NDArray[np.int64], skill: float, rng: np.random.Generator) -> NDArray[np.int64]:

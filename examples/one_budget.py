@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout, Rows
 from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -64,13 +64,13 @@ def guards_of(labels: NDArray[np.int64], *, shared: bool, seed: int) -> list[Reu
         first = ReusableHoldout(None, labels, queries=VIEWS * QUESTIONS, seed=seed, **PLAN)  # type: ignore[arg-type]
         return [
             first,
-            *(first.on(sample_weight=part, vacuous=True) for part in SLICES),
+            *(first.on(sample_weight=part, allow={"vacuous"}) for part in SLICES),
             first.on("brier", estimate=BRIER),
         ]
     one = {"queries": QUESTIONS, **PLAN}
     weights = [None, *SLICES]
     guards = [
-        ReusableHoldout(None, labels, sample_weight=part, seed=seed + place, **one)  # type: ignore[arg-type]
+        ReusableHoldout(Rows(None, labels, sample_weight=part), seed=seed + place, **one)  # type: ignore[arg-type]
         for place, part in enumerate(weights)
     ]
     brier = ReusableHoldout(None, labels, metric="brier", seed=seed + VIEWS, **one | {"estimate": BRIER})  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def one_run(*, shared: bool, seed: int) -> Run:
                 break
             answers.append((answer, truth))
             votes += (2 * guess - 1) * (1 if answer.charged else -1)
-    answers.append((guards[0].final_predictions((votes > 0).astype(int)), 0.5))
+    answers.append((guards[0].final((votes > 0).astype(int)), 0.5))
     last = answers[-1][0]
     return Run(
         any(not answer.low <= truth <= answer.high for answer, truth in answers),
@@ -109,7 +109,7 @@ def ask(guard: ReusableHoldout, guess: NDArray[np.int64], truth: float) -> Answe
     off = guard.plan.threshold_at(charges=min(made, guard.plan.charges - 1))
     prior = truth - off if guard.metric.greater_is_better else truth + off
     predictions = SURE * guess + (1.0 - SURE) * (1 - guess) if guard.metric.name == "brier" else guess
-    return guard.evaluate_predictions(predictions, prior=min(max(prior, 0.0), 1.0))
+    return guard.evaluate(predictions, prior=min(max(prior, 0.0), 1.0))
 
 
 def table(runs: int, few: int, *, jobs: int) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.errors import Halted
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -52,9 +52,8 @@ class Asked:
     def __init__(self, rows: int, **settings: Any) -> None:
         self._rows, self._number = rows, 0
         self.error = math.sqrt(ACCURACY * (1.0 - ACCURACY) / rows)
-        self.guard = ReusableHoldout(
-            None, np.ones(rows, np.uint8), classes=[0, 1], estimate=ACCURACY, seed=0, **settings
-        )
+        labels, plan = np.ones(rows, np.uint8), Plan(estimate=ACCURACY, **settings)
+        self.guard = ReusableHoldout(Rows(None, labels, classes=[0, 1]), plan=plan, seed=0)
 
     def scoring(self, accuracy: float = ACCURACY) -> NDArray[np.uint8]:
         """Predictions of this score, others each time."""
@@ -64,7 +63,7 @@ class Asked:
 
     def final(self) -> float:
         """Half-width of a final, in looks."""
-        answer = self.guard.final_predictions(self.scoring())
+        answer = self.guard.final(self.scoring())
         return (answer.high - answer.low) / 2.0 / self.guard.plan.one_look
 
 
@@ -72,7 +71,7 @@ def after_checks(rows: int) -> float:
     """Final after 100 agreed checks."""
     asked = Asked(rows, queries=QUESTIONS, charges=5)
     for _ in range(QUESTIONS):
-        if asked.guard.evaluate_predictions(asked.scoring(), prior=ACCURACY).charged:
+        if asked.guard.evaluate(asked.scoring(), prior=ACCURACY).charged:
             raise RuntimeError("a prior that is right was charged")
     return asked.final()
 
@@ -80,8 +79,8 @@ def after_checks(rows: int) -> float:
 def after_a_charge(rows: int) -> float:
     """Final after one charge, of the dearest outcome."""
     asked = Asked(rows, queries=QUESTIONS, charges=5)
-    answer = asked.guard.evaluate_predictions(asked.scoring(0.1), prior=ACCURACY)
-    if answer.nats < asked.guard.plan.certificate().charge_nats - 1e-9:
+    answer = asked.guard.evaluate(asked.scoring(0.1), prior=ACCURACY)
+    if answer.nats < asked.guard.plan.scores.charge_nats - 1e-9:
         raise RuntimeError("the charge was not the dearest")
     return asked.final()
 
@@ -96,7 +95,7 @@ def after_choices(rows: int, deviation: float) -> tuple[float, float]:
     for _ in range(3):
         favourite = asked.scoring(ACCURACY + deviation * asked.error)
         others = [asked.scoring(ACCURACY - 0.2) for _ in range(32)]
-        choice = asked.guard.choose_predictions([favourite, *others], [ACCURACY, *[ACCURACY - 0.05] * 32])
+        choice = asked.guard.choose([favourite, *others], [ACCURACY, *[ACCURACY - 0.05] * 32])
         if choice.index:
             raise RuntimeError("the favourite did not win")
         nats = max(nats, choice.answer.nats)
@@ -107,7 +106,7 @@ def dearest_reveal(rows: int) -> float:
     """Most that a reveal costs whose value is within a standard error of its prior."""
     asked = Asked(rows, queries=QUESTIONS, charges=1, reveals=21)
     values = ACCURACY + np.linspace(-1.0, 1.0, 21) * asked.error
-    return max(asked.guard.reveal_predictions(asked.scoring(one), prior=ACCURACY).nats for one in values)
+    return max(asked.guard.reveal(asked.scoring(one), prior=ACCURACY).nats for one in values)
 
 
 def dearest_choice(rows: int) -> float:
@@ -154,15 +153,15 @@ class Setting(NamedTuple):
     def guard(self, labels: NDArray[np.uint8], seed: int) -> ReusableHoldout:
         """Guard with all of the plan in charges: nothing is set aside for a choice."""
         return ReusableHoldout(
-            None,
-            labels,
-            queries=QUESTIONS,
-            tolerance=self.tolerance,
-            estimate=ACCURACY,
-            prior_error=self.prior_error,
-            choices=(),
-            classes=[0, 1],
+            Rows(None, labels, classes=[0, 1]),
             seed=seed,
+            plan=Plan(
+                queries=QUESTIONS,
+                tolerance=self.tolerance,
+                estimate=ACCURACY,
+                prior_error=self.prior_error,
+                choices=(),
+            ),
         )
 
 
@@ -197,7 +196,7 @@ def search(setting: Setting, seed: int) -> Search:
             predictions = labels.copy()
             predictions[wrong] = 0  # only their number matters to the guard
             prior = accuracy + setting.prior_error * float(rng.standard_normal())
-            answer = guard.evaluate_predictions(predictions, prior=prior)
+            answer = guard.evaluate(predictions, prior=prior)
             answered, held = answered + 1, held and answer.low <= accuracy <= answer.high
     except Halted:
         pass

@@ -134,7 +134,7 @@ def ask(data: Data, candidates: list[Candidate], *, prior: str, tolerance: float
     lines = []
     try:
         for candidate in candidates:
-            answer = guard.evaluate_predictions(candidate.predictions, prior=candidate.priors[prior])
+            answer = guard.evaluate(candidate.predictions, prior=candidate.priors[prior])
             lines.append({**answer._asdict(), "fresh": candidate.fresh})
     except Halted:
         pass

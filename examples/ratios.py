@@ -21,8 +21,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.metrics import resolve_metric
+from reusable_holdout.ways import State, Terms, Told
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
 
@@ -59,11 +60,11 @@ def revealed(metric: str, charges: int, seed: int) -> dict[str, Any]:
         wrong = predicted[::-1] if CASES[metric][1] is None else np.roll(predicted, made + 1)
         if CASES[metric][1] is None:
             wrong = wrong + 1e-3 * made
-        assert guard.evaluate_predictions(wrong, prior=1.0).charged
+        assert guard.evaluate(wrong, prior=1.0).charged
     error = guard.plan.deviation_sd / 2**0.5
-    answer = guard.reveal_predictions(predicted, prior=value - error)
-    terms = guard._ways.reveal.terms(answer.prior, guard._state(), None)
-    near, far = guard._ways.reveal._cell(int(answer.told.split(",")[0].split()[1]), terms)
+    answer = guard.reveal(predicted, prior=value - error)
+    way, told = guard._view.ways.reveal, Told.parse(answer.told)
+    near, far = way._cell(told.place, Terms(answer.prior, way.unit(answer.prior, State(), None)))
     return {
         "metric": metric,
         "charges": charges,
@@ -77,17 +78,11 @@ def _guard(
     metric: str, labels: NDArray[np.int64], estimate: float, seed: int, **more: Any
 ) -> ReusableHoldout:
     return ReusableHoldout(
-        None,
-        labels,
+        Rows(None, labels, prevalence=POSITIVE),
         metric=metric,
-        queries=QUERIES,
-        charges=6,
-        reveals=1,
-        estimate=estimate,
-        prevalence=POSITIVE,
-        vacuous=True,  # by distance some say nothing
         seed=seed,
-        **more,
+        plan=Plan(reveals=1, queries=QUERIES, charges=6, estimate=estimate, **more),
+        allow={"vacuous"},
     )
 
 
@@ -95,8 +90,8 @@ def by_distance(metric: str, charges: int) -> float:
     """Confidence bound alone, of a guard with noise."""
     labels, predicted = drawn(metric, 0)
     value = resolve_metric(metric).measure(labels, predicted)
-    plan = _guard(metric, labels, value, 0, noise_scale=1e-6).plan
-    certificate = plan.certificate()
+    plan = _guard(metric, labels, value, 0, noise=1e-6).plan
+    certificate = plan.scores
     length = certificate.length(charges=charges, nats=charges * certificate.charge_nats)
     low, high = certificate.around(value, value, length=length, share=0.5)
     return float(high - low) / 2.0

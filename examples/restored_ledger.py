@@ -74,7 +74,7 @@ def votes_of_a_day(guard: ReusableHoldout, rng: np.random.Generator) -> NDArray[
         spent = guard.plan.charges - guard.charges_left
         prior = 0.5 - guard.plan.threshold_at(charges=min(spent, guard.plan.charges - 1))
         try:
-            answer = guard.evaluate_predictions(guess, prior=prior)
+            answer = guard.evaluate(guess, prior=prior)
         except Halted:
             break
         votes += (2 * guess - 1) * (1 if answer.charged else -1)
@@ -91,7 +91,7 @@ def without_witness(folder: Path, seed: int) -> Run:
             votes += votes_of_a_day(guard, rng)
         restore(ledger)
     with ReusableHoldout.open(ledger, None, labels) as guard:
-        last = guard.final_predictions((votes > 0).astype(int))
+        last = guard.final((votes > 0).astype(int))
     return Run(not last.low <= 0.5 <= last.high, last.value, verify(ledger).sound)
 
 
@@ -102,7 +102,7 @@ def with_witness(folder: Path, restores: int) -> int:
     ledger, refused = made(folder, labels, folder / "theirs.heads", queries=max(restores, 60)), 0
     for _ in range(restores):
         with ReusableHoldout.open(ledger, None, labels) as guard:
-            guard.evaluate_predictions(rng.integers(0, 2, ROWS), prior=0.5)
+            guard.evaluate(rng.integers(0, 2, ROWS), prior=0.5)
         newest = ledger.read_bytes()
         restore(ledger)
         try:

@@ -65,7 +65,7 @@ STYLES = {
 
 def others(rows: int, queries: int, estimate: float) -> dict[str, float]:
     """Half-widths that do not depend on charges; 1 where there is none."""
-    bound = Plan(rows=rows, queries=queries, charges=1, estimate=estimate).certificate().bound
+    bound = Plan(rows=rows, queries=queries, charges=1, estimate=estimate).scores.bound
     asked = {"rows": rows, "queries": queries, "beta": BETA}
     widths = {
         "fixed queries": fixed_queries_half_width(bound, queries=queries, beta=BETA, estimate=estimate),

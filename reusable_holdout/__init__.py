@@ -1,14 +1,14 @@
 """A test set that survives being looked at: a guarded holdout with a durable budget and certified answers."""
 
+from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.guard import (
-    Answer,
-    Choice,
     CopiedRowsWarning,
+    Difference,
     FrozenCertificate,
     KeptLessWarning,
-    ParameterFreeLadderWarning,
     ParquetRows,
     Price,
+    Question,
     ReusableHoldout,
     Rotation,
     Verification,
@@ -16,21 +16,24 @@ from reusable_holdout.guard import (
 )
 from reusable_holdout.metrics import Metric, ScoreTable
 from reusable_holdout.plan import Plan
+from reusable_holdout.rows import Rows
 from reusable_holdout.version import __version__
 
 __all__ = [
     "Answer",
     "Choice",
     "CopiedRowsWarning",
+    "Difference",
     "FrozenCertificate",
     "KeptLessWarning",
     "Metric",
-    "ParameterFreeLadderWarning",
     "ParquetRows",
     "Plan",
     "Price",
+    "Question",
     "ReusableHoldout",
     "Rotation",
+    "Rows",
     "ScoreTable",
     "Verification",
     "__version__",

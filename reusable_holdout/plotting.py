@@ -43,7 +43,7 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
         ax = pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
     history = history[~history["paired"]]  # differences have another scale
     query, charged = history["query"], history["charged"].astype(bool)
-    told = history["kind"].isin(["reveal", "choose", "final"])
+    told = history["way"].isin(["reveal", "choose", "final"])
     if len(history) <= _MOST_BARS:
         ax.vlines(
             query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval"

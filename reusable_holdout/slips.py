@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
+import warnings
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from reusable_holdout import misfits
 
-__all__ = ["checked_call", "percentage"]
+__all__ = ["checked_call", "percentage", "warn"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -32,6 +34,19 @@ def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
         raise problem
 
     return call
+
+
+def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
+    """Warn of something at the line outside this library that called it."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - Python 3.12 has skip_file_prefixes
+    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _is_own(module: str) -> bool:
+    """Return True for code of this library, and for what runs its context managers."""
+    return module == "contextlib" or module.startswith("reusable_holdout")
 
 
 def percentage(number: float, *, most: float) -> str:

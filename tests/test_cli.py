@@ -7,8 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from cases import for_each
+from golden.asking import goldens
+from made_guards import made_guard
 
-from reusable_holdout import Plan, ReusableHoldout
+from reusable_holdout import Plan
 from reusable_holdout.cli import main
 from reusable_holdout.errors import Halted
 
@@ -16,9 +19,9 @@ from reusable_holdout.errors import Halted
 @pytest.fixture
 def ledger(tmp_path):
     labels = np.random.default_rng(0).integers(0, 2, 4_000)
-    guard = ReusableHoldout(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
-    guard.evaluate_predictions(labels, prior=1.0, name="oracle")
-    guard.evaluate_predictions(1 - labels, prior=0.4)
+    guard = made_guard(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
+    guard.evaluate(labels, prior=1.0, name="oracle")
+    guard.evaluate(1 - labels, prior=0.4)
     guard.close()
     return tmp_path / "guard.db"
 
@@ -88,7 +91,20 @@ def test_history_shows_what_was_released(capsys, ledger):
     assert status == 0
     first, second, last = text.out.splitlines()
     assert first.split() == [
-        *["query", "metric", "name", "prior", "value", "charged", "low", "high", "threshold", "kind", "told"],
+        *[
+            "query",
+            "metric",
+            "name",
+            "prior",
+            "value",
+            "low",
+            "high",
+            "threshold",
+            "outcome",
+            "charged",
+            "way",
+            "told",
+        ],
         *_REST,
     ]
     assert "oracle" in second
@@ -187,3 +203,34 @@ def test_the_program_is_installed():
 
 def test_a_halt_is_not_an_exception_that_loops_can_swallow():
     assert not issubclass(Halted, Exception)
+
+
+EARLIER = [golden for golden in goldens() if not golden.is_asked]
+
+
+@for_each("golden", EARLIER, ids=[golden.name for golden in EARLIER])
+def test_a_ledger_of_an_earlier_version_is_verified_shown_drawn_and_reported(golden, tmp_path, capsys):
+    ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
+    assert run(capsys, "verify", ledger)[0] == 0
+    for epoch, history in enumerate(golden.expected["histories"], start=1):
+        status, text = run(capsys, "history", ledger, "--epoch", epoch, "--json")
+        assert status == 0
+        found = json.loads(text.out)
+        for now, then in {
+            "way": "kind",
+            "value": "value",
+            "low": "low",
+            "high": "high",
+            "told": "told",
+        }.items():
+            numbers = [one if isinstance(one, str | None) else pytest.approx(one) for one in history[then]]
+            assert [row[now] for row in found] == numbers, now
+        status, text = run(capsys, "history", ledger, "--epoch", epoch)
+        assert status == 0
+        assert len(text.out.splitlines()) > len(found)
+    for command, ending in [("plot", "png"), ("report", "html")]:
+        out = tmp_path / f"{golden.name.replace('/', '-')}.{ending}"
+        assert run(capsys, command, ledger, "--out", out) == (0, (f"wrote {out}\n", ""))
+        assert out.exists()
+    assert f"{len(history['kind']):,} answers in the order they were released" in out.read_text()
+    assert ledger.read_bytes() == (golden.folder / "guard.db").read_bytes()

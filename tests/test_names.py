@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from cases import for_each
 from children import Child
+from made_guards import made_guard
 from reusable_holdout_evals import read_inspect, read_scores
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Difference, Question, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, Refused, printable
 from reusable_holdout.report import report_page
@@ -66,8 +67,8 @@ def unseen(said, *, lines=True):
 @pytest.fixture
 def guard(tmp_path):
     y = np.arange(400) % 2
-    with ReusableHoldout(
-        None, y, queries=40, charges=3, tolerance=0.25, ledger=tmp_path / "guard.db", seed=0, witness=False
+    with made_guard(
+        None, y, queries=40, charges=3, tolerance=0.25, ledger=tmp_path / "guard.db", seed=0, unwitnessed=True
     ) as made:
         yield made
 
@@ -76,7 +77,7 @@ def test_what_a_question_is_called_is_printed_plainly(guard, tmp_path, capsys):
     for place, name in enumerate(WRITABLE):
         predictions = np.roll(np.arange(400) % 2, place % 2)
         predictions[place] = 1 - predictions[place]
-        answer = guard.evaluate_predictions(predictions, prior=1.0 - place % 2, name=name)
+        answer = guard.evaluate(predictions, prior=1.0 - place % 2, name=name)
         assert answer.name == TRICKS[name]
     answers = guard.history()["name"].tolist()
     assert answers == [TRICKS[name] for name in WRITABLE]
@@ -110,7 +111,7 @@ import numpy as np
 from reusable_holdout import ReusableHoldout
 labels = np.arange(4_000) % 2
 with ReusableHoldout.open(sys.argv[1], None, labels) as guard:
-    guard.evaluate_predictions(np.roll(labels, 1), prior=0.5, name=sys.argv[2])
+    guard.evaluate(np.roll(labels, 1), prior=0.5, name=sys.argv[2])
 """
 
 
@@ -125,33 +126,32 @@ def wrong_in(*rows):
 
 
 def _ask_batches(guard):
-    guard.evaluate_many([wrong_in(1), wrong_in(2)], priors=[1.0, 1.0], names=[NAME, "plain"])
-    guard.evaluate_many(
-        [wrong_in(3, row) for row in range(4, 34)], priors=[0.5] + [1.0] * 29, names=[NAME] * 30
-    )
+    guard.evaluate([wrong_in(1), wrong_in(2)], prior=[1.0, 1.0], name=[NAME, "plain"])
+    guard.evaluate([wrong_in(3, row) for row in range(4, 34)], prior=[0.5] + [1.0] * 29, name=[NAME] * 30)
 
 
 def _ask_one_by_one(guard):
     guard.evaluate(MODEL, prior=1.0, name=NAME)
-    guard.compare_predictions(wrong_in(1), wrong_in(2), prior=0.0, name=NAME)
-    guard.on("zero_one_loss", name=NAME).evaluate_predictions(wrong_in(1), prior=0.0, name=NAME)
+    guard.compare(wrong_in(1), wrong_in(2), prior=0.0, name=NAME)
+    guard.on("zero_one_loss", name=NAME).evaluate(wrong_in(1), prior=0.0, name=NAME)
 
 
 def _ask_measured(guard):
     one, *several = (guard.measure(model, prior=1.0) for model in fitted(4))
-    guard.ask_once(one, prior=1.0, name=NAME)
-    guard.ask(several, [1.0, 1.0, 0.5], names=[NAME] * 3)  # two agree together, and one is charged
+    guard.ask([Question("evaluate", one, 1.0, name=NAME, once=True)])
+    # two agree together, and one is charged
+    guard.ask([Question("evaluate", several, [1.0, 1.0, 0.5], name=[NAME] * 3)])
 
 
 def _ask_about_choices(guard):
-    guard.choose_predictions([wrong_in(1), wrong_in(2)], [1.0, 1.0], name=NAME)
+    guard.choose([wrong_in(1), wrong_in(2)], [1.0, 1.0], name=NAME)
     guard.choose(fitted(2), [1.0, 1.0], name=NAME)
-    guard.reveal_predictions(wrong_in(5), prior=1.0, name=NAME)
+    guard.reveal(wrong_in(5), prior=1.0, name=NAME)
 
 
 def _ask_for_finals(guard):
     second = guard.on("zero_one_loss", name=NAME)
-    guard.final_predictions(wrong_in(1), name=NAME, also=[second])
+    guard.final(wrong_in(1), name=NAME, also=[second])
 
 
 def _ask_for_finals_of_models(guard):
@@ -160,19 +160,14 @@ def _ask_for_finals_of_models(guard):
 
 def _ask_gates(guard):
     half = guard.on(sample_weight=np.arange(ROWS) < ROWS // 2, name=NAME)
-    guard.evaluate_predictions(wrong_in(1), prior=0.9, name=NAME, guardrails={half: 0.8})
-    guard.compare_predictions(wrong_in(1), wrong_in(*range(1_000)), prior=0.1, name=NAME)
+    guard.gate(wrong_in(1), 0.9, name=NAME, guardrails={half: 0.8})
+    guard.gate(Difference(wrong_in(1), wrong_in(*range(1_000))), 0.1, name=NAME)
 
 
 def _ask_claims(guard):
-    guard.evaluate_predictions(wrong_in(1), prior=0.9, series="one", name=NAME)
-    guard.evaluate_predictions(wrong_in(2), prior=1.0, series="two", name=NAME)
-    guard.evaluate_many([wrong_in(3)], priors=[0.5], series="two", names=[NAME])
-
-
-def _ask_ladders(guard):
-    guard.evaluate_predictions(wrong_in(1), series="one", name=NAME)
-    guard.evaluate_many([wrong_in(2), LABELS], series="two", names=[NAME, NAME])
+    guard.evaluate(wrong_in(1), prior=0.9, series="one", name=NAME)
+    guard.evaluate(wrong_in(2), prior=1.0, series="two", name=NAME)
+    guard.evaluate([wrong_in(3)], prior=[0.5], series="two", name=[NAME])
 
 
 def _ask_from_another_process(guard):
@@ -188,9 +183,8 @@ WAYS = {
     "choices and reveals": (_ask_about_choices, {"choices": [2, 2], "reveals": 1}, True),
     "finals": (_ask_for_finals, {}, False),
     "finals of models": (_ask_for_finals_of_models, {}, True),
-    "gates with guardrails": (_ask_gates, {"policy": "gate"}, False),
-    "claims": (_ask_claims, {"policy": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
-    "ladders": (_ask_ladders, {"policy": "ladder"}, False),
+    "gates with guardrails": (_ask_gates, {"gates": True}, False),
+    "claims": (_ask_claims, {"board": "claims", "prior_error": 0.01, "estimate": 0.9}, False),
     "another process": (_ask_from_another_process, {}, False),
 }
 
@@ -199,8 +193,8 @@ WAYS = {
 def test_what_a_ledger_stores_of_a_name_is_plain(tmp_path, ask, settings, models):
     """Asked in every way: seals cover what is stored, so any reader of a ledger prints it safely."""
     ledger = tmp_path / "ledger.db"
-    asked = {"queries": 60, "charges": 5, "seed": 0, "vacuous": True, "witness": False} | settings
-    with ReusableHoldout(X if models else None, LABELS, ledger=ledger, **asked) as guard:
+    asked = {"queries": 60, "charges": 5, "seed": 0, "vacuous": True, "unwitnessed": True} | settings
+    with made_guard(X if models else None, LABELS, ledger=ledger, **asked) as guard:
         ask(guard)
         ask(guard)  # what has a name is the same question by any name
         asked = len(guard.history())
@@ -214,7 +208,7 @@ def test_what_a_ledger_stores_of_a_name_is_plain(tmp_path, ask, settings, models
 
 def test_names_in_a_ledger_that_somebody_else_wrote_are_printed_plainly(guard, tmp_path, capsys):
     """As one of an older version, or one that was changed."""
-    guard.evaluate_predictions(np.arange(400) % 2, prior=1.0, name="name")
+    guard.evaluate(np.arange(400) % 2, prior=1.0, name="name")
     guard.close()
     with sqlite3.connect(tmp_path / "guard.db") as database:
         (table,) = (

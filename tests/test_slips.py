@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_box import RemoteHoldout
 from reusable_holdout_callbacks import LightGBMCallback, XGBoostCallback
 from reusable_holdout_mlflow import best_run, register_certified, sync, track
@@ -33,7 +34,7 @@ WISH = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.2,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "seed": 1,
     "vacuous": True,
@@ -56,7 +57,7 @@ class Scene:
 
     def make(self, **changes):
         given = {"X": self.X, "y": self.y, **WISH, **changes}
-        return ReusableHoldout(given.pop("X"), given.pop("y"), **given)
+        return made_guard(given.pop("X"), given.pop("y"), **given)
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +69,10 @@ def scene():
 
 # ---- arguments: of every way in, each that can be left out, misspelt or put where none belongs
 
+ASKING = ["evaluate", "compare", "gate", "reveal", "choose", "final", "ask", "check_predictions"]
 METHODS = [
-    *("evaluate", "evaluate_predictions", "evaluate_many", "compare", "compare_predictions"),
-    *("reveal", "reveal_predictions", "choose", "choose_predictions", "final", "final_predictions"),
-    *("price", "rotate", "open", "history", "plot", "subscribe"),
+    *ASKING,
+    *("on", "price", "rotate", "open", "history", "plot", "subscribe"),
 ]
 CLASSES = [
     *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout),
@@ -81,7 +82,7 @@ FUNCTIONS = [
     *(guarded_scorer, prior_scorer, guarded_cross_validate, verify, released),
     *(track, sync, best_run, register_certified),
 ]
-REMOTE = ["evaluate_predictions", "evaluate_many"]
+REMOTE = ["evaluate"]
 PLANNED = ["threshold_at", "half_width", "final_half_width", "honest_charges"]
 
 
@@ -147,7 +148,7 @@ def test_every_argument_that_is_left_out_or_misspelt_or_not_named_is_told_in_pla
 
 
 def test_a_method_that_is_called_on_the_class_says_so():
-    for name in [*METHODS[:11], "price"]:
+    for name in [*ASKING, "price"]:
         words = refused(getattr(ReusableHoldout, name), "PRIVATE")
         assert words.startswith(
             f"{name} must be called on an object; it was called on the class; make one first"
@@ -156,22 +157,24 @@ def test_a_method_that_is_called_on_the_class_says_so():
 
 def test_the_commonest_slips_read_well(scene):
     X, y, guard, p = scene.X, scene.y, scene.guard, scene.predictions
-    assert refused(ReusableHoldout, X, y, tolerance=0.1) == (
-        "ReusableHoldout needs queries=, which did not come; write ReusableHoldout(X, y, queries=..., tolerance=...); "
-        "nothing was made"
+    assert refused(ReusableHoldout) == (
+        "ReusableHoldout needs X, which did not come; write ReusableHoldout(X, tolerance=...); nothing was made"
     )
-    assert refused(ReusableHoldout, X, y) == refused(ReusableHoldout, X, y, tolerance=0.1)
-    assert "queries=..., charges=...)" in refused(ReusableHoldout, X, y, charges=3)
-    assert "queries=..., policy=...)" in refused(ReusableHoldout, X, y, policy="claims")
+    assert refused(guard.gate, p) == (
+        "gate needs at_least, which did not come; write gate(subject, at_least); nothing was asked"
+    )
+    assert refused(ReusableHoldout, X, y, policy="claims").startswith(
+        "ReusableHoldout has no argument 'policy'; it takes X, y, metric=, plan=, "
+    )
     assert refused(ReusableHoldout, X, y, queries=9, tolerence=0.1) == (
         "ReusableHoldout has no argument 'tolerence'; did you mean tolerance=?; nothing was made"
     )
-    assert refused(guard.evaluate_predictions, p, 0.9) == (
-        "evaluate_predictions takes predictions by position and the rest by name; got 2 by position; write "
-        "evaluate_predictions(predictions, prior=...); nothing was asked"
+    assert refused(guard.gate, p, 0.9, 0.1) == (
+        "gate takes subject, at_least by position and the rest by name; got 3 by position; write "
+        "gate(subject, at_least, tolerance=...); nothing was asked"
     )
     assert refused(guard.final, scene.model, prior=0.9) == (
-        "final has no argument 'prior'; it takes model, name=, also=; nothing was asked"
+        "final has no argument 'prior'; it takes subject, name=, also=; nothing was asked"
     )
 
 
@@ -226,10 +229,14 @@ COLUMNS = {
 @for_each("wrap", COLUMNS.values(), ids=COLUMNS)
 def test_columns_may_come_in_whatever_people_have(scene, wrap):
     y, p = scene.y, scene.predictions
-    expected = scene.make(sample_weight=scene.weights).evaluate_predictions(p, prior=0.7)
-    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), overlap="allow")
-    assert guard.evaluate_predictions(wrap(p), prior=0.7) == expected
-    assert guard.evaluate_many([wrap(p)], wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
+    expected = scene.make(sample_weight=scene.weights).evaluate(p, prior=0.7)
+    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), allow={"overlap"})
+    if wrap is COLUMNS["a list of lists"]:  # of questions that is one for each row
+        with pytest.raises(InputError, match=r"priors must have shape \(400,\), one for each question"):
+            guard.evaluate(wrap(p), prior=0.7)
+    else:
+        assert guard.evaluate(wrap(p), prior=0.7) == expected
+        assert guard.evaluate([wrap(p)], prior=wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
     unfitted = LogisticRegression(C=0.1)
     assert guard.evaluate(unfitted, scene.X, wrap(y)) == guard.evaluate(unfitted, scene.X, y)._replace(
         replayed=False
@@ -238,15 +245,15 @@ def test_columns_may_come_in_whatever_people_have(scene, wrap):
 
 def test_text_in_pyarrow_is_text_and_what_is_missing_there_is_missing(scene):
     text = np.array(["no", "yes"])[scene.y]
-    expected = scene.make(X=None, y=text).evaluate_predictions(text, prior=1.0)
+    expected = scene.make(X=None, y=text).evaluate(text, prior=1.0)
     for wrap in (pa.array, two_chunks, lambda y: pa.array(y).dictionary_encode()):
-        assert scene.make(X=None, y=wrap(text)).evaluate_predictions(wrap(text), prior=1.0) == expected
+        assert scene.make(X=None, y=wrap(text)).evaluate(wrap(text), prior=1.0) == expected
     with pytest.raises(InputError, match="missing"):
         scene.make(X=None, y=pa.array([None, *text[1:].tolist()]))
     with pytest.raises(InputError, match="NaN"):
-        scene.guard.evaluate_predictions(pa.array([None, *scene.y[1:].tolist()]), prior=0.7)
+        scene.guard.evaluate(pa.array([None, *scene.y[1:].tolist()]), prior=0.7)
     booleans = pa.array(scene.y.astype(bool))
-    assert scene.make(y=booleans).final_predictions(booleans).value == 1.0
+    assert scene.make(y=booleans).final(booleans).value == 1.0
 
 
 NAMES = list("abc")
@@ -261,7 +268,7 @@ TABLES = {
 
 @for_each("wrap", TABLES.values(), ids=TABLES)
 def test_rows_may_come_in_whatever_people_have(scene, wrap):
-    guard = scene.make(X=wrap(scene.X), overlap="allow")
+    guard = scene.make(X=wrap(scene.X), allow={"overlap"})
     model = make_pipeline(StandardScaler(), LogisticRegression())
     answer = guard.evaluate(model, wrap(scene.X), scene.y)
     assert answer.value == pytest.approx(guard.final(model.fit(wrap(scene.X), scene.y)).value, abs=0.05)
@@ -291,12 +298,12 @@ PLACES = {
     "y": lambda s, wrap: s.make(X=None, y=wrap(s.y)),
     "X": lambda s, wrap: s.make(X=wrap(s.y)),
     "sample_weight": lambda s, wrap: s.make(sample_weight=wrap(s.y)),
-    "predictions": lambda s, wrap: s.guard.evaluate_predictions(wrap(s.y), prior=0.7),
-    "one of many": lambda s, wrap: s.guard.evaluate_many([wrap(s.y)], [0.7]),
-    "to be revealed": lambda s, wrap: s.guard.reveal_predictions(wrap(s.y), prior=0.7),
-    "one to choose from": lambda s, wrap: s.guard.choose_predictions([wrap(s.y)], [0.7]),
-    "the final": lambda s, wrap: s.guard.final_predictions(wrap(s.y)),
-    "compared": lambda s, wrap: s.guard.compare_predictions(s.y, wrap(s.y), prior=0.0),
+    "predictions": lambda s, wrap: s.guard.evaluate(wrap(s.y), prior=0.7),
+    "one of many": lambda s, wrap: s.guard.evaluate([wrap(s.y)], prior=[0.7]),
+    "to be revealed": lambda s, wrap: s.guard.reveal(wrap(s.y), prior=0.7),
+    "one to choose from": lambda s, wrap: s.guard.choose([wrap(s.y)], [0.7]),
+    "the final": lambda s, wrap: s.guard.final(wrap(s.y)),
+    "compared": lambda s, wrap: s.guard.compare(s.y, wrap(s.y), prior=0.0),
     "X_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), wrap(s.y), s.y),
     "y_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), s.X, wrap(s.y)),
     "X_train of a reveal": lambda s, wrap: s.guard.reveal(LogisticRegression(), wrap(s.y), s.y),
@@ -304,10 +311,19 @@ PLACES = {
 }
 
 
+MEANT = {  # what it is there, in other words: a list of one text is predictions, and what predicts is a model
+    ("one of many", "text|where they lie"): r"must be a number in \[0, 1\].*got \[0\.7\]",
+    ("one to choose from", "text|where they lie"): "must be among a list of candidates",
+    ("compared", "the class ndarray"): "models and predictions cannot be asked about together",
+    ("compared", "LogisticRegression"): "models and predictions cannot be asked about together",
+}
+
+
 @for_each("place", PLACES)
 @for_each("came", NO_DATA)
 def test_what_is_no_data_is_named_by_its_type_alone(scene, place, came):
-    with pytest.raises(InputError, match=f"(must|may) be .*({came}|got text)") as caught:
+    words = MEANT.get((place, came), f"(must|may) be .*({came}|got text)")
+    with pytest.raises(InputError, match=words) as caught:
         PLACES[place](scene, NO_DATA[came])
     assert type(caught.value) is InputError
     assert "labels.csv" not in str(caught.value)
@@ -316,13 +332,23 @@ def test_what_is_no_data_is_named_by_its_type_alone(scene, place, came):
 # ---- models, names, numbers, shapes
 
 UNFITTED = LogisticRegression()
+
+
+def transposed(scene):
+    """Two predictions of each row, where those of two models were meant."""
+    return list(np.stack([scene.y, scene.y], axis=1))
+
+
 OBJECT = r"must be an object; got the class LogisticRegression; make one with LogisticRegression\(\.\.\.\)"
 FITTED = "must be fitted, or come with X_train and y_train.*got an unfitted LogisticRegression"
+ONE_KIND = "models and predictions cannot be asked about together; got both; .*pass one kind"
+CANDIDATES = "a choice must be among a list of candidates; got one subject; .*pass a list"
 PLACED = r"a prior must be passed by its name.*write prior=\.\.\."
 ALONE = "must come together; got X_train alone"
 PERCENTAGE = r"a percentage\? write 0\.9"
 SHAPE = r"must have shape \(400,\); got "
-TRANSPOSE = "transpose it, so that each query is a row"
+EACH_OF_ALL = r"predictions\[0\]: predictions must have shape \(400,\); got \(2,\); predict every holdout row"
+FOR_EACH = r"priors must have shape \(400,\), one for each question; got \(2,\)"
 NO_GUARD = r"guard must be a ReusableHoldout; got LogisticRegression.*make one with ReusableHoldout\(X, y"
 SLIPS = [
     (OBJECT, lambda s: s.guard.evaluate(LogisticRegression, prior=0.7)),
@@ -336,13 +362,11 @@ SLIPS = [
     (FITTED, lambda s: s.guard.reveal(UNFITTED, prior=0.7)),
     (FITTED, lambda s: s.guard.choose([UNFITTED], [0.7])),
     (FITTED, lambda s: s.guard.final(UNFITTED)),
-    (
-        "predict; got ndarray; predictions are for",
-        lambda s: s.guard.evaluate(s.predictions, prior=0.7),
-    ),
-    ("predict; got ndarray; predictions are for", lambda s: s.guard.final(s.predictions)),
-    ("models must be a list.*got LogisticRegression", lambda s: s.guard.choose(s.model, [0.7])),
-    ("models must be a list.*got dict", lambda s: s.guard.choose({"a": s.model}, [0.7])),
+    (ONE_KIND, lambda s: s.guard.compare(s.model, s.predictions, prior=0.0)),
+    (ONE_KIND, lambda s: s.guard.evaluate([s.model, s.predictions], prior=[0.7, 0.7])),
+    (CANDIDATES, lambda s: s.guard.choose(s.model, [0.7])),
+    (CANDIDATES, lambda s: s.guard.choose({"a": s.model}, [0.7])),
+    (CANDIDATES, lambda s: s.guard.choose(s.predictions, [0.7])),
     (PLACED, lambda s: s.guard.evaluate(s.model, 0.9)),
     (PLACED, lambda s: s.guard.evaluate(s.model, np.float64(0.9))),
     (PLACED, lambda s: s.guard.evaluate(s.model, "cross-validation")),
@@ -353,57 +377,57 @@ SLIPS = [
     ("got y_train alone", lambda s: s.guard.evaluate(UNFITTED, y_train=s.y)),
     ("as many rows; got 400 and 5", lambda s: s.guard.evaluate(UNFITTED, s.X, s.y[:5])),
     ("as many rows; got 3 and 400", lambda s: s.guard.evaluate(UNFITTED, s.X.T, s.y)),
-    ("a prior must be stated", lambda s: s.guard.evaluate_predictions(s.predictions)),
-    ("a prior must be stated", lambda s: s.guard.evaluate_many([s.predictions])),
+    ("a prior must be stated", lambda s: s.guard.evaluate(s.predictions)),
+    ("a prior must be stated", lambda s: s.guard.evaluate([s.predictions])),
     ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
     ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.other, prior="0.1")),
     ("in the catalogue; got 'acuracy'; did you", lambda s: s.make(metric="acuracy")),
     ("must be one of accuracy, average_precision,", lambda s: s.make(metric="bananas")),
-    ("a prior.*got none", lambda s: s.guard.reveal_predictions(s.predictions)),
+    ("a prior.*got none", lambda s: s.guard.reveal(s.predictions)),
     ("did you mean 'accuracy'", lambda s: s.make(metric="acuracy")),
     ("did you mean 'f1_macro'", lambda s: s.make(metric="f1macro")),
     ("did you mean 'roc_auc'", lambda s: s.make(metric="auc")),
     ("did you mean 'neg_log_loss'", lambda s: s.make(metric="negative_log_loss")),
     ('got function; pass "accuracy"', lambda s: s.make(metric=accuracy_score)),
-    ("did you mean 'thresholdout'", lambda s: s.make(policy="tresholdout")),
-    ("did you mean 'numeric-sparse'", lambda s: s.make(mechanism="numeric_sparse")),
+    (r'board must be "claims" or left out; got .claimes.', lambda s: s.make(board="claimes")),
     ("did you mean 'reveal'", lambda s: s.guard.price("revael")),
-    ("kind is one of evaluate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
-    (PERCENTAGE, lambda s: s.guard.evaluate_predictions(s.predictions, prior=90)),
-    (PERCENTAGE, lambda s: s.guard.evaluate_many([s.predictions], [90])),
+    ("way is one of evaluate, gate, reveal, choose, final; got 7", lambda s: s.guard.price(7)),
+    (PERCENTAGE, lambda s: s.guard.evaluate(s.predictions, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.evaluate([s.predictions], prior=[90])),
     (PERCENTAGE, lambda s: s.guard.evaluate(s.model, prior=90.0)),
-    (PERCENTAGE, lambda s: s.guard.reveal_predictions(s.predictions, prior=90)),
-    (PERCENTAGE, lambda s: s.guard.choose_predictions([s.predictions], [90])),
-    (PERCENTAGE, lambda s: s.guard.compare_predictions(s.predictions, s.y, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.reveal(s.predictions, prior=90)),
+    (PERCENTAGE, lambda s: s.guard.choose([s.predictions], [90])),
+    (PERCENTAGE, lambda s: s.guard.compare(s.predictions, s.y, prior=90)),
     (PERCENTAGE, lambda s: s.guard.price("reveal", prior=90)),
     (PERCENTAGE, lambda s: s.make(estimate=90)),
     (PERCENTAGE, lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=90)),
     (r"\[0\.5, 1\),.*got 0\.05; did you mean 0\.95\?$", lambda s: s.make(confidence=0.05)),
     (r"did you mean 0\.99\?$", lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=0.01)),
     (r"write 0\.05", lambda s: s.make(charges=None, threshold=None, tolerance=5)),
-    ("prior.*range of accuracy; got -3;", lambda s: s.guard.evaluate_predictions(s.predictions, prior=-3)),
-    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.evaluate_predictions(s.X, prior=0.7)),
-    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.final_predictions(s.X)),
+    ("prior.*range of accuracy; got -3;", lambda s: s.guard.evaluate(s.predictions, prior=-3)),
+    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.evaluate(s.X, prior=0.7)),
+    (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.final(s.X)),
     (
         SHAPE + r"\(400, 2\); .*not predict_proba",
-        lambda s: s.guard.evaluate_predictions(s.model.predict_proba(s.X), prior=0.7),
+        lambda s: s.guard.evaluate(s.model.predict_proba(s.X), prior=0.7),
     ),
     (
         "as predict gives them, no probabilities",
-        lambda s: s.guard.evaluate_predictions(s.model.predict_proba(s.X)[:, 1], prior=0.7),
+        lambda s: s.guard.evaluate(s.model.predict_proba(s.X)[:, 1], prior=0.7),
     ),
-    (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate_predictions(s.predictions[:5], prior=0.7)),
+    (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate(s.predictions[:5], prior=0.7)),
     (
-        SHAPE + r"\(1, 400\); .*evaluate_many",
-        lambda s: s.guard.evaluate_predictions(s.predictions[None], prior=0.7),
+        SHAPE + r"\(1, 400\); .*as a list to evaluate",
+        lambda s: s.guard.evaluate(s.predictions[None], prior=0.7),
     ),
-    (TRANSPOSE, lambda s: s.guard.evaluate_many(np.stack([s.y, s.y], axis=1), [0.7, 0.7])),
-    (TRANSPOSE, lambda s: s.guard.choose_predictions(np.stack([s.y, s.y], axis=1), [0.7, 0.7])),
+    (EACH_OF_ALL, lambda s: s.guard.evaluate(transposed(s), prior=[0.7] * ROWS)),
+    (FOR_EACH, lambda s: s.guard.evaluate(transposed(s), prior=[0.7, 0.7])),
+    (FOR_EACH, lambda s: s.guard.choose(transposed(s), [0.7, 0.7])),
     (
         r"\(400, 3\); got \(3, 400\); transpose it",
-        lambda s: s.make(metric="log_loss", estimate=None, y=np.resize([0, 1, 2], ROWS)).evaluate_predictions(
+        lambda s: s.make(metric="log_loss", estimate=None, y=np.resize([0, 1, 2], ROWS)).evaluate(
             np.full((3, ROWS), 1 / 3), prior=1.0
         ),
     ),

@@ -1,25 +1,44 @@
-"""Certificates with every kind of bound and mechanism, and kinds whose noise is as large as a test says."""
+"""Certificates with every bound and mechanism, and ways to ask whose noise is as large as a test says."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
-from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Policy, policy_code
-from reusable_holdout.guard.kinds import AGREED, State
+from reusable_holdout import Plan
+from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Shares
+from reusable_holdout.errors import InputError
+from reusable_holdout.rules import Distance
+from reusable_holdout.ways import Outcome, State, Terms, Told, Way
+from reusable_holdout.ways.check import Asked, Check
+from reusable_holdout.ways.claim import Claims
+from reusable_holdout.ways.gate import Gate
+from reusable_holdout.ways.reveal import Choose, Reveal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.guard.kinds import Outcome, Terms
-    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.noise.keyed import NoiseLaw
 
-__all__ = ["FAMILIES", "GRID", "certificate_of", "certificates_of", "certified", "noisy", "sides", "units"]
+__all__ = [
+    "FAMILIES",
+    "GRID",
+    "answered",
+    "certificate_of",
+    "certificates_of",
+    "certified",
+    "noisy",
+    "refused",
+    "sides",
+    "told_of",
+    "units",
+]
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 GRID = 2**32
@@ -28,41 +47,49 @@ units = st.floats(0.0, 1.0)
 sides = st.floats(-1.0, 1.0)
 
 
-def certificate_of(
-    policy: Policy, *, rows: int = 1_000, family: str = "binomial", **changes: Any
-) -> Certificate:
-    """Certificate of a policy whose plan leaves room for everything."""
-    standard = Certificate(
+@cache
+def _planned(asks: str) -> Certificate:
+    """Certificate of a plan, for the prices and shares of what it is for."""
+    if asks == "claims":
+        return Plan(rows=100_000, queries=300, board="claims").scores
+    plan = Plan(rows=100_000, queries=300, charges=8, gates=asks == "gates")
+    return plan.gates(plan.scores) if asks == "gates" else plan.scores
+
+
+def certificate_of(asks: str, *, rows: int = 1_000, family: str = "binomial", **changes: Any) -> Certificate:
+    """Certificate of a plan for "all", "gates" or "claims", which leaves room for everything."""
+    standard = replace(
+        _planned(asks),
         bound=ConfidenceBound(family, rows=rows, sum_of_squares=1.0 / rows),  # type: ignore[arg-type]
         queries=300,
         charges=8,
         beta=0.05,
         noise_scale=1e-3,
-        lower=0.0,
-        upper=1.0,
         tolerance=0.15,
-        fixed_threshold=None,
         least_threshold=0.01,
-        charge_nats=policy_code(policy, places=100.0).charge_nats,
-        shares=policy_code(policy, places=100.0).shares,
+        reserved_nats=0.0,
+        mechanism="numeric-sparse",
+        sensitivity=1.0 / rows,
     )
     changed = replace(standard, **changes)
     return replace(changed, noise_scale=0.0) if changed.mechanism == "noiseless" else changed
 
 
-def certificates_of(policy: Policy) -> st.SearchStrategy[Certificate]:
-    """Certificates of a policy with all bounds, mechanisms and directions."""
+def certificates_of(asks: str) -> st.SearchStrategy[Certificate]:
+    """Certificates with all bounds, and the mechanisms that guards run on."""
     return st.builds(
         certificate_of,
-        st.just(policy),
+        st.just(asks),
         rows=st.sampled_from((50, 1_000, 10**6)),
         family=st.sampled_from(FAMILIES),
         mechanism=st.sampled_from(("numeric-sparse", "noiseless")),
-        greater_is_better=st.booleans(),
         noise_scale=st.sampled_from((0.0, 1e-4, 3e-3)),
-        lower=st.sampled_from((0.0, -2.0)),
-        upper=st.sampled_from((1.0, 3.0)),
     )
+
+
+def told_of(certificate: Certificate) -> Certificate:
+    """Certificate of what is told because it is asked for."""
+    return replace(certificate, shares=Shares(0.5, 0.5))
 
 
 class _Noise:
@@ -78,34 +105,83 @@ class _Noise:
         return np.full(len(questions), self.drawn[label], dtype=np.int64)
 
 
-def noisy(kind: type[Check], certificate: Certificate, comparison: float, answer: float) -> Check:
-    """Kind whose noise is these shares of its reach, in [-1, 1]."""
-    tails, scale = certificate.tails, certificate.noise_scale / certificate.span * GRID
-    noise = _Noise(
+def noisy(
+    way: type[Way], certificate: Certificate, comparison: float, answer: float, rule: Any = Distance
+) -> Any:
+    """Way to ask whose noise is these shares of its reach, in [-1, 1]."""
+    tails, scale = certificate.tails, certificate.noise_scale * GRID
+    noise: Any = _Noise(
         math.trunc(comparison * tails.comparison * scale), math.trunc(answer * tails.answer * scale)
     )
-    return kind(certificate, noise)  # type: ignore[arg-type]
+    if issubclass(way, Reveal):
+        return way(certificate, "choose" if way is Choose else "reveal", noise, by_rows=False)
+    if way is Claims:
+        return Claims(certificate, "claim", noise)
+    if way is Gate:
+        return Gate(certificate, "gate", noise, rule(certificate, gate=True))
+    return Check(certificate, "check", noise, rule(certificate))
+
+
+def answered(
+    way: Check, weighed: Any, prior: float, *, tolerance: float | None = None, state: State | None = None
+) -> tuple[Terms, Outcome]:
+    """Decide one question of a check or a gate, as a batch of one; of None it failed on the holdout."""
+    asked = Asked(
+        [b"question"],
+        np.array([prior]),
+        None if tolerance is None else np.array([tolerance]),
+        None if weighed is None else np.atleast_1d(np.asarray(weighed, dtype=np.int64))[None],
+        np.array([weighed is None]),
+    )
+    decided = way.decide(asked, state or State())
+    (unit,), (outcome,) = decided
+    terms = Terms(prior, float(unit))
+    return terms, way.outcome(way.calm, terms) if outcome is None else outcome
 
 
 def certified(
-    kind: Check, score: float, terms: Terms, *, length: float, shares: tuple[float, float]
-) -> tuple[Outcome, Interval]:
+    way: Check | Reveal,
+    score: float,
+    prior: float,
+    *,
+    length: float,
+    shares: tuple[float, float],
+    tolerance: float | None = None,
+) -> tuple[Terms, Outcome]:
     """Decide a question with this score, and hold its interval against all that the score leaves possible.
 
-    The confidence set around the true score, whose sides have the share of what was agreed or of what was charged, lies
-    in the interval; and what is told can be read from its name alone.
+    The confidence set around the true score, whose sides have the share of what was not charged or of what was, lies in
+    the interval; and what is told can be read from what a ledger writes of it.
     """
-    certificate = kind.certificate
-    unit = (score - certificate.lower) / certificate.span
-    outcome = kind.decide(math.floor(unit * GRID), terms, b"question", State())
-    assert kind.outcome(outcome.told, terms) == outcome
-    interval = kind.interval(outcome, terms, length)
-    assert certificate.lower <= interval.low <= outcome.value + 1e-9
-    assert outcome.value - 1e-9 <= interval.high <= certificate.upper
-    level = certificate.log_level(length, shares[0] if outcome.told == AGREED else shares[1])
-    least, most = (
-        bound(unit, log_level=level) for bound in (certificate.bound.lower, certificate.bound.upper)
+    grid = math.floor(score * GRID)
+    if isinstance(way, Check):
+        terms, outcome = answered(way, grid, prior, tolerance=tolerance)
+        calm = outcome.told == way.calm
+    else:
+        (terms, outcome), calm = way.decide(grid, prior, b"question", State()), False
+    assert Told.parse(outcome.told.text()) == outcome.told
+    assert way.outcome(outcome.told, terms) == outcome
+    interval = way.interval(outcome.told, terms, length)
+    if calm and isinstance(way, Check):  # those of a large batch are found at once
+        many = way.calm_intervals(np.array([prior] * 2), np.array([terms.unit] * 2), length)
+        assert np.allclose(many, np.array(interval)[:, None], rtol=0.0, atol=1e-10)
+    assert 0.0 <= interval.low <= outcome.value + 1e-9
+    assert outcome.value - 1e-9 <= interval.high <= 1.0
+    _check_holds(
+        way.certificate, score, interval, way.certificate.log_level(length, shares[0 if calm else 1])
     )
-    assert interval.low <= certificate.lower + least * certificate.span + 1e-9
-    assert interval.high >= certificate.lower + most * certificate.span - 1e-9
-    return outcome, interval
+    return terms, outcome
+
+
+def _check_holds(certificate: Certificate, score: float, interval: Interval, level: Any) -> None:
+    """Hold that the confidence set around a score lies in an interval."""
+    assert interval.low <= certificate.bound.lower(score, log_level=level) + 1e-9
+    assert interval.high >= certificate.bound.upper(score, log_level=level) - 1e-9
+
+
+def refused(way: Way, text: str, terms: Any) -> None:
+    """Hold that a way has no outcome that a ledger writes like this."""
+    told = Told.parse(text)
+    if told is not None:
+        with pytest.raises(InputError, match="has no outcome"):
+            way.outcome(told, terms)

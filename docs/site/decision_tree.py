@@ -1,4 +1,4 @@
-"""The picture of docs/choose.md: ``python docs/site/decision_tree.py docs/images/choose.svg``."""
+"""The picture of docs/ways-to-ask.md: ``python docs/site/decision_tree.py docs/images/choose.svg``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 _ROWS = [  # what to ask oneself, the way to ask if so, and what it costs
     ("Is the project over?", "final", "once; free; the narrowest interval"),
     ("Are there several models to pick from?", "choose", "its surprise, no charge"),
-    ("Does somebody only need yes or no?", 'policy="gate"', 'a charge for each "yes"'),
+    ("Does somebody only need yes or no?", "gate", 'a charge for each "better"'),
     ("Is it a new model against an old one?", "compare", "free if you are right, else a charge"),
-    ("Do many ask who do not trust each other?", 'policy="claims"', "a team's own charges"),
+    ("Do many ask who do not trust each other?", 'Plan(board="claims")', "a team's own charges"),
     ("Have you an estimate of your own?", "evaluate", "free if you are right, else a charge"),
 ]
 _LAST = ("reveal", "its surprise, no charge")

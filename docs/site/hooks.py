@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from public_names import api_page, public_names
 from site_links import for_the_site, outside_code
 from site_pages import ROOT, Source, anchor, sources
 from site_recorded import with_recorded
-
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.pages import Page
 
 _MEASURED, _API, _HOUSE, _MORE = "Measured", "API", "The house", "More"
 _PICTURES = ("examples/leaderboard/leaderboard.png",)

@@ -8,11 +8,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["LARGEST_BYTES", "browser", "made_small"]
 

@@ -1,4 +1,4 @@
-"""How an attack's submissions are put to a guard: by checks alone, or with reveals, choices, slices and a final.
+"""How an attack's submissions are put to a guard: by checks, with tolerances of their own, or in all ways there are.
 
 A way has the guard's settings that it needs, a `holdout` that an attack can ask, and after the attack it says whether
 every interval that was released holds. Another way to ask is another entry of `WAYS`.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, PlanError
 
-__all__ = ["WAYS", "Checks", "Mixed", "Way"]
+__all__ = ["WAYS", "Checks", "Mixed", "Tolerances", "Way"]
 
 EXPECTED = {
     "accuracy": 0.5,
@@ -49,7 +49,7 @@ class Way(Protocol):
 
     @property
     def told(self) -> Counter[str]:
-        """Reveals, choices, slices and finals that were answered."""
+        """Reveals, choices, slices, finals and tolerances of their own that were answered."""
         ...
 
 
@@ -65,6 +65,29 @@ class Checks:
     def covered(self, result: AttackResult) -> bool:
         """Whether all intervals hold."""
         return result.covered is True
+
+
+class Tolerances(Checks):
+    """Each question states a tolerance of its own, as coins decide; none where the guard could not keep it."""
+
+    def __init__(self, guard: ReusableHoldout, *, seed: int) -> None:
+        super().__init__(guard, seed=seed)
+        self._guard, self._rng = guard, np.random.default_rng([73, seed])
+        self.holdout = self
+
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Answer about one submission, or each of several."""
+        plan = self._guard.plan
+        shape = len(subject) if isinstance(subject, list) else None
+        stated = plan.tolerance * self._rng.choice([0.3, 0.5, 0.7, 1.0, 1.5], size=shape)
+        try:
+            answers = self._guard.evaluate(
+                subject, prior=prior, tolerance=np.minimum(stated, plan.upper - plan.lower)
+            )
+        except InputError:
+            return self._guard.evaluate(subject, prior=prior)
+        self.told["tolerance"] += 1 if shape is None else shape
+        return answers
 
 
 class Released(NamedTuple):
@@ -102,39 +125,37 @@ class Mixed:
         self._threshold = 0.0  # of the last check: where an attack believes the boundary to be
         self._slice: ReusableHoldout | None = None
         self._sliced = False  # whether it was tried
-        self.policy, self.told = guard.policy, Counter[str]()
+        self.told = Counter[str]()
 
     @property
     def holdout(self) -> GuardLike:
         """What an attack asks: itself."""
         return self
 
-    def evaluate_predictions(self, predictions: Any, *, prior: float | None = None) -> Answer:
-        """Answer about one submission; without a prior, the best so far is believed of it."""
-        how = self._how(3)
-        stated = self._believed() if prior is None else prior
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Answer about one submission, or several that do not depend on each other, some of them together."""
+        if isinstance(subject, list):
+            return self._several(subject, prior)
+        how, predictions = self._how(3), subject
         if how == "reveal":
-            answer = self._revealed(predictions, stated)
+            answer = self._revealed(predictions, prior)
         elif how == "choose" and self._asked:
             earlier = list(range(max(0, len(self._asked) - 2), len(self._asked)))
-            return self._chosen([predictions], [stated], earlier)[0]
+            return self._chosen([predictions], [prior], earlier)[0]
         elif how == "slice" and (part := self._on_a_slice(len(predictions))):
-            answer = self._sliced_answer(part, predictions, stated)
+            answer = self._sliced_answer(part, predictions, prior)
         else:
-            answer = self._guard.evaluate_predictions(
-                predictions, **({} if prior is None else {"prior": prior})
-            )
+            answer = self._guard.evaluate(predictions, prior=prior)
             self._threshold = answer.threshold
         return self._record(predictions, answer)
 
-    def evaluate_many(self, predictions: Any, priors: Any = None) -> list[Answer]:
-        """Answer about submissions that do not depend on each other, some of them together."""
+    def _several(self, predictions: list[Any], priors: Any) -> list[Answer]:
         answers: list[Answer] = []
         try:
             while len(answers) < len(predictions):
                 count = int(self._rng.integers(1, MOST_TOGETHER + 1))
                 part = slice(len(answers), len(answers) + count)
-                answers += self._part(predictions[part], None if priors is None else priors[part])
+                answers += self._part(predictions[part], list(priors[part]))
         except Halted as halt:
             halt.answers = answers + [
                 self._record(one, answer)
@@ -143,18 +164,16 @@ class Mixed:
             raise
         return answers
 
-    def _part(self, predictions: Any, priors: Any) -> list[Answer]:
+    def _part(self, predictions: list[Any], priors: list[float]) -> list[Answer]:
         """Answer some together, or the first alone."""
         how = self._how(len(predictions))
-        stated = [self._believed()] * len(predictions) if priors is None else list(priors)
         if how == "reveal":
-            return [self._record(predictions[0], self._revealed(predictions[0], stated[0]))]
+            return [self._record(predictions[0], self._revealed(predictions[0], priors[0]))]
         if how == "slice" and (half := self._on_a_slice(len(predictions[0]))):
-            return [self._record(predictions[0], self._sliced_answer(half, predictions[0], stated[0]))]
+            return [self._record(predictions[0], self._sliced_answer(half, predictions[0], priors[0]))]
         if how == "choose" and len(predictions) > 1:
-            return self._chosen(list(predictions), stated, [])
-        known = () if priors is None else (priors,)
-        answers = self._guard.evaluate_many(predictions, *known)
+            return self._chosen(predictions, priors, [])
+        answers = self._guard.evaluate(predictions, prior=priors)
         self._threshold = answers[-1].threshold
         return [self._record(one, answer) for one, answer in zip(predictions, answers, strict=True)]
 
@@ -168,7 +187,7 @@ class Mixed:
         return how if self._guard.price(how, candidates=candidates).allowed else "check"
 
     def _sliced_answer(self, half: ReusableHoldout, predictions: Any, prior: float) -> Answer:
-        answer = half.evaluate_predictions(predictions, prior=prior)
+        answer = half.evaluate(predictions, prior=prior)
         self.told["slice"] += 1
         return answer._replace(threshold=self._threshold)
 
@@ -178,14 +197,10 @@ class Mixed:
             self._sliced = True
             half = self._rng.random(rows) < 0.5
             try:
-                self._slice = self._guard.on(sample_weight=half, policy="thresholdout", vacuous=True)
+                self._slice = self._guard.on(sample_weight=half, allow={"vacuous"})
             except (InputError, PlanError):
                 self._slice = None
         return self._slice
-
-    def _believed(self) -> float:
-        better = max if self._guard.metric.greater_is_better else min
-        return better(self._priors, default=EXPECTED[self._guard.metric.name])
 
     def _record(self, predictions: Any, answer: Answer) -> Answer:
         self._asked.append(predictions)
@@ -193,7 +208,7 @@ class Mixed:
         return answer
 
     def _revealed(self, predictions: Any, prior: float) -> Answer:
-        answer = self._guard.reveal_predictions(predictions, prior=prior)
+        answer = self._guard.reveal(predictions, prior=prior)
         self.told["reveal"] += 1
         return answer._replace(threshold=self._threshold)
 
@@ -201,7 +216,7 @@ class Mixed:
         """Choose among new submissions and earlier ones; what is told of the new."""
         candidates = new + [self._asked[place] for place in earlier]
         believed = priors + [self._priors[place] for place in earlier]
-        choice = self._guard.choose_predictions(candidates, believed)
+        choice = self._guard.choose(candidates, believed)
         self.told["choose"] += 1
         metric, winner = self._guard.metric, choice.answer._replace(threshold=self._threshold)
         worse = min if metric.greater_is_better else max
@@ -232,11 +247,11 @@ class Mixed:
                 finalists.append(self._asked[place])
                 truths.append(float(result.truths[place]))
         count = int(self._rng.integers(1, len(finalists) + 1))
-        answers = self._guard.final_predictions(finalists[:count])
+        answers = self._guard.final(finalists[:count])
         self.told["final"] += 1
         return held and all(
             answer.low <= truth <= answer.high for answer, truth in zip(answers, truths, strict=False)
         )
 
 
-WAYS: dict[str, type[Way]] = {"checks": Checks, "mixed": Mixed}
+WAYS: dict[str, type[Way]] = {"checks": Checks, "tolerances": Tolerances, "mixed": Mixed}

@@ -1,6 +1,6 @@
 """Attacks on holdouts: how far a score can be driven from the truth by asking alone.
 
-Each attack takes anything that answers ``evaluate_predictions(predictions, prior=...)``: a guard, a remote one, or a
+Each attack takes anything that answers ``evaluate(predictions, prior=...)``: a guard, a remote one, or a
 :class:`PlainHoldout`; and reports what was answered beside the truth that the caller knows.
 """
 

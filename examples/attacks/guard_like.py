@@ -33,10 +33,9 @@ class AnswerLike(Protocol):
 class GuardLike(Protocol):
     """A guard, a plain holdout, or a remote one; it ends an attack by raising :class:`~reusable_holdout.errors.Halted`.
 
-    If it also has ``evaluate_many(predictions, priors)``, questions that depend on no answer are asked as one batch.
-    One whose ``policy`` is a ladder is asked without priors.
+    Questions that depend on no answer are asked as a list, with a list of priors, and answered by a list.
     """
 
-    def evaluate_predictions(self, predictions: Any, *, prior: float = ...) -> AnswerLike:
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
         """Answer one question about predictions for the holdout's rows, given the analyst's own estimate."""
         ...

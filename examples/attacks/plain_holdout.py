@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -54,7 +53,7 @@ class PlainHoldout:
     Examples
     --------
     >>> holdout = PlainHoldout([0, 1, 1], decimals=2)
-    >>> holdout.evaluate_predictions([0, 1, 0], prior=0.5).value
+    >>> holdout.evaluate([0, 1, 0], prior=0.5).value
     0.67
     """
 
@@ -69,25 +68,15 @@ class PlainHoldout:
         self._bound = self.metric.bind(y)
         self._decimals = decimals
 
-    def evaluate_predictions(self, predictions: Any, *, prior: float) -> PlainAnswer:
-        """Score of predictions for the holdout's rows; the prior is not looked at.
+    def evaluate(self, subject: Any, *, prior: Any) -> Any:
+        """Score of predictions for the holdout's rows, or of each of a list; the prior is not looked at.
 
         Raises
         ------
         InputError
             If the predictions do not fit the metric.
         """
-        del prior
-        value = self._bound.statistic.value(self._bound.prepare(predictions))
+        if isinstance(subject, list):
+            return [self.evaluate(each, prior=prior) for each in subject]
+        value = self._bound.statistic.value(self._bound.prepare(subject))
         return PlainAnswer(value if self._decimals is None else round(value, self._decimals))
-
-    def evaluate_many(self, predictions: Sequence[Any], priors: ArrayLike) -> list[PlainAnswer]:
-        """Scores of several predictions.
-
-        Raises
-        ------
-        InputError
-            If predictions do not fit the metric.
-        """
-        del priors
-        return [self.evaluate_predictions(each, prior=0.0) for each in predictions]

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from attacks.guard_like import AnswerLike, GuardLike
 from attacks.result import AttackResult
 from attacks.truth import Truth, as_truth
-from reusable_holdout.certainty import LADDERS
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import Metric, resolve_metric
 
@@ -45,18 +44,15 @@ class Questions:
     def __init__(
         self, holdout: GuardLike, truth: Truth | ArrayLike, metric: str | Metric, *, rows: int | None = None
     ) -> None:
-        if not callable(getattr(holdout, "evaluate_predictions", None)):
+        if not callable(getattr(holdout, "evaluate", None)):
             raise InputError(
-                "what is attacked must have evaluate_predictions(predictions, prior=...); "
+                "what is attacked must have evaluate(predictions, prior=...); "
                 f"got {type(holdout).__name__}; pass a guard or a PlainHoldout"
             )
         self.metric = resolve_metric(metric)
         self.truth = as_truth(truth, self.metric, rows=rows)
         self.sign = 1.0 if self.metric.greater_is_better else -1.0
         self._holdout = holdout
-        self._states_priors = (
-            getattr(holdout, "policy", None) not in LADDERS
-        )  # their prior is the best so far
         self._answers: list[AnswerLike] = []
         self._truths: list[float] = []
         self._halted: str | None = None
@@ -84,27 +80,21 @@ class Questions:
 
     def ask(self, predictions: NDArray[Any], *, prior: float, truth: float | None = None) -> AnswerLike:
         """Ask one question; its truth is looked up unless it is known."""
-        stated = {"prior": self.within(prior)} if self._states_priors else {}
-        answer = self._holdout.evaluate_predictions(predictions, **stated)
+        answer: AnswerLike = self._holdout.evaluate(predictions, prior=self.within(prior))
         self._answers.append(answer)
         self._truths.append(self.truth(predictions) if truth is None else truth)
         return answer
 
     def ask_many(self, predictions: NDArray[Any], priors: NDArray[np.float64]) -> Sequence[AnswerLike]:
-        """Ask questions that depend on no answer of one another, as a batch where there are batches."""
-        batch = getattr(self._holdout, "evaluate_many", None)
-        if batch is None:
-            return [
-                self.ask(each, prior=float(prior)) for each, prior in zip(predictions, priors, strict=True)
-            ]
+        """Ask questions that depend on no answer of one another, as a batch."""
+        stated = np.clip(priors, self.metric.lower, self.metric.upper)
         try:
-            stated = np.clip(priors, self.metric.lower, self.metric.upper)
-            answers = batch(predictions, stated) if self._states_priors else batch(predictions)
+            answers: list[AnswerLike] = self._holdout.evaluate(list(predictions), prior=stated)
         except Halted as halt:
             self._record(predictions, halt.answers)
             raise
         self._record(predictions, answers)
-        return list(answers)
+        return answers
 
     def submit(self, predictions: NDArray[Any], answer: float = math.nan, truth: float | None = None) -> None:
         """Say which submission is the final one so far, and what was reported for it."""

@@ -19,15 +19,16 @@ from collections.abc import Callable
 from functools import partial
 from operator import truediv
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from reusable_holdout import ReusableHoldout
-from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout import Plan, ReusableHoldout
+from reusable_holdout.guard.transcript import rows_of_batch
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import resolve_metric
+from reusable_holdout.ways.check import Asked
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
@@ -81,7 +82,7 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
     values = (*_sample_row(1), b"s" * 32)
     priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
     digests = np.random.default_rng(1).integers(0, 256, (len(predictions), 32), dtype=np.uint8)
-    guard.evaluate_predictions(labels, prior=0.9)  # the thresholds of this state are computed once
+    guard.evaluate(labels, prior=0.9)  # the thresholds of this state are computed once
 
     def insert(query: int) -> None:
         bare.execute("BEGIN IMMEDIATE")
@@ -91,7 +92,7 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
     ours, least = [], []
     for query, one in enumerate(predictions, start=1):  # in turn, for a disk is faster when it is kept busy
         prior = float(priors[query - 1])
-        ours.append(_seconds(lambda one=one, prior=prior: guard.evaluate_predictions(one, prior=prior)))
+        ours.append(_seconds(lambda one=one, prior=prior: guard.evaluate(one, prior=prior)))
         least.append(_seconds(lambda query=query: insert(query)))
     return _cost(
         "one durable answer",
@@ -108,14 +109,14 @@ def witnessed_answer(folder: Path, *, rounds: int) -> Cost:
     """One durable answer of a ledger with a witness, a file, against one without."""
     labels, predictions = _questions(500 * rounds)
     with_witness = _guard(labels, folder / "watched.db", witness=folder / "heads")
-    without = _guard(labels, folder / "unwatched.db", witness=False)
+    without = _guard(labels, folder / "unwatched.db")
     priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
     times: dict[ReusableHoldout, list[float]] = {with_witness: [], without: []}
     for guard in times:
-        guard.evaluate_predictions(labels, prior=0.9)
+        guard.evaluate(labels, prior=0.9)
     for one, prior in zip(predictions, priors.tolist(), strict=True):
         for guard, seconds in times.items():
-            ask = partial(guard.evaluate_predictions, one, prior=prior)
+            ask = partial(guard.evaluate, one, prior=prior)
             seconds.append(_seconds(ask))
     return _cost(
         "one durable answer with a witness",
@@ -135,14 +136,12 @@ def batch(folder: Path, *, rounds: int) -> Cost:
     for turn in range(rounds):
         labels = rng.integers(0, 2, 1_000)
         guard = _guard(labels, folder / f"batch{turn}.db")
-        guard.evaluate_predictions(labels, prior=0.9)
+        guard.evaluate(labels, prior=0.9)
         priors = rng.uniform(0.85, 0.95, _MANY)
-        scores = Scores(guard._ways.policy.grid_units(priors), np.zeros(_MANY, dtype=bool))
-        questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
-        ask = partial(
-            guard._transcript.ask_many, guard._ways.policy, scores, priors, questions, [""] * _MANY
-        )  # what follows scoring
-        ours.append(_seconds(ask))
+        scores = np.array([[guard._view.ways.check.grid(prior)] for prior in priors.tolist()])
+        digests = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
+        asked = Asked(digests, priors, None, scores, np.zeros(_MANY, dtype=bool))
+        ours.append(_seconds(partial(_after_scoring, guard, asked)))
         rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)
         values = [(*row, None) for row in rows]
         least.append(_seconds(partial(_insert_many, _bare(folder / f"batch_bare{turn}.db"), values)))
@@ -150,6 +149,19 @@ def batch(folder: Path, *, rounds: int) -> Cost:
         "batch of 10,000 durable answers", ours, least, "bare executemany", goal=2.5, unit=1e3, name="ms"
     )
     return cost._replace(ours=f"{cost.ours} ({_MANY / statistics.median(ours):,.0f} answers/s)")
+
+
+def _after_scoring(guard: ReusableHoldout, asked: Asked) -> list[object]:
+    """Decide, certify and commit a batch, as the guard does once its predictions are scored; and answer it."""
+    view, way = guard._view, guard._view.ways.check
+    transcript, left = view.transcript, guard.charges_left
+    with transcript.ledger.transaction(asked.digests[0]) as transaction:
+        transaction.find(asked.digests)
+        state = transcript.state_at(transaction.tail)
+        decided = way.decide(asked, state)
+        rows = rows_of_batch(way, decided, asked.digests, asked.priors, [""] * _MANY, state, None)
+        transaction.append(rows)
+    return [transcript.answer(row, view.unit, left, replayed=False) for row in rows]
 
 
 def scoring(*, rounds: int) -> Cost:
@@ -187,12 +199,12 @@ def late_answer(folder: Path, *, rounds: int, late: int, charged: int) -> Cost:
         guard = _guard(labels, path, queries=2 * late, charges=2 * _CHARGES)
         _fill(guard, answers - _WARM, charged)
         for prior in np.linspace(0.8, 0.9, _WARM).tolist():
-            guard.evaluate_predictions(labels, prior=prior)
+            guard.evaluate(labels, prior=prior)
         guards.append(guard)
     times: list[list[float]] = [[], []]
     for turn in range(200 * rounds):
         for place in (0, 1) if turn % 2 else (1, 0):
-            ask = partial(guards[place].evaluate_predictions, next(asked), prior=0.9)
+            ask = partial(guards[place].evaluate, next(asked), prior=0.9)
             times[place].append(_seconds(ask))
     for guard in guards:
         guard.close()
@@ -228,20 +240,17 @@ def _guard(
     labels: np.ndarray,
     path: Path,
     queries: int = 100_000,
-    witness: Path | Literal[False] = False,
+    witness: Path | None = None,
     charges: int = _CHARGES,
 ) -> ReusableHoldout:
     return ReusableHoldout(
         None,
         labels,
-        queries=queries,
-        charges=charges,
-        threshold=0.4,
-        noise_scale=0.001,
         ledger=path,
         seed=0,
-        vacuous=True,
         witness=witness,
+        plan=Plan(queries=queries, charges=charges, threshold=0.4, noise=0.001),
+        allow={"vacuous"} if witness else {"vacuous", "no witness"},
     )
 
 
@@ -290,7 +299,7 @@ def _fill(guard: ReusableHoldout, count: int, charged: int) -> None:
             )
             for query in range(start + 1, min(start + 50_000, count) + 1)
         ]
-        with guard._ledger.transaction() as transaction:
+        with guard._view.ledger.transaction() as transaction:
             transaction.append(rows)
 
 

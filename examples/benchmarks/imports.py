@@ -27,9 +27,9 @@ _ASKED = """
 from reusable_holdout import ReusableHoldout
 labels = [0, 1] * 5_000
 guard = ReusableHoldout({arguments})
-guard.evaluate_predictions(labels, prior=0.9)
+guard.evaluate(labels, prior=0.9)
 """
-_NEW = "None, labels, tolerance=0.1, queries=100"
+_NEW = "None, labels, tolerance=0.1, queries=100, allow={'no witness'}"
 _INTEGRATIONS = {
     "sklearn": "reusable_holdout_sklearn",
     "optuna": "reusable_holdout_optuna",
@@ -77,7 +77,7 @@ def core(folder: Path) -> dict[str, str]:
         "the guard's class": "from reusable_holdout import ReusableHoldout",
         "a guard in memory answers": _ASKED.format(arguments=_NEW),
         "a guard is opened from its ledger": opened,
-        "a guard is opened and answers": f"{opened}; guard.evaluate_predictions(labels, prior=0.9)",
+        "a guard is opened and answers": f"{opened}; guard.evaluate(labels, prior=0.9)",
     }
 
 

@@ -75,7 +75,7 @@ def in_memory(rows: int) -> dict[str, float]:
     for turn in range(_ROUNDS):
         predictions[turn :: _ROUNDS * 4] ^= 1  # another question, whose score is known
         prior = 1 - (turn + 1) / (_ROUNDS * 4)
-        answers.append(seconds(lambda prior=prior: guard.evaluate_predictions(predictions, prior=prior)))
+        answers.append(seconds(lambda prior=prior: guard.evaluate(predictions, prior=prior)))
         passes.append(seconds(lambda: np.count_nonzero(labels == predictions)))
         copies.append(seconds(lambda: np.copyto(copy, predictions)))
     return {

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Plan, ReusableHoldout, verify
 
 sys.path.append(str(Path(__file__).parent.parent.parent / "tests"))
 from collections.abc import Iterator
@@ -153,13 +153,10 @@ def guard_of(ledger: str, key: Path) -> ReusableHoldout:
     return ReusableHoldout(
         None,
         labels,
-        queries=1_000_000,
-        charges=10,
-        threshold=0.2,
         ledger=ledger,
         key=key,
-        vacuous=True,
-        witness=False,
+        plan=Plan(queries=1_000_000, charges=10, threshold=0.2),
+        allow={"no witness", "vacuous"},
     )
 
 
@@ -172,7 +169,7 @@ def work(number: int) -> None:
         print("ready", flush=True)
         sys.stdin.readline()
         for predictions, prior in zip(asked, priors, strict=True):
-            guard.evaluate_predictions(predictions, prior=prior)
+            guard.evaluate(predictions, prior=prior)
         print("done", flush=True)
         guard.close()
 

@@ -158,7 +158,7 @@ class _Guarded(_Climber):
     def believes(self, proposed: Any, score: float) -> bool:
         """Return True if the box agrees; otherwise draw other development rows, and note their bias."""
         try:
-            answer = self.box.evaluate_predictions(self.world.asked(proposed), prior=score - self.flattered)
+            answer = self.box.evaluate(self.world.asked(proposed), prior=score - self.flattered)
         except Halted:
             return False
         if not answer.charged:
@@ -182,7 +182,7 @@ def boxed(world: World, steps: int, seed: int, folder: Path) -> Climb:
         climber = _Guarded(world, seed, box)
         climber.climb(steps, climber.believes)
         questions = box.queries_asked
-        final = box.final_predictions(world.asked(climber.system))
+        final = box.final(world.asked(climber.system))
         box.close()
         climber.told = final.value
         return climber.ended(low=final.low, high=final.high, questions=questions, charges=climber.charges)

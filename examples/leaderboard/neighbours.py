@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from reusable_holdout_leaderboard import Competition, Rules
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from reusable_holdout.certainty import lead_nats
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
@@ -207,15 +207,16 @@ class Guarded:
 
     def __init__(self, labels: np.ndarray, queries: int) -> None:
         error = 0.25 / np.sqrt(len(labels))  # the closer claims must be, the more they tell of a pair
-        settings = {"queries": queries, "prior_error": error, "confidence": 0.9525, "vacuous": True}
-        self.guard = ReusableHoldout(None, labels, policy="claims", classes=[0, 1], seed=0, **settings)
+        plan = Plan(board="claims", queries=queries, prior_error=error, confidence=0.9525)
+        rows = Rows(None, labels, classes=[0, 1])
+        self.guard = ReusableHoldout(rows, plan=plan, seed=0, allow={"vacuous"})
         self.threshold = self.guard.plan.threshold
         self._sent: dict[int, np.ndarray] = {}
 
     def send(self, one: Sent) -> str:
         """What a claim is told."""
         claimed = float(np.clip(one.claimed, 0.0, 1.0))
-        answer = self.guard.evaluate_predictions(one.predictions, prior=claimed, series=one.team)
+        answer = self.guard.evaluate(one.predictions, prior=claimed, series=one.team)
         self._sent[answer.query] = one.predictions
         return answer.told
 

@@ -130,7 +130,7 @@ def hand_in(entries: Iterable[Entry], board: GuardLike) -> Game:
     answers, truths, halted = [], [], False
     for one in entries:
         try:
-            answers.append(board.evaluate_predictions(one.predictions, prior=one.claim))
+            answers.append(board.evaluate(one.predictions, prior=one.claim))
         except Halted:
             halted = True
             break

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
@@ -210,13 +210,12 @@ class Season:
 
 def directly(season: Season, seed: int) -> tuple[ReusableHoldout, Asking]:
     """A guard of these labels, and how it is asked."""
-    settings = {"queries": season.size.queries, "policy": "claims", "prior_error": OFF, "seed": seed}
-    guard = ReusableHoldout(None, season.labels, classes=[0, 1], confidence=CONFIDENCE, **settings)
+    plan = Plan(board="claims", queries=season.size.queries, prior_error=OFF, confidence=CONFIDENCE)
+    guard = ReusableHoldout(Rows(None, season.labels, classes=[0, 1]), plan=plan, seed=seed)
 
     def ask(sent: Sequence[Sent]) -> list[Told]:
         answers = [
-            guard.evaluate_predictions(one.predictions, prior=one.asked.claim, series=str(one.team))
-            for one in sent
+            guard.evaluate(one.predictions, prior=one.asked.claim, series=str(one.team)) for one in sent
         ]
         return [Told(one.value, one.low, one.high, one.told, one.charged) for one in answers]
 

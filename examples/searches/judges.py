@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta as beta_law
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout, Rows
 from searches.candidates import Split
 
 Rule = NDArray[np.int8]
@@ -185,15 +185,15 @@ class Guarded(Judge):
         super().__init__(labels, parts, questions=questions, best=best, estimate=estimate)
         self._off = 0.0  # what a charge showed the analyst's own estimates to be too high
         self.guard = ReusableHoldout(
-            None,
-            labels[parts.holdout],
-            queries=questions + best,
-            charges=self.charges,
-            choices=[best],
-            estimate=estimate,
-            prior_error=float(np.sqrt(estimate * (1.0 - estimate) / len(parts.train))),
-            classes=np.unique(labels),
+            Rows(None, labels[parts.holdout], classes=np.unique(labels)),
             seed=0,
+            plan=Plan(
+                queries=questions + best,
+                charges=self.charges,
+                choices=[best],
+                estimate=estimate,
+                prior_error=float(np.sqrt(estimate * (1.0 - estimate) / len(parts.train))),
+            ),
         )
 
     @property
@@ -210,7 +210,7 @@ class Guarded(Judge):
         if self.guard.charges_left == 1:
             raise BudgetSpent
         own = self.own(rule)
-        answer = self.guard.evaluate_predictions(rule[self.parts.holdout], prior=self.believed(rule, own))
+        answer = self.guard.evaluate(rule[self.parts.holdout], prior=self.believed(rule, own))
         if answer.charged:
             self._off = own - answer.value
         return Told(rule, answer.value, answer.low, answer.high)
@@ -221,11 +221,11 @@ class Guarded(Judge):
         best, priors = [rules[place] for place in order], [values[place] for place in order]
         winner = best[0]
         if len(best) > 1:
-            choice = self.guard.choose_predictions([rule[self.parts.holdout] for rule in best], priors)
+            choice = self.guard.choose([rule[self.parts.holdout] for rule in best], priors)
             winner = best[choice.index]
             answer = choice.answer
             self.told.append(Told(winner, answer.value, answer.low, answer.high))
-        last = self.guard.final_predictions(winner[self.parts.holdout])
+        last = self.guard.final(winner[self.parts.holdout])
         return Told(winner, last.value, last.low, last.high)
 
 

@@ -21,7 +21,7 @@ _OF_INIT: dict[str, tuple[str, dict[str, Any]]] = {
     "id": ("column of ids", {}),
     "metric": ("a name of the catalogue (default accuracy; score with --ids)", {}),
     "bounds": ("range of mae, mse, rmse and score", _PAIR),
-    "policy": ('way to compare (default thresholdout; "gate" says yes or no)', {}),
+    "gates": ("make it for gates alone, which say yes or no", {"action": "store_true"}),
     "queries": ("questions that will be asked", {"type": int, "required": True}),
     "charges": ("deviations to pay for (default: what the tolerance affords)", {"type": int}),
     "reveals": ("reveals that are set aside beside the charges", {"type": int}),
@@ -31,7 +31,7 @@ _OF_INIT: dict[str, tuple[str, dict[str, Any]]] = {
     "spread": ("guess of the standard deviation of graded losses or scores over the rows", {"type": float}),
     "confidence": ("probability that every interval holds (default 0.95)", {"type": float}),
     "allow": (
-        "ways to ask: evaluate, compare, reveal, choose, final (default evaluate compare)",
+        "ways to ask: evaluate, compare, gate, reveal, choose, final (default evaluate compare, with --gates gate)",
         {"nargs": "+", "metavar": "WAY"},
     ),
     "witness": ("file of another owner, git note or URL (default: a file in the folder)", {}),

@@ -34,10 +34,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "history": ("after",),
     "ids": ("after",),
     "evaluate": (*_QUESTION, "prior", "tolerance"),
-    "many": (*_QUESTION[:2], "names", "priors", "tolerances"),
+    "many": (*_QUESTION, "prior", "tolerance"),
     "compare": (*_QUESTION, "prior", "tolerance"),
+    "gate": (*_QUESTION, "at_least", "tolerance"),
     "reveal": (*_QUESTION, "prior"),
-    "choose": (*_QUESTION, "priors"),
+    "choose": (*_QUESTION, "prior"),
     "final": _QUESTION,
 }
 """Parts that a message may have. No setting of a guard is among them."""
@@ -99,7 +100,9 @@ class Desk:
             parts = ", ".join(_PARTS[asked]) or "nothing more"
             raise InputError(f"this message may have {parts}; it has more; nothing was asked")
         for name, (is_one, what) in _CHECKS.items():
-            if name in head and not is_one(head[name]):
+            given = head.get(name)
+            several = asked == "many" and name == "name" and isinstance(given, list)
+            if name in head and not all(map(is_one, given if several else [given])):  # type: ignore[arg-type]
                 raise InputError(f"{name!r} must be {what}; it is not; nothing was asked")
         if asked in WAYS:
             return self._asked(asked, head, message.arrays)
@@ -135,7 +138,7 @@ class Desk:
 
     def _about(self, _: int) -> dict[str, Any]:
         guard, ids = self._guard, self._box.ids
-        plain = {name: getattr(guard, name) for name in ("policy", "private_labels", "rows", "digest")}
+        plain = {name: getattr(guard, name) for name in ("private_labels", "rows", "digest")}
         return plain | {
             "version": __version__,
             "metric": guard.metric.describe(),
@@ -179,7 +182,6 @@ def _is_name(name: object) -> bool:
     )
 
 
-_NAME = f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}"
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "after": (lambda one: type(one) is int and 0 <= one < 2**53, "a whole number from 0"),
     "codes": (lambda one: type(one) is bool, "true or false"),
@@ -187,10 +189,9 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda one: isinstance(one, list) and all(isinstance(row, list) for row in one),
         "a list of lists, one for each model",
     ),
-    "name": (_is_name, _NAME),
-    "names": (
-        lambda ones: ones is None or (isinstance(ones, list) and all(map(_is_name, ones))),
-        f"a list, each of its names {_NAME}",
+    "name": (
+        _is_name,
+        f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}",
     ),
 }
 """Checks of the parts that the guard does not check."""

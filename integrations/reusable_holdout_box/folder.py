@@ -37,9 +37,9 @@ __all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of
 ALLOWED = ("evaluate", "compare")
 """Ways to ask that a box answers by default."""
 
-_QUESTIONS = (*ALLOWED, "reveal", "choose", "final")
+_QUESTIONS = (*ALLOWED, "gate", "reveal", "choose", "final")
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
-_FORMAT = 2  # 1, of versions before 0.3, has the same settings, and does not name its format
+_FORMAT = 3  # earlier ones hold ledgers of versions before 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,9 @@ def make_box(
     id_column: str | None = None,
     metric: str = "accuracy",
     bounds: tuple[float, float] | None = None,
-    allow: Sequence[str] = ALLOWED,
+    allow: Sequence[str] | None = None,
+    gates: bool = False,
+    vacuous: bool = False,
     witness: str | Path | Literal[False] | None = None,
     **wish: Any,
 ) -> Plan:
@@ -127,12 +129,17 @@ def make_box(
     bounds : (float, float), optional
         Range of targets or scores, for "mae", "mse", "rmse" and "score". Targets outside are moved to them, and nothing
         says so.
-    allow : sequence of {"evaluate", "compare", "reveal", "choose", "final"}
-        Ways to ask that are answered.
+    allow : sequence of {"evaluate", "compare", "gate", "reveal", "choose", "final"}, optional
+        Ways to ask that are answered; by default evaluate and compare, or of a box for gates gate alone.
+    gates : bool
+        Whether the plan is for gates alone.
+    vacuous : bool
+        Whether to make it though its plan says nothing.
     witness : str, Path or False, optional
         As for :class:`ReusableHoldout`; by default a file in the folder.
     **wish
-        Settings of :class:`ReusableHoldout`: queries, tolerance, charges, policy, estimate ...; `seed` for tests.
+        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` and `prevalence` of
+        :class:`Rows`; `seed` for tests.
 
     Returns
     -------
@@ -152,7 +159,7 @@ def make_box(
         labels=f"labels{source.suffix.lower() or '.csv'}",
         id_column=id_column,
         judged=ids is not None,
-        allow=tuple(allow),
+        allow=tuple(allow if allow is not None else ("gate",) if gates else ALLOWED),
     )
     y, names = _rows(source, settings)
     private = _new_folder(folder)
@@ -163,7 +170,9 @@ def make_box(
             metric=metric_of(metric, bounds),
             ids=None if settings.judged or names is None else names,
             ledger=private / _LEDGER,
-            witness=private / f"{_LEDGER}.heads" if witness is None else witness,
+            witness=(private / f"{_LEDGER}.heads" if witness is None else witness) or None,
+            gates=gates,
+            allow=({"vacuous"} if vacuous else set()) | ({"no witness"} if witness is False else set()),
             **wish,
         )
         guard.close()
@@ -242,10 +251,9 @@ def _settings(private: Path) -> Settings:
     try:
         found = json.loads((private / _SETTINGS).read_text())
         made = found.pop("format", 1)
-        verdicts = found.pop("verdict_only", False)  # of format 1: answers without numbers
-        if made in {1, _FORMAT} and not verdicts:
+        if made == _FORMAT:
             return Settings(**found | {"allow": tuple(found["allow"])})
-        problem = f"format {_FORMAT} is read, and 1 without --verdict-only; use the version that made it"
+        problem = f"format {_FORMAT} is read; use the version that made it"
     except FileNotFoundError:
         raise _no_box(private) from None
     except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reusable_holdout import Answer, ReusableHoldout
+from reusable_holdout import Answer, Difference, Plan, ReusableHoldout, Rows
 from reusable_holdout.errors import InputError
+from reusable_holdout.metrics.containers import as_array
 
-_POLICIES = ("thresholdout", "gate", "guess-and-check")
-_CALLS: Mapping[str, tuple[int, Callable[..., Any]]] = {
-    "evaluate": (1, lambda guard, one, **stated: guard.evaluate_predictions(*one, **stated)),
-    "many": (0, lambda guard, all_, priors=None, **stated: guard.evaluate_many(all_, priors, **stated)),
-    "compare": (2, lambda guard, both, **stated: guard.compare_predictions(*both, **stated)),
-    "reveal": (1, lambda guard, one, **stated: guard.reveal_predictions(*one, **stated)),
-    "choose": (
-        0,
-        lambda guard, all_, priors=None, **stated: guard.choose_predictions(all_, priors, **stated),
+_CALLS: Mapping[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
+    "evaluate": ((1,), lambda guard, one, **stated: guard.evaluate(*one, **stated)),
+    "many": ((), lambda guard, all_, **stated: guard.evaluate(all_, **stated)),
+    "compare": ((2,), lambda guard, both, **stated: guard.compare(*both, **stated)),
+    "gate": (
+        (1, 2),
+        lambda guard, given, **stated: guard.gate(Difference(*given) if given[1:] else given[0], **stated),
     ),
-    "final": (
-        0,
-        lambda guard, all_, **stated: guard.final_predictions(all_ if all_[1:] else all_[0], **stated),
-    ),
+    "reveal": ((1,), lambda guard, one, **stated: guard.reveal(*one, **stated)),
+    "choose": ((), lambda guard, all_, *, prior, **stated: guard.choose(all_, prior, **stated)),
+    "final": ((), lambda guard, all_, **stated: guard.final(all_ if all_[1:] else all_[0], **stated)),
 }
-"""Calls by the way to ask, with the number of models that it is about; 0 for any number."""
+"""Calls by the way to ask, with the numbers of models that it can be about; none for any number."""
 
 WAYS = tuple(_CALLS)
 """Ways to ask; "many" is a batch of evaluations."""
@@ -41,7 +39,7 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     predictions : sequence
         One entry for each model that the question is about.
     **stated
-        Prior, priors, tolerance, tolerances, name or names.
+        Prior, tolerance, name or what a gate must reach; of "many" and "choose" a list of each.
 
     Returns
     -------
@@ -54,27 +52,43 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     HoldoutError, Halted
         From the guard.
     """
-    count, call = _CALLS[way]
-    if not predictions or count not in {0, len(predictions)}:
-        wanted = f"{count} models" if count else "at least one model"
+    counts, call = _CALLS[way]
+    if not predictions or (counts and len(predictions) not in counts):
+        wanted = f"{' or '.join(map(str, counts))} models" if counts else "at least one model"
         raise InputError(f"{way} is a question about {wanted}; got {len(predictions)}; nothing was asked")
-    found = call(guard, list(predictions), **stated)
+    given = [
+        as_array(one, what="predictions") if isinstance(one, list | tuple) else one for one in predictions
+    ]
+    found = call(guard, given, **stated)
     return [found] if isinstance(found, Answer) else found
 
 
-def made_guard(y: Any, *, policy: Any = "thresholdout", **settings: Any) -> ReusableHoldout:
-    """Make the guard of a new box; InputError if no box can hold one of this policy."""
-    if policy not in _POLICIES:
+def made_guard(
+    y: Any,
+    *,
+    ids: Any,
+    classes: Any = None,
+    prevalence: Any = None,
+    gates: bool = False,
+    allow: Iterable[str] = (),
+    **settings: Any,
+) -> ReusableHoldout:
+    """Make the guard of a new box; what is no setting of rows or guard is one of its plan."""
+    if settings.get("board") is not None:
         raise InputError(
-            f"the policy of a box must be one of {', '.join(_POLICIES)}; got {policy!r}; nothing was made"
+            f"no box can hold a board, which has many series of answers; got {settings['board']!r}; nothing was made; "
+            "leave board= out"
         )
-    return ReusableHoldout(None, y, policy=policy, **settings)
+    own = {
+        name: settings.pop(name)
+        for name in ("metric", "ledger", "key", "seed", "witness")
+        if name in settings
+    }
+    plan = Plan(gates=gates, **settings)
+    rows = Rows(None, y, ids=ids, classes=classes, prevalence=prevalence)
+    return ReusableHoldout(rows, None, plan=plan, allow=allow, **own)
 
 
 def open_guard(ledger: Path, y: Any) -> ReusableHoldout:
-    """Open the guard of a box; InputError if an older version made it with another policy."""
-    guard = ReusableHoldout.open(ledger, None, y)
-    if guard.policy in _POLICIES:
-        return guard
-    guard.close()
-    raise InputError(f"a box of policy {guard.policy!r} must be opened with version 0.2; nothing was opened")
+    """Open the guard of a box."""
+    return ReusableHoldout.open(ledger, None, y)

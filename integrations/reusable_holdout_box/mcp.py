@@ -64,21 +64,34 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
     folder = workspace.resolve()
 
     def asked(
-        way: str, prior: float | None, name: str, *given: tuple[list[Any] | None, str]
+        way: str, name: str, *given: tuple[list[Any] | None, str], **stated: float | None
     ) -> dict[str, Any]:
         def result() -> dict[str, Any]:
             predictions = [_predictions(remote, folder, *one) for one in given]
             try:
-                return _said(ask(remote, way, predictions, prior=prior, name=name)[0], remote)
+                return _said(ask(remote, way, predictions, name=name, **stated)[0], remote)
             except Halted as halt:  # a result and no error, for an agent tries errors again
                 return _end(halt.reason)
 
         return _checked(server, result)
 
+    def budget() -> dict[str, Any]:
+        return _checked(server, lambda: _budget_of(remote))
+
+    for tool, what in _questions(remote, asked).items():
+        if tool.__name__ in remote.allow:
+            server.tool(description=_about_question(remote, tool.__name__, what))(tool)
+    server.tool(description=f"Says what is left, free of charge. {_about(remote)}")(budget)
+    return server
+
+
+def _questions(remote: RemoteHoldout, asked: Callable[..., dict[str, Any]]) -> dict[Callable[..., Any], str]:
+    """Return the tools that ask, each with what it is about."""
+
     def evaluate(
         predictions: list[Any] | None = None, file: str = "", prior: float | None = None, name: str = ""
     ) -> dict[str, Any]:
-        return asked("evaluate", prior, name, (predictions, file))
+        return asked("evaluate", name, (predictions, file), prior=prior)
 
     def compare(
         predictions: list[Any] | None = None,
@@ -88,22 +101,28 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
         prior: float | None = None,
         name: str = "",
     ) -> dict[str, Any]:
-        return asked("compare", prior, name, (predictions, file), (incumbent, incumbent_file))
+        return asked("compare", name, (predictions, file), (incumbent, incumbent_file), prior=prior)
 
-    def budget() -> dict[str, Any]:
-        return _checked(server, lambda: _budget_of(remote))
+    def gate(
+        at_least: float,
+        predictions: list[Any] | None = None,
+        file: str = "",
+        incumbent: list[Any] | None = None,
+        incumbent_file: str = "",
+        name: str = "",
+    ) -> dict[str, Any]:
+        given = [(predictions, file)]
+        if incumbent is not None or incumbent_file:
+            given.append((incumbent, incumbent_file))
+        return asked("gate", name, *given, at_least=at_least)
 
     mine = f"the {remote.metric.name} of your predictions"
-    tools = {
+    return {
         evaluate: mine,
         compare: f"{mine} less the incumbent's (far sharper than two evaluations, because rows "
         "on which both agree do not count: ask it to learn whether a change is an improvement)",
+        gate: f"{mine}, or with an incumbent its difference from the incumbent's,",
     }
-    for tool, what in tools.items():
-        if tool.__name__ in remote.allow:
-            server.tool(description=_about_question(remote, what))(tool)
-    server.tool(description=f"Says what is left, free of charge. {_about(remote)}")(budget)
-    return server
 
 
 def _strict_server() -> Any:
@@ -205,16 +224,16 @@ def _about(remote: RemoteHoldout) -> str:
     )
 
 
-def _about_question(remote: RemoteHoldout, what: str) -> str:
+def _about_question(remote: RemoteHoldout, way: str, what: str) -> str:
     """Say what a tool that asks tells and costs."""
     told = (
         f"what you think it is. {_HONEST} If your estimate is near, you are told that it agrees. If it is far off, you "
         "are told which way and about how far, and a charge is taken. Each new question takes one of the questions."
     )
-    if remote.policy == "gate":
+    if way == "gate":
         told = (
-            "at least `prior`. You are told accepted or rejected, and nothing else. Accepted takes a charge; rejected "
-            "takes a question only."
+            "at least `at_least`. You are told accepted or rejected, and nothing else. Accepted takes a charge; "
+            "rejected takes a question only."
         )
     if remote.private_labels == "text":
         told += " A prediction is right if it is the row's label, whatever the case and the spaces. Labels are secret."
@@ -223,8 +242,8 @@ def _about_question(remote: RemoteHoldout, what: str) -> str:
 
 def _said(answer: Answer, remote: RemoteHoldout) -> dict[str, Any]:
     """Return an answer as a tool's result: numbers for programs, and a sentence."""
-    words = ("accepted", "rejected") if remote.policy == "gate" else ("deviates", "agrees")
-    outcome = words[0 if answer.charged else 1]
+    words = {"better": "accepted", "not shown": "rejected", "corrected": "deviates", "agreed": "agrees"}
+    outcome = words.get(answer.outcome, answer.outcome)
     cost = "a question and a charge" if answer.charged else "a question"
     cost = "nothing, for it was asked before" if answer.replayed else cost
     left = remote.queries_left

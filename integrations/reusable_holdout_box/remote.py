@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reusable_holdout import Answer, Choice
+from reusable_holdout import Answer, Choice, Difference
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError, ModelError, printable
-from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
+from reusable_holdout.guard.subjects import (
+    checked_names,
+    checked_priors,
+    checked_tolerances,
+    is_model,
+    is_several,
+)
 from reusable_holdout.metrics import described_metric
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.judged import Judge, JudgedScores
 from reusable_holdout.metrics.predictions import ClassCoder, Predictions
@@ -26,8 +33,8 @@ __all__ = ["RemoteHoldout"]
 _ROOM = 4_096  # bytes of a message beside its arrays, and for each of its names
 _FIELDS = set(Answer._fields) - {"guardrails"}
 _COLUMNS = [
-    *("query", "view", "metric", "name", "series", "prior", "value", "charged", "low", "high", "threshold"),
-    *("kind", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "outcome"),
+    *("charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
 ]
 
 
@@ -56,7 +63,6 @@ class RemoteHoldout:
     Attributes
     ----------
     metric : Metric
-    policy : str
     plan : Plan
         Plan of the guard, which everyone who asks shares.
     rows : int
@@ -112,118 +118,104 @@ class RemoteHoldout:
             raise
         self.about = about
         self.metric, self.plan = described_metric(about["metric"]), Plan.kept(about["plan"])
-        self.policy, self.rows, self.digest = about["policy"], about["rows"], about["digest"]
+        self.rows, self.digest = about["rows"], about["digest"]
         self.allow, self.private_labels = tuple(about["allow"]), about["private_labels"]
         self.classes = None if about["classes"] is None else np.array(about["classes"])
 
     # ---- ask
 
     @checked_call
-    def evaluate_predictions(
+    def evaluate(
         self,
-        predictions: Any,
+        subject: Any,
         *,
-        prior: float | None = None,
-        tolerance: float | None = None,
-        name: str = "",
+        prior: Any = None,
+        tolerance: Any = None,
+        name: Any = None,
         anew: bool = False,
-    ) -> Answer:
-        """Ask about predictions; as :meth:`reusable_holdout.ReusableHoldout.evaluate_predictions`.
+    ) -> Any:
+        """Ask about predictions, a difference, or a list; as :meth:`reusable_holdout.ReusableHoldout.evaluate`.
+
+        A list that is longer than a message of a box goes in several messages, each of them a batch.
 
         Raises
         ------
         Halted
-            If a budget has run out and the question is new.
+            If a budget has run out and a question is new; its `answers` are those that were told before.
         InputError
-            If the input does not fit, or the owner does not allow the question; nothing was asked.
+            If the input does not fit, or the owner does not allow the question; nothing was asked. Models are refused:
+            they would run where the labels are.
         HoldoutError
             If nobody answers; the same question may be asked again, and is charged once at most.
         """
+        if isinstance(subject, Difference):
+            return self.compare(subject.new, subject.old, prior=prior, tolerance=tolerance, name=name)
+        if is_several(subject):
+            return self._evaluated(subject, prior, tolerance, name)
         more = {"prior": self._prior(prior), "tolerance": tolerance, "anew": anew or None}
-        return self._asked("evaluate", [self._prepared(predictions)], name=_checked(name), **more)[0]
+        return self._asked("evaluate", [self._prepared(subject)], name=_checked(name), **more)[0]
 
-    @checked_call
-    def evaluate_many(
-        self,
-        predictions: Any,
-        priors: ArrayLike | None = None,
-        *,
-        tolerances: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
-    ) -> list[Answer]:
-        """Ask a batch; as :meth:`reusable_holdout.ReusableHoldout.evaluate_many`.
-
-        A batch that is longer than a message of a box goes in several messages, each of them a batch.
-
-        Raises
-        ------
-        Halted
-            If a budget runs out on the way; its `answers` are those that were told before.
-        BudgetError, InputError, HoldoutError
-            As for one question; what earlier messages asked is answered.
-        """
-        arrays = self._prepared_many(predictions)
-        called, stated = checked_names(names, len(arrays)), self._priors(priors, len(arrays))
+    def _evaluated(self, subjects: Sequence[Any], priors: Any, tolerances: Any, names: Any) -> list[Answer]:
+        arrays = self._prepared_many(subjects)
+        called = checked_names(names, len(arrays))
+        stated = self._priors(priors, len(arrays))
         limits = None
         if tolerances is not None:
-            limits = checked_priors(tolerances, len(arrays), 0.0, np.inf, "a tolerance").tolist()
+            checked_tolerances(tolerances, len(arrays), Unit.of(self.metric))
+            limits = np.broadcast_to(np.asarray(tolerances, dtype=np.float64), len(arrays)).tolist()
         answers: list[Answer] = []
         for part in self._parts(arrays):
-            more = {"priors": stated and stated[part], "tolerances": limits and limits[part]}
-            answers += self._asked("many", arrays[part], before=answers, names=called[part], **more)
+            more = {"prior": stated[part], "tolerance": limits and limits[part]}
+            answers += self._asked("many", arrays[part], before=answers, name=called[part], **more)
         return answers
 
     @checked_call
-    def compare_predictions(
+    def compare(
         self,
-        predictions: Any,
-        incumbent: Any,
+        new: Any,
+        old: Any,
         *,
         prior: float | None = None,
         tolerance: float | None = None,
-        name: str = "",
+        name: Any = None,
     ) -> Answer:
-        """Ask how much better predictions are; as :meth:`reusable_holdout.ReusableHoldout.compare_predictions`."""
-        both = [self._prepared(one) for one in (predictions, incumbent)]
+        """Ask how much better predictions are than others; as :meth:`reusable_holdout.ReusableHoldout.compare`."""
+        both = [self._prepared(one) for one in (new, old)]
         stated = self._prior(prior, paired=True)
         return self._asked("compare", both, prior=stated, tolerance=tolerance, name=_checked(name))[0]
 
     @checked_call
-    def reveal_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:
-        """Ask for the holdout's own value; as :meth:`reusable_holdout.ReusableHoldout.reveal_predictions`."""
-        one = [self._prepared(predictions)]
-        return self._asked("reveal", one, prior=self._prior(prior), name=_checked(name))[0]
+    def gate(
+        self, subject: Any, at_least: float, *, tolerance: float | None = None, name: Any = None
+    ) -> Answer:
+        """Ask if predictions, or a difference, reach a value; as :meth:`reusable_holdout.ReusableHoldout.gate`."""
+        paired = isinstance(subject, Difference)
+        given = [self._prepared(one) for one in (subject if paired else [subject])]
+        more = {"at_least": self._prior(at_least, paired=paired), "tolerance": tolerance}
+        return self._asked("gate", given, name=_checked(name), **more)[0]
 
     @checked_call
-    def choose_predictions(self, predictions: Any, priors: Any, *, name: str = "") -> Choice:
-        """Ask which of several is best; as :meth:`reusable_holdout.ReusableHoldout.choose_predictions`."""
-        arrays = self._prepared_many(predictions)
+    def reveal(self, subject: Any, *, prior: float | None = None, name: Any = None) -> Answer:
+        """Ask for the holdout's own value; as :meth:`reusable_holdout.ReusableHoldout.reveal`."""
+        return self._asked(
+            "reveal", [self._prepared(subject)], prior=self._prior(prior), name=_checked(name)
+        )[0]
+
+    @checked_call
+    def choose(self, subjects: Sequence[Any], priors: Any, *, name: Any = None) -> Choice:
+        """Ask which of several is best; as :meth:`reusable_holdout.ReusableHoldout.choose`."""
+        arrays = self._prepared_many(subjects)
         stated = self._priors(priors, len(arrays))
-        reply = self._reply("choose", arrays, priors=stated, name=_checked(name))
+        reply = self._reply("choose", arrays, prior=stated, name=_checked(name))
         return Choice(int(reply["index"]), _answer(reply["answers"][0]), float(reply["others"]))
 
     @checked_call
-    def final_predictions(self, predictions: Any, *, name: str = "") -> Any:
-        """Ask for the end of a project; as :meth:`reusable_holdout.ReusableHoldout.final_predictions`."""
-        several = isinstance(predictions, list | tuple) and len(predictions) and np.ndim(predictions[0]) > 0
-        given = list(predictions) if several else [predictions]
+    def final(self, subject: Any, *, name: Any = None) -> Any:
+        """Ask for the end of a project; as :meth:`reusable_holdout.ReusableHoldout.final`."""
+        several = is_several(subject)
+        given = list(subject) if several else [subject]
         answers = self._asked("final", [self._prepared(one) for one in given], name=_checked(name))
         return answers if several else answers[0]
-
-    def evaluate(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: a model would have to run where the labels are.
-
-        Raises
-        ------
-        InputError
-            In any case; nothing was asked.
-        """
-        raise InputError(
-            "a guard elsewhere is asked about predictions, for a model would run where the labels are; nothing was "
-            "asked; predict here, and ask with evaluate_predictions or compare_predictions"
-        )
-
-    compare = evaluate
 
     # ---- what is known
 
@@ -263,11 +255,6 @@ class RemoteHoldout:
         """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as the guard does its own."""
         return self.classes if self.private_labels is None else "private"
 
-    @property
-    def takes_priors(self) -> bool:
-        """True if a query states a prior: a ladder has its own."""
-        return "ladder" not in self.policy
-
     def halt(self) -> Halted:
         """Return the exception that a new query would raise now, or at the end of the budget."""
         reason = self.halt_reason or "queries"
@@ -306,6 +293,11 @@ class RemoteHoldout:
         return Predictions(self.metric.response, rows=self.rows, coder=coder, answers=self.private_labels)
 
     def _prepared(self, predictions: Any) -> NDArray[Any]:
+        if is_model(predictions):
+            raise InputError(
+                "a guard elsewhere is asked about predictions, for a model would run where the labels are; got a "
+                "model; nothing was asked; predict here, and ask about the predictions"
+            )
         prepared = self._form.prepare(predictions)
         return self._form.aligned(predictions) if isinstance(self._form, JudgedScores) else prepared
 
@@ -319,14 +311,15 @@ class RemoteHoldout:
         ]
 
     def _prior(self, prior: float | None, *, paired: bool = False) -> float | None:
-        metric, what = self.metric, f"differences of {self.metric.name}" if paired else self.metric.name
-        span = metric.upper - metric.lower
-        lower, upper = (-span, span) if paired else (metric.lower, metric.upper)
-        return None if prior is None else checked_prior(prior, lower, upper, what)
+        if prior is None:
+            return None
+        checked_priors(prior, 1, Unit.of(self.metric, paired=paired), self.metric.name, several=False)
+        return float(prior)
 
-    def _priors(self, priors: ArrayLike | None, count: int) -> list[float] | None:
-        lower, upper, what = self.metric.lower, self.metric.upper, self.metric.name
-        return None if priors is None else checked_priors(priors, count, lower, upper, what).tolist()
+    def _priors(self, priors: ArrayLike | None, count: int) -> list[float]:
+        checked_priors(priors, count, Unit.of(self.metric), self.metric.name, several=True)
+        stated: list[float] = np.asarray(priors, dtype=np.float64).tolist()
+        return stated
 
     def _parts(self, arrays: Sequence[NDArray[Any]]) -> Iterator[slice]:
         """Slices of a batch, each of them one message."""
@@ -361,5 +354,5 @@ def _answer(told: Mapping[str, Any]) -> Answer:
     return Answer(**{name: told[name] for name in _FIELDS})
 
 
-def _checked(name: str) -> str:
-    return checked_names([name], 1)[0]
+def _checked(name: str | None) -> str:
+    return checked_names([name or ""], 1)[0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import Answer, check_is_guard
+from reusable_holdout.guard import check_is_guard
 
 __all__ = ["ask_about", "check_guard"]
 
@@ -27,13 +27,14 @@ def check_guard(guard: ReusableHoldout) -> None:
             "a training's models are asked about with the holdout's features; this guard holds labels only; nothing "
             "was made; make it with ReusableHoldout(X, y, ...)"
         )
-    if guard.policy == "gate" or not guard.takes_priors:
+    if guard.plan.asks == "gates":
         raise InputError(
-            f"this guard's policy, {guard.policy!r}, does not tell the score of each round; nothing was made; train "
-            "first, then ask guard.compare(model, incumbent, prior=...)"
+            "this guard's plan is for gates, which do not tell the score of each round; nothing was made; train first, "
+            "then ask guard.gate(model, at_least=...)"
         )
 
 
 def ask_about(guard: ReusableHoldout, model: Any, prior: float, name: str) -> Answer:
     """Ask about the model of one round."""
-    return guard.evaluate(model, prior=prior, name=name)
+    answer: Answer = guard.evaluate(model, prior=prior, name=name)
+    return answer

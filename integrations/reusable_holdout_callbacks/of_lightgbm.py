@@ -38,7 +38,7 @@ class LightGBMCallback(Rounds):
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate and no ladder.
+        With features; its plan must not be for gates alone.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid_0-auc", or a function of `evaluation_result_list` that gives
         the prior. By default the score that is the guard's metric on the last evaluation set: `binary_error` and

@@ -39,7 +39,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate and no ladder.
+        With features; its plan must not be for gates alone.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid-auc", or a function of `evals_log` that gives the prior. By
         default the score that is the guard's metric on the last evaluation set: `error` and `merror` for accuracy,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from numpy.typing import ArrayLike
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer
-from reusable_holdout.slips import checked_call
+from reusable_holdout.slips import checked_call, warn
 from reusable_holdout_callbacks.guard_calls import ask_about, check_guard
 from reusable_holdout_callbacks.scores import Library, Score, prior_of
 
@@ -40,7 +38,7 @@ class Rounds:
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; no gate and no ladder.
+        With features; its plan must not be for gates alone.
     prior : str, callable or None
         Name of a validation score, or a function of what the library logs.
     every : int
@@ -140,9 +138,7 @@ class Rounds:
             if self.on_halt == "raise":
                 raise
             self._stopped = True
-            warnings.warn(
-                f"the training was stopped after round {number}: {halted}", RuntimeWarning, stacklevel=3
-            )
+            warn(f"the training was stopped after round {number}: {halted}", RuntimeWarning)
             return True
         self.answers.append(RoundAnswer(number, answer))
         return False

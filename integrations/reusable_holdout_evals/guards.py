@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import pickle
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reusable_holdout import Answer, ReusableHoldout
-from reusable_holdout.errors import InputError, LedgerKeyError
+from reusable_holdout import Answer, Difference, ReusableHoldout, Rows
+from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.handle import Handle, read_private
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, ScoreTable, mae, mse, resolve_metric, rmse, score
@@ -27,6 +30,8 @@ def ask(
     *,
     prior: float | None,
     name: str,
+    at_least: float | None = None,
+    tolerance: float | None = None,
     guardrails: Mapping[Any, Any] | None = None,
 ) -> Answer:
     """Ask a guard, here or elsewhere, about predictions or scores, or how much better they are than an incumbent's.
@@ -36,29 +41,38 @@ def ask(
     guard : ReusableHoldout or RemoteHoldout
     subject, incumbent : array-like or ScoreTable
     prior : float or None
-        The developer's own estimate; with an incumbent, of the difference.
+        The developer's own estimate; with an incumbent, of the difference. Of a guard for gates, what must be reached.
+    at_least : float, optional
+        Asks a gate instead: what must be reached, in the metric's unit and direction.
+    tolerance : float, optional
+        Of a gate: how far below that the difference may be; by default the plan's.
     name : str
         What history calls the question.
     guardrails : mapping, optional
-        Of a gate, as for :meth:`ReusableHoldout.compare_predictions`.
+        Of a gate, as for :meth:`ReusableHoldout.gate`.
     """
-    if incumbent is None:
-        answer: Answer = guard.evaluate_predictions(subject, prior=prior, name=name)
-        return answer
-    more = {} if guardrails is None else {"guardrails": guardrails}
-    compared: Answer = guard.compare_predictions(subject, incumbent, prior=prior, name=name, **more)
-    return compared
+    answer: Answer
+    if at_least is not None or guard.plan.asks == "gates":
+        what = subject if incumbent is None else Difference(subject, incumbent)
+        least = prior if at_least is None else at_least
+        more = {} if guardrails is None else {"guardrails": guardrails}  # a guard elsewhere has none
+        answer = guard.gate(what, least, tolerance=tolerance, name=name, **more)
+    elif incumbent is not None:
+        answer = guard.compare(subject, incumbent, prior=prior, name=name)
+    else:
+        answer = guard.evaluate(subject, prior=prior, name=name)
+    return answer
 
 
 def open_beside(guard: ReusableHoldout, metric: Metric) -> ReusableHoldout:
     """Return the guard of another score of the same rows, on the same budget."""
-    return guard.on(metric, name=metric.name, vacuous=True)  # its own plan is that of scores
+    return guard.on(metric, name=metric.name, allow={"vacuous"})
 
 
 def numbers_of(answer: Answer) -> dict[str, float]:
-    """Return an answer as named numbers. The value of a gate repeats the prior, so "accepted" stands in its place."""
+    """Return an answer as named numbers. The value of a gate repeats what was named; "accepted" stands in its place."""
     told = {"difference" if answer.paired else "answer": answer.value}
-    if answer.kind.startswith("gate"):
+    if answer.outcome in {"better", "not shown"}:
         told = {"accepted": float(answer.charged)}
     numbers = ("low", "high", "prior", "charged", "charges_left", "replayed")
     return told | {name: float(getattr(answer, name)) for name in numbers}
@@ -83,37 +97,105 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
 
 
 def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous: bool) -> Plan:
-    """Return the plan of a gate's differences."""
+    """Return the plan of a gate's differences, which lie between bounds twice as wide as those of its scores.
+
+    Raises
+    ------
+    PlanError
+        If no plan keeps the wish, or it says nothing.
+    """
     span = metric.upper - metric.lower
-    plan = Plan(rows=rows, family="paired", bounds=(-span, span), policy="gate", **wish)
-    plan.check_says_something(vacuous=vacuous)
+    plan = Plan(rows=rows, family="mean", bounds=(-span, span), gates=True, **wish)
+    try:
+        plan.check_says_something(vacuous=vacuous)
+    except PlanError as error:
+        words = str(error).replace("the metric's range", "the range of differences")
+        raise PlanError(words.replace('allow={"vacuous"}', "vacuous=True"), error.nearest) from None
     return plan
 
 
-def made_gate(X: Any, y: Any, *, plan: Plan, **settings: Any) -> ReusableHoldout:
-    """Make the guard of a gate, or resume it, and write a copy of its rows beside the ledger."""
-    guard = ReusableHoldout(
-        X,
-        y,
-        policy="gate",
-        **{name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")},
-        noise_scale=plan.noise_scale / 2.0,  # of a score; a difference gets twice as much
-        comparison_tolerance=plan.tolerance,
-        vacuous=True,  # as far as scores go: a gate is asked about differences alone
-        **settings,
-    )
-    pickle.dumps(guard)  # it writes the copy
+def made_gate(
+    rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any
+) -> ReusableHoldout:
+    """Make the guard of a gate, or resume it; write a copy of its rows, and its tolerance, beside the ledger."""
+    allow = {"vacuous"}  # as far as scores go: a gate is asked about differences alone
+    if settings["witness"] is False:
+        allow, settings["witness"] = {*allow, "no witness"}, None
+    numbers = {name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")}
+    noise = plan.noise / 2.0  # of a score; a difference gets twice as much
+    wish = Plan(gates=True, noise=noise, **numbers)
+    guard = ReusableHoldout(rows, None, plan=wish, ledger=ledger, key=key, allow=allow, **settings)
+    try:
+        pickle.dumps(guard)  # it writes the copy
+        _keep_tolerance(guard, ledger, key, plan.tolerance)
+    except BaseException:
+        guard.close()
+        raise
     return guard
+
+
+def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -> float | None:
+    """Return the tolerance that a gate's differences are asked with; None if it is the plan's.
+
+    It lies beside the ledger. Where it does not, as beside a copy of the ledger alone, it is that of the questions
+    that were asked: with another one each of them would be another question.
+    """
+    try:
+        text = _tolerance_file(ledger, key).read_text()
+    except OSError:
+        own = _asked_with(guard)
+        return None if own is None or math.isclose(own, guard.plan.tolerance) else own
+    try:
+        return float(json.loads(text)["tolerance"])
+    except (ValueError, TypeError, LookupError):
+        raise InputError(
+            f"{_tolerance_file(ledger, key)} must hold a gate's tolerance, as gate init writes it; it does not; "
+            "nothing was asked; run gate init again, with the same labels and settings"
+        ) from None
+
+
+def _asked_with(guard: ReusableHoldout) -> float | None:
+    """Return the tolerance of the last difference that a gate was asked about; None before the first."""
+    asked = guard.history()
+    told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
+    return None if told.empty else float(told.iloc[-1])
+
+
+def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None, tolerance: float) -> None:
+    """Write a gate's tolerance; refuse another one than its questions were asked with."""
+    kept = _asked_with(guard)
+    if kept is not None and not math.isclose(kept, tolerance):
+        raise LedgerMismatchError(
+            f"the gate of {ledger} was asked with a tolerance of {kept:g}; these settings make it {tolerance:g}, and a "
+            "budget cannot be changed; nothing was asked and nothing was charged; name the same settings"
+        )
+    file = _tolerance_file(ledger, key)
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    temporary.write_text(json.dumps({"tolerance": tolerance}))
+    temporary.replace(file)
+
+
+def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:
+    """Return where a gate's tolerance lies: beside a SQLite ledger, or beside the key of a ledger on a server."""
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        beside = store.path or key
+    finally:
+        store.close()
+    if beside is None:
+        raise LedgerKeyError("the key of a ledger on a server must be given; pass --key")
+    return beside.with_name(f"{beside.name}.gate")
 
 
 def made_guard(ids: Sequence[str], **settings: Any) -> ReusableHoldout:
     """Make the guard of rows that have ids, and are scored."""
-    return ReusableHoldout(None, ids, **settings)
+    rows = Rows(None, ids, groups=settings.pop("groups", None))
+    return ReusableHoldout(rows, None, **settings)
 
 
 def open_guard(ledger: str | Path, X: Any, y: Any, **settings: Any) -> ReusableHoldout:
     """Open a guard with its rows; the settings are key and groups."""
-    return ReusableHoldout.open(ledger, X, y, **settings)
+    return ReusableHoldout.open(ledger, Rows(X, y, groups=settings.pop("groups", None)), **settings)
 
 
 def open_guard_of(ledger: str | Path, table: ScoreTable) -> ReusableHoldout:
@@ -159,10 +241,10 @@ def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, An
 
 def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
     """Close and refuse a guard that is no gate."""
-    if guard.policy != "gate":
+    if guard.plan.asks != "gates":
         guard.close()
-        came = f"it has {guard.policy!r}; make a gate of other rows with gate init"
-        raise InputError(f'the guard of {ledger} must have policy "gate"; {came}; nothing was asked')
+        came = "it is for other questions; make a gate of other rows with gate init"
+        raise InputError(f"the plan of {ledger} must be for gates; {came}; nothing was asked")
 
 
 def check_judged(guard: Any) -> None:

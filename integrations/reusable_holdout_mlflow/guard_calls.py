@@ -21,12 +21,13 @@ def ask_about(
     name: str,
 ) -> Answer:
     """Ask how good a model is."""
-    return guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
+    answer: Answer = guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
+    return answer
 
 
 def needs_prior(guard: ReusableHoldout) -> bool:
     """Return True if a question's prior may be measured on the analyst's data: a gate's is always stated."""
-    return guard.takes_priors and guard.policy != "gate"
+    return guard.plan.asks != "gates"
 
 
 def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:
@@ -38,6 +39,6 @@ def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> 
         Numbers of queries, both included; to the end by default.
     """
     history = guard.history()
-    history = history[(history["view"] == guard.view) & (history["kind"] != "view")]
+    history = history[(history["view"] == guard.view) & (history["way"] != "view")]
     wanted = history["query"] >= first
     return history[wanted if last is None else wanted & (history["query"] <= last)]

@@ -7,7 +7,6 @@ from typing import Any
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
-from reusable_holdout.guard.kinds import failed
 
 __all__ = ["BUDGET", "NOTE", "OVERFITTING", "budget_in_words", "halt_note", "is_halted", "noted", "words_of"]
 
@@ -21,13 +20,7 @@ _WHY = {
     "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
     "final": "a final was given, and nothing new will be learnt from this holdout",
 }
-_COMPARED = (
-    "check",
-    "guess-and-check",
-    "choose",
-    "compare",
-    "guess-and-compare",
-)  # kinds that answer about a prior
+_COMPARED = ("check", "choose", "compare")  # ways that answer about a prior
 
 
 def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
@@ -68,10 +61,10 @@ def _left(guard: ReusableHoldout, charges: int) -> str:
 
 def _overfitting(row: Any, *, higher_is_better: bool) -> str:
     """Return what an answer says of its prior: beyond the interval it is refuted."""
-    if failed(row):
+    if row["outcome"] == "failed":
         return "the model failed on the holdout"
-    if row["kind"] not in _COMPARED:
-        return f"answered by a {row['kind']}"
+    if row["way"] not in _COMPARED:
+        return f"answered by a {row['way']}"
     prior, by = row["prior"], f"{abs(row['prior'] - row['value']):.4f}"
     if row["low"] <= prior <= row["high"]:
         return "agrees with its prior"

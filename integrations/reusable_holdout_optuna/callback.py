@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
-from reusable_holdout.slips import checked_call
+from reusable_holdout.slips import checked_call, warn
 from reusable_holdout_optuna.confirmation import Confirmation, Which
 from reusable_holdout_optuna.guard_calls import halt_of
 
@@ -97,4 +96,4 @@ class GuardCallback:
             study.stop()
         except RuntimeError:  # a loop of ask and tell
             raise halted.with_traceback(None) from None
-        warnings.warn(f"the study was stopped: {halted}", RuntimeWarning, stacklevel=3)
+        warn(f"the study was stopped: {halted}", RuntimeWarning)

@@ -59,7 +59,7 @@ class Confirmation:
     Raises
     ------
     InputError
-        If the guard is a gate or a ladder, or something else is out of range.
+        If the guard's plan is for gates alone, or something else is out of range.
     """
 
     def __init__(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer
 
 __all__ = ["ask_about", "check_guard", "halt_of"]
 
@@ -19,18 +18,17 @@ def check_guard(guard: ReusableHoldout) -> None:
     InputError
         If it cannot; the message says what to use.
     """
-    if guard.policy in {"gate", "ladder", "parameter-free-ladder"}:
+    if guard.plan.asks == "gates":
         raise InputError(
-            f"this guard's policy, {guard.policy!r}, does not tell the score of each trial; nothing was run; optimize "
-            "first, then ask guard.compare(best, incumbent, prior=...)"
+            "this guard's plan is for gates, which do not tell the score of each trial; nothing was run; optimize "
+            "first, then ask guard.gate(best, at_least=...)"
         )
 
 
 def ask_about(guard: ReusableHoldout, asked: Any, prior: float, name: str) -> Answer:
     """Ask about a fitted model, or about predictions for the holdout's rows."""
-    if any(hasattr(asked, method) for method in ("predict", "predict_proba", "decision_function")):
-        return guard.evaluate(asked, prior=prior, name=name)
-    return guard.evaluate_predictions(asked, prior=prior, name=name)
+    answer: Answer = guard.evaluate(asked, prior=prior, name=name)
+    return answer
 
 
 def halt_of(guard: ReusableHoldout) -> Halted | None:

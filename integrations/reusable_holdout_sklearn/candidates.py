@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import Answer, MeasuredModel
+from reusable_holdout.guard import Measured
 from reusable_holdout_sklearn.guard_calls import Way, measure_model, printable_name
 from reusable_holdout_sklearn.priors import PriorColumn
 
@@ -64,7 +64,7 @@ class Fit(NamedTuple):
 
     def measured(
         self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: float, way: Way = "evaluate"
-    ) -> MeasuredModel:
+    ) -> Measured:
         """Fit the estimator with these settings, and measure it if the guard is in this process."""
         model = clone(self.estimator).set_params(**clone(settings, safe=False))
         rows = (self.X,) if self.y is None else (self.X, self.y)

@@ -15,7 +15,7 @@ from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.candidates import Fit
-from reusable_holdout_sklearn.guard_calls import ask_each, check_guard, halt_of, possible_replays
+from reusable_holdout_sklearn.guard_calls import ask_each, check_guard, possible_replays
 from reusable_holdout_sklearn.priors import prior_scorer, scorers_of
 
 __all__ = ["guarded_cross_validate"]
@@ -107,13 +107,13 @@ def guarded_cross_validate(
     scores: dict[str, Any] = cross_validate(estimator, X, y, scoring=scorers, **how, **wanted)
     prior = _take_prior(scores, guard, alone=scoring is None)
     if not possible_replays(guard, [prior]):
-        raise _with_scores(halt_of(guard), scores)
+        raise _with_scores(guard.halt(), scores)
     fit = Fit(estimator, X, y, _fit_params(estimator, y, cv, params or {}))
     measured = fit.measured({}, guard, prior)
-    asked = ask_each(guard, [measured], [prior], [name or type(estimator).__name__], X)
-    if asked.halted is not None:
-        raise _with_scores(asked.halted, scores)
-    (answer,) = asked.answers
+    answers, halted = ask_each(guard, [measured], [prior], [name or type(estimator).__name__], X)
+    if halted is not None:
+        raise _with_scores(halted, scores)
+    (answer,) = answers
     if answer is None:
         raise ModelError(
             "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "

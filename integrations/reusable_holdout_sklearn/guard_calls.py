@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, Choice, Question, ReusableHoldout
 from reusable_holdout.errors import (
     BudgetError,
     Halted,
@@ -17,12 +17,7 @@ from reusable_holdout.errors import (
     ModelError,
     Refused,
 )
-from reusable_holdout.guard import (
-    Asked,
-    Choice,
-    MeasuredModel,
-    check_is_guard,
-)
+from reusable_holdout.guard import Measured, check_is_guard, prospects
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 
@@ -34,7 +29,6 @@ __all__ = [
     "can_leave_the_process",
     "check_guard",
     "check_room",
-    "halt_of",
     "is_known_choice",
     "measure_model",
     "possible_replays",
@@ -67,11 +61,10 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
             "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "
             "make it with ReusableHoldout(X, y, ...)"
         )
-    if ask == "evaluate" and (guard.policy == "gate" or not guard.takes_priors):
+    if ask == "evaluate" and guard.plan.asks == "gates":
         raise InputError(
-            f"this guard's policy, {guard.policy!r}, does not tell the score of each model; nothing was fitted; search "
-            'with GuardedSearchCV(ask="choose"), or search first and ask guard.compare(search.best_estimator_, '
-            "incumbent, prior=...)"
+            "this guard's plan is for gates, which do not tell the score of each model; nothing was fitted; search "
+            "with a plain scorer, then ask guard.gate(search.best_estimator_, at_least=...)"
         )
 
 
@@ -81,15 +74,15 @@ def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] 
     Raises
     ------
     BudgetError, InputError, Halted
-        As :meth:`ReusableHoldout.check_choice` does.
+        As :func:`reusable_holdout.guard.prospects.check_choice` does.
     """
     try:
-        guard.check_choice(candidates, priors)
+        prospects.check_choice(guard, candidates, priors)
     except (BudgetError, InputError) as error:
         raise type(error)(
             f"{error}; each fold of an outer loop, such as a nested cross-validation, asks a choice of its own; make "
-            f"the guard with room for all of them: choices=[{candidates}] * folds, and at least {candidates} * folds "
-            "queries"
+            f"the guard with room for all of them: plan=Plan(choices=[{candidates}] * folds, ...), and at least "
+            f"{candidates} * folds queries"
         ) from None
 
 
@@ -104,51 +97,59 @@ def can_leave_the_process(guard: ReusableHoldout) -> bool:
 
 def possible_replays(guard: ReusableHoldout, priors: Sequence[float]) -> int:
     """Return how many models, from the first, can have an answer: after a halt only replays can."""
-    return guard.could_replay(priors) if guard.halted else len(priors)
+    return prospects.could_replay(guard, priors) if guard.halted else len(priors)
 
 
 def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
     """Return True if a choice with these priors may have been asked before."""
-    return guard.could_have_chosen(priors)
-
-
-def halt_of(guard: ReusableHoldout) -> Halted:
-    """Return the exception that a new question would raise."""
-    return guard.halt()
+    return prospects.could_have_chosen(guard, priors)
 
 
 # ---- what is asked
 
 
-def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> MeasuredModel:
+def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> Measured:
     """Measure a fitted model, in whatever process; without a guard it is measured when it is asked about."""
     if guard is None:
-        return MeasuredModel(model, fingerprint(model))
-    return guard.measure(model, prior=prior, kind=way)
+        return Measured(model, fingerprint(model))
+    return guard.measure(model, prior=prior, way=way)
 
 
 def ask_each(
     guard: ReusableHoldout,
-    models: Sequence[MeasuredModel],
+    models: Sequence[Measured],
     priors: Sequence[float],
     names: Sequence[str],
     X_train: Any,
-) -> Asked:
-    """Ask about each model of a batch; the halt, if there was one, is for the caller to raise."""
-    return guard.ask(models, priors, names=names, X_train=X_train)
+) -> tuple[list[Answer | None], Halted | None]:
+    """Ask about each model; return the answers, None for a failure, and the halt that cut them short, if any."""
+    batch = Question("evaluate", list(models), priors, name=list(names), X_train=X_train)
+    halted = None
+    try:
+        try:
+            (found,) = guard.ask([batch])
+        except BudgetError:  # more than queries are left: one by one, up to the last
+            each = zip(models, priors, names, strict=True)
+            found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
+    except Halted as halt:
+        found, halted = halt.answers, halt
+    return [None if isinstance(one, ModelError) else one for one in found], halted
 
 
 def ask_best(
-    guard: ReusableHoldout, models: Sequence[MeasuredModel], priors: Sequence[float], X_train: Any
+    guard: ReusableHoldout, models: Sequence[Measured], priors: Sequence[float], X_train: Any
 ) -> Choice:
     """Ask which model is the best, in one question."""
-    return guard.ask_choice(models, priors, name=f"best of {len(models)}", X_train=X_train)
+    return guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:
     """Ask about a fitted model, or repeat its recorded answer, whatever its prior was."""
-    asked = MeasuredModel(model, content)
-    return guard.ask_once(asked, prior=prior, name=printable_name(model)).value
+    asked, name = Measured(model, content), printable_name(model)
+    (found,) = guard.ask([Question("evaluate", asked, prior, name=name, once=True)])
+    if isinstance(found, ModelError):
+        raise found
+    return float(found.value)
 
 
 def printable_name(model: Any) -> str:

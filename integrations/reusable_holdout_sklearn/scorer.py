@@ -30,8 +30,8 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
     Parameters
     ----------
     guard : ReusableHoldout
-        With features and, for ``n_jobs`` other than 1, a ledger on disk. No ladder and no gate: their answers are no
-        scores of the model.
+        With features and, for ``n_jobs`` other than 1, a ledger on disk. Its plan must not be for gates alone: they
+        tell no scores.
 
     Returns
     -------

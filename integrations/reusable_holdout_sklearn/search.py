@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard import Answer, MeasuredModel, frozen_guard, guard_here
+from reusable_holdout.guard import Measured, frozen_guard, guard_here
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.best_model import BestModel, if_best_has
 from reusable_holdout_sklearn.candidates import (
@@ -33,7 +33,6 @@ from reusable_holdout_sklearn.guard_calls import (
     can_leave_the_process,
     check_guard,
     check_room,
-    halt_of,
     is_known_choice,
     possible_replays,
     refusals,
@@ -44,8 +43,8 @@ from reusable_holdout_sklearn.scorer import GuardedScorer
 __all__ = ["TRUSTED_TYPES", "GuardedSearchCV"]
 
 TRUSTED_TYPES = [
-    "reusable_holdout.guard.absent.FrozenGuard",
-    "reusable_holdout.guard.answer.Answer",
+    "reusable_holdout.guard.handle.FrozenGuard",
+    "reusable_holdout.answer.Answer",
     "reusable_holdout.guard.frozen.FrozenAnswer",
     "reusable_holdout.guard.frozen.FrozenCertificate",
     "reusable_holdout_sklearn.candidates.Candidate",
@@ -149,7 +148,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     >>> guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.1, queries=100, seed=0)
     >>> search = GuardedSearchCV(GridSearchCV(LogisticRegression(), {"C": [1e-4, 1e-2, 1.0]}), guard)
     >>> search = search.fit(X[:2_000], y[:2_000])
-    >>> search.best_answer_.kind, len(search.guard_results_), guard.charges_left == guard.plan.charges
+    >>> search.best_answer_.way, len(search.guard_results_), guard.charges_left == guard.plan.charges
     ('choose', 3, True)
     >>> search.best_answer_.low < search.best_answer_.value < search.best_answer_.high
     True
@@ -265,26 +264,26 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 batch = chosen[start : min(start + _BATCH, askable)]
                 models = self._fitted(workers, batch, fit)
                 priors, names = [one.prior for one in batch], [one.name for one in batch]
-                asked = ask_each(self.guard, models, priors, names, fit.X)
-                for candidate, answer, model in zip(batch, asked.answers, models, strict=False):
+                answers, halted = ask_each(self.guard, models, priors, names, fit.X)
+                for candidate, answer, model in zip(batch, answers, models, strict=False):
                     self._tell(candidate, answer, model)
-                if asked.halted is not None:
-                    raise self._with_all_answers(asked.halted, len(chosen))
+                if halted is not None:
+                    raise self._with_all_answers(halted, len(chosen))
         if askable < len(chosen):
-            raise self._with_all_answers(halt_of(self.guard), len(chosen))
+            raise self._with_all_answers(self.guard.halt(), len(chosen))
 
     def _workers(self) -> Parallel:
         return Parallel(n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs)
 
     def _fitted(
         self, workers: Parallel, batch: Sequence[Candidate], fit: Fit, *, measured: bool = True
-    ) -> list[MeasuredModel]:
+    ) -> list[Measured]:
         """Fit candidates in parallel, and measure them there, if the guard can be."""
         guard = self.guard if measured and can_leave_the_process(self.guard) else None
         fits = (delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
         return list(workers(fits))
 
-    def _tell(self, candidate: Candidate, answer: Answer | None, model: MeasuredModel) -> None:
+    def _tell(self, candidate: Candidate, answer: Answer | None, model: Measured) -> None:
         """Keep an answer, and the candidate if it is the best so far; of equal answers the better rank decides."""
         self._told.append((candidate, answer))
         if answer is None:

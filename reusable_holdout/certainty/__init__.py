@@ -2,7 +2,7 @@
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval
-from reusable_holdout.certainty.certificate import Certificate, ThresholdTable
+from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
 from reusable_holdout.certainty.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
@@ -12,31 +12,16 @@ from reusable_holdout.certainty.outcome_code import (
     CellCode,
     FactorCode,
     SpanCode,
-    StepCode,
     choice_nats,
     worst_choice_nats,
 )
 from reusable_holdout.certainty.precision_bands import average_precision_interval
-from reusable_holdout.certainty.theory import (
-    BY_DISTANCE,
-    EDITIONS,
-    LADDERS,
-    THEORY,
-    ClaimCode,
-    Policy,
-    PolicyCode,
-    Shares,
-    Theory,
-    edition,
-    parameter_free_step,
-    policy_code,
-)
+from reusable_holdout.certainty.theory import EDITIONS, THEORY, ClaimCode, Shares, Theory, edition
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
 
 __all__ = [
-    "BY_DISTANCE",
     "EDITIONS",
-    "LADDERS",
+    "GRID_SLACK",
     "THEORY",
     "AdaptiveCode",
     "Cell",
@@ -44,6 +29,7 @@ __all__ = [
     "Certificate",
     "ClaimCode",
     "ConfidenceBound",
+    "Decides",
     "Estimator",
     "Evidence",
     "EvidenceRows",
@@ -51,12 +37,9 @@ __all__ = [
     "FactorCode",
     "Interval",
     "NoiseTails",
-    "Policy",
-    "PolicyCode",
     "Priced",
     "Shares",
     "SpanCode",
-    "StepCode",
     "Theory",
     "ThresholdTable",
     "TranscriptCode",
@@ -69,8 +52,6 @@ __all__ = [
     "likely_rows",
     "majority_attack_gain",
     "paired_length",
-    "parameter_free_step",
-    "policy_code",
     "sample_splitting_half_width",
     "worst_choice_nats",
     "worst_rows",

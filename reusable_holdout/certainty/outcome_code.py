@@ -21,7 +21,6 @@ __all__ = [
     "FactorCode",
     "Span",
     "SpanCode",
-    "StepCode",
     "choice_nats",
     "worst_choice_nats",
 ]
@@ -167,49 +166,6 @@ def worst_choice_nats(candidates: int) -> float:
 def _nats_of_rank(rank: int, count: int) -> float:
     """Cost of the r-th of so many outcomes, if half the weight is ``1/(r (r + 1))`` and half is even."""
     return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / count)
-
-
-@dataclass(frozen=True)
-class StepCode:
-    """Weights of how many steps a new best is better than the last; with a failure's they sum to at most one.
-
-    Parameters
-    ----------
-    places : int
-        How many steps the metric's range has, at least 1.
-    failed : float
-        Weight of a failure.
-
-    Notes
-    -----
-    Half the weight is ``1/(k (k + 1))``, half is spread evenly over the places: no new best costs more than
-    ``ln(2 places)`` and what is kept for failures.
-
-    Examples
-    --------
-    >>> code = StepCode(30, failed=0.03)
-    >>> round(code.nats(1), 2), round(code.nats(30), 2) < round(code.worst, 2) < 4.2
-    (1.35, True)
-    """
-
-    places: int
-    failed: float
-
-    @property
-    def worst(self) -> float:
-        """Cost of the dearest outcome."""
-        return max(math.log(2.0 * self.places) - math.log1p(-self.failed), self.failure_nats)
-
-    @property
-    def failure_nats(self) -> float:
-        """Cost of a failure."""
-        return -math.log(self.failed)
-
-    def nats(self, steps: int) -> float:
-        """Cost of a new best that is better by so many steps, from 1 to `places`."""
-        if not 1 <= steps <= self.places:
-            raise InputError(f"a new best is better by 1 to {self.places} steps; got {steps}")
-        return _nats_of_rank(steps, self.places) - math.log1p(-self.failed)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Editions of the theory: every constant that an interval or a price rests on, and what a policy costs by them.
+"""Editions of the theory: every constant that an interval or a price rests on.
 
 A ledger names its edition, and its answers are certified and verified by that one for ever. So an edition that was
 released never changes: whoever finds a better constant adds an edition.
@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode, StepCode
+from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 from reusable_holdout.errors import LedgerMismatchError
 
 __all__ = [
-    "BY_DISTANCE",
     "EDITIONS",
-    "LADDERS",
     "THEORY",
     "BandShares",
     "BetSizes",
     "ClaimCode",
-    "Policy",
-    "PolicyCode",
     "Shares",
     "Theory",
     "edition",
-    "parameter_free_step",
-    "policy_code",
 ]
 
 
@@ -292,73 +286,3 @@ def edition(number: object) -> Theory:
             f"names {number!r}; nothing was asked; use a newer version of reusable-holdout"
         )
     return known
-
-
-# ---- what each policy tells at a charge, and what that costs at most
-
-Policy: TypeAlias = Literal[
-    "thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"
-]
-
-LADDERS: frozenset[Policy] = frozenset({"ladder", "parameter-free-ladder"})
-"""Policies whose prior is the best score so far."""
-
-BY_DISTANCE: frozenset[Policy] = LADDERS | {"claims"}
-"""Policies that a distance decides, of any metric: never the rows' own evidence."""
-
-
-class PolicyCode(NamedTuple):
-    """Public numbers of a policy.
-
-    Attributes
-    ----------
-    charge_nats : float
-        What the dearest charge costs.
-    shares : Shares
-        How the sides of an interval divide a question's failure probability.
-    """
-
-    charge_nats: float
-    shares: Shares
-
-
-def policy_code(
-    policy: Policy, *, places: float, by_evidence: bool = False, theory: Theory = THEORY
-) -> PolicyCode:
-    """What a charge of a policy costs at most, and how the sides of its intervals divide what may fail.
-
-    Parameters
-    ----------
-    policy : str
-        As for a guard: "thresholdout", "ladder", ...
-    places : float
-        Of a ladder: the metric's range, in its smallest steps. Of claims: how many queries are declared. Else ignored.
-    by_evidence : bool
-        Whether the rows' own evidence decides, as for means of graded losses and for AUC.
-    theory : Theory
-        Edition of the theory; by default the newest.
-
-    Returns
-    -------
-    PolicyCode
-    """
-    if policy in LADDERS:
-        return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
-    if policy == "claims":
-        code, cells = theory.claims, len(theory.charge.cells)
-        begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
-        return PolicyCode(math.log((round(places) + begun) / code.failed), Shares(0.5, 0.5))
-    if policy == "gate":
-        return PolicyCode(
-            theory.gate.worst if theory.failures_reserved else theory.gate.nats[0], Shares(1.0, 1.0)
-        )
-    dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
-    return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
-
-
-def parameter_free_step(rows: int) -> float:
-    """Largest step that a parameter-free ladder can take, as a fraction of the metric's range: ``1/sqrt(rows)``.
-
-    It is public: its own step, the standard error of a mean difference, depends on the rows and is never told.
-    """
-    return 1.0 / math.sqrt(rows)

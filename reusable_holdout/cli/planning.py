@@ -39,8 +39,7 @@ def add_plan(commands: Any) -> None:
     real = {
         "tolerance": "how far an answer may be from the population value",
         "threshold": "deviation that is always charged (default: derived)",
-        "noise-scale": "Thresholdout's s (default: derived)",
-        "final-noise": "scale of Laplace noise on a final (default: none)",
+        "noise": "scale of the noise, 0 for none (default: derived)",
         "prior-error": "how far honest priors are off (default: one public standard error)",
         "confidence": "that every interval holds (default 0.95)",
         "estimate": "score near which the plan must hold (default: the worst case); naming 0.9 buys several times the "
@@ -49,8 +48,8 @@ def add_plan(commands: Any) -> None:
     }
     for name, text in real.items():
         parser.add_argument(f"--{name}", type=float, help=text)
-    parser.add_argument("--mechanism", help="what the guard runs on (default numeric-sparse; or tightest)")
-    parser.add_argument("--policy", help="what a question is compared with (default thresholdout)")
+    parser.add_argument("--board", choices=["claims"], help="plan a board of many series, such as teams")
+    parser.add_argument("--gates", action="store_true", help="plan for gates alone")
 
 
 def _plan(options: argparse.Namespace) -> int:

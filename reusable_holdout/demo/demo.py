@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.demo.picture import draw
 from reusable_holdout.demo.search import Part, Step, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError, MissingExtraError
-from reusable_holdout.guard import Answer, ReusableHoldout, verify
+from reusable_holdout.guard import ReusableHoldout, verify
 from reusable_holdout.registry import registry_of_its_own
 
 __all__ = ["DemoResult", "run_demo"]
@@ -129,7 +130,7 @@ def run_demo(
             queries=_QUERIES,
             estimate=0.87,
             ledger=ledger,
-            witness=False,
+            allow={"no witness"},
             seed=seed,
         )
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
@@ -138,7 +139,7 @@ def run_demo(
             guarded, predictions, halt = guarded_search(
                 edits, guard, train=train, holdout=holdout, fresh=fresh, tick=bar.update
             )
-            final = guard.final_predictions(predictions, name="final")
+            final = guard.final(predictions, name="final")
             history = guard.history()
     picture, not_drawn = folder / "demo.png", ""
     try:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.errors import Halted
-from reusable_holdout.guard import Answer, ReusableHoldout
+from reusable_holdout.guard import ReusableHoldout
 
 __all__ = ["Edit", "Part", "Step", "guarded_search", "plain_search", "propose"]
 
@@ -135,7 +136,7 @@ def guarded_search(
                 for name, part in parts.items()
             }
             score = train.score(edited["train"])
-            answer = guard.evaluate_predictions(
+            answer = guard.evaluate(
                 holdout.probability > edited["holdout"],
                 prior=score - correction,
                 name="first" if edit is None else "",

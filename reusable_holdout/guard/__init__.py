@@ -1,36 +1,31 @@
-"""The guard and what it is made of."""
+"""The guard and its parts."""
 
-from reusable_holdout.guard.absent import check_is_guard
-from reusable_holdout.guard.answer import Answer, Choice, Guardrail
-from reusable_holdout.guard.asking import has_most_rows
-from reusable_holdout.guard.batches import Asked, MeasuredModel
+from reusable_holdout.answer import Price
+from reusable_holdout.guard.asking import Question
 from reusable_holdout.guard.chunks.parquet import ParquetRows
-from reusable_holdout.guard.endings import Rotation
 from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
-from reusable_holdout.guard.guard import ReusableHoldout
-from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning
+from reusable_holdout.guard.guard import ReusableHoldout, Rotation
+from reusable_holdout.guard.handle import check_is_guard
+from reusable_holdout.guard.known_rows import has_most_rows
 from reusable_holdout.guard.lost_witness import begin_witness
 from reusable_holdout.guard.models import predictions_of
-from reusable_holdout.guard.overview import Price
 from reusable_holdout.guard.pricing import KeptLessWarning
 from reusable_holdout.guard.releases import Released, released
 from reusable_holdout.guard.row_sets import CopiedRowsWarning
+from reusable_holdout.guard.subjects import Difference, Measured
 from reusable_holdout.guard.verification import Verification, verify
 from reusable_holdout.guard.whereabouts import frozen_guard, guard_here
 
 __all__ = [
-    "Answer",
-    "Asked",
-    "Choice",
     "CopiedRowsWarning",
+    "Difference",
     "FrozenAnswer",
     "FrozenCertificate",
-    "Guardrail",
     "KeptLessWarning",
-    "MeasuredModel",
-    "ParameterFreeLadderWarning",
+    "Measured",
     "ParquetRows",
     "Price",
+    "Question",
     "Released",
     "ReusableHoldout",
     "Rotation",

@@ -1,287 +1,385 @@
-"""What all ways to ask a guard share: its parts, its scores, and who else is told."""
+"""The only door: questions in, durable certified answers out.
+
+A question is looked up, refused if it does not fit, measured outside of the ledger's lock, decided and certified inside
+it, and committed in one transaction. Whatever fails before the commit has cost nothing, and since the noise is a
+function of the question, asking again gives the answer that was lost.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from reusable_holdout.answer import Choice, Guardrail
+from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
+from reusable_holdout.guard import guardrails as rails
+from reusable_holdout.guard.questions import Posed, Question, Told1, grid, posed
+from reusable_holdout.guard.subjects import (
+    Measured,
+    check_tolerances_kept,
+    measured,
+    numbers_of,
+    weighed,
+)
+from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways.check import Asked, Check
+from reusable_holdout.ways.gate import GuardedGate
 
-from reusable_holdout.certainty import Policy
-from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard import training_estimate as estimating
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.answered import Query
-from reusable_holdout.guard.boundary import attempt, sealed
-from reusable_holdout.guard.claiming import Pairs
-from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples, scores
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.claims import Claims
-from reusable_holdout.guard.kinds.samples import Sample
-from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.guard.kinds.table import Ways
-from reusable_holdout.guard.known_rows import TrainedOn
-from reusable_holdout.guard.models import check_model
-from reusable_holdout.guard.training_estimate import PriorMethod
-from reusable_holdout.guard.transcript import Transcript
-from reusable_holdout.guard.views import View
-from reusable_holdout.ledger import Ledger
-from reusable_holdout.metrics import BoundMetric, Metric
-from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.plan import Plan
-from reusable_holdout.slips import checked_call
-
-Listener = Callable[[Sequence[Answer]], None]
-
-__all__ = ["Asking", "found_by", "has_most_rows"]
-
-_R = TypeVar("_R")
+__all__ = ["Question", "ask", "grid", "measured_here"]
 
 
-class Asking:
-    """Parts of a guard that its questions need; the guard itself is made, and lives, in its subclass."""
+def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
+    """Answer questions in order, each durably.
 
-    metric: Metric
-    plan: Plan
-    policy: Policy
-    view: int
-    _noise: KeyedNoise
-    _view: View
-    _ways: Ways
-    _holdout: PrivateData
-    _content: ContentKey
-    _ledger: Ledger
-    _transcript: Transcript
-    _trained_on: TrainedOn
-    _listeners: list[Listener]
-
-    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
-        estimating.check_prior_method(method)
-        if X_train is None or y_train is None:
-            raise InputError(
-                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
-                "of the score, such as a cross-validated one; nothing was asked"
-            )
-        return estimating.training_estimate(
-            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.class_set
-        )
-
-    def _check_models(self, models: Sequence[Any]) -> None:
-        """Refuse models that cannot fit, by what is public."""
-        holdout = self._holdout
-        for model in models:
-            check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
-
-    def _model_question(self, model: Any, unit: int, person: bytes = b"") -> bytes:
-        self._check_models([model])
-        return self._content.model_question(fingerprint(model), unit, person)
-
-    def _check_features(self, otherwise: str) -> None:
-        if self._holdout.X is None:
-            raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
-
-    def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
-        """Predictions of one model, or those of two, as several questions have them.
-
-        None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which. What is refused
-        free, by what is public, is refused before either is known.
-        """
-        self._holdout.try_out(models, X_train)
-        held = X_train is not None and self._trained_on.holds(X_train)
-        return None if held else self._holdout.predicted_by(models)
-
-    def _scored(
-        self, kind: Check, prepared: NDArray[Any] | None, priors: Floats, tolerances: Floats | None
-    ) -> Integers | None:
-        """What a kind decides on, for each question; None if model or metric fails on the holdout."""
-        return found_by(kind.scored, self._holdout.bound, prepared, priors, tolerances)
-
-    def _measured(
-        self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
-    ) -> Integers | None:
-        """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
-        tolerances = None if tolerance is None else np.array([tolerance])
-        found = self._scored(kind, prepared, np.array([prior]), tolerances)
-        return None if found is None else found[0]
-
-    def _scored_each(
-        self, kind: Check, prepared: NDArray[Any], priors: Floats, tolerances: Floats | None
-    ) -> Scores:
-        """The same of a batch, each question by itself if the metric is the user's own: it may fail on one of them."""
-        if self._holdout.bound.metric.kernel is not None:  # then all of them fail, or none
-            found = self._scored(kind, prepared, priors, tolerances)
-            failed = np.full(len(prepared), found is None)
-            return scores.Scores(np.zeros(len(prepared), np.int64) if found is None else found, failed)
-        limits = [None] * len(prepared) if tolerances is None else tolerances.tolist()
-        each = zip(prepared, priors.tolist(), limits, strict=True)
-        return scores.Scores.of([self._measured(kind, one[None], prior, limit) for one, prior, limit in each])
-
-    def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
-        """Score of one model or prediction, or the sample that a kind needs; None if it failed."""
-        measure: Callable[..., Sample | int] = samples.sample_of if kind.by_sample else _score
-        return found_by(measure, self._holdout.bound, prepared)
-
-    def _check_differences(self) -> None:
-        """Refuse to compare two models where their difference is no mean over rows."""
-        bound = self._holdout.bound
-        if not bound.by_rows:
-            raise InputError(
-                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
-                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
-            )
-
-    def _answer(
-        self,
-        kind: Kind,
-        question: Query,
-        refuse: Callable[[State], None],
-        measure: Callable[[], Any],
-        decide: Callable[[Any, State], tuple[Terms, Outcome]],
-        *,
-        takes: int = 1,
-    ) -> Answer:
-        """Answer one question, durably, which takes so many of the declared queries.
-
-        `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
-        that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
-        """
-        needed = self._transcript.needs_rows(kind, question.digest, refuse)
-        found = measure() if needed else None
-        return self._transcript.answer(kind, question, refuse, partial(decide, found), takes=takes)
-
-    def _compared(
-        self,
-        kind: Check,
-        query: Query,
-        prior: float,
-        measure: Callable[[], Integers | None],
-        *,
-        anew: bool = False,
-    ) -> Answer:
-        """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
-        if kind.on_board:
-            own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
-            boards, claims = self._transcript.boards, cast("Claims", kind)
-            return self._told(boards.claim(claims, query, own, prior, measure, anew=anew))
-        if anew:
-            raise InputError(
-                "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
-                "them; leave it out; nothing was asked"
-            )
-        tolerances = None if query.tolerance is None else np.array([query.tolerance])
-        refuse = partial(kind.check_room, np.array([prior]), tolerances)
-        decide = partial(kind.answer, prior, query.tolerance, query.digest)
-        return self._told(self._answer(kind, query, refuse, measure, decide))
-
-    def _told(self, answer: Answer) -> Answer:
-        """Tell the listeners of an answer, if it is new."""
-        self._tell([answer])
-        return answer
-
-    def _told_batch(self, ask: Callable[[], list[Answer | None]]) -> list[Answer | None]:
-        """Tell the listeners of a batch's new answers, of those before a halt, too."""
-        try:
-            answers = ask()
-        except Halted as halt:
-            self._tell(halt.answers)
-            raise
-        self._tell(answers)
-        return answers
-
-    @sealed
-    def check_predictions(self, predictions: Any) -> None:
-        """Refuse predictions that no question takes; nothing is asked, and what fits tells nothing.
-
-        Whether they fit depends on what is public of the rows: their number, their classes, their ids,
-        and the labels of their pandas index, if `X` or `y` has one, in their order.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
-            As for :meth:`evaluate_predictions`.
-
-        Raises
-        ------
-        InputError
-            If they do not fit.
-        """
-        self._holdout.bound.prepare(predictions)
-
-    @sealed
-    def pairs(self, beta: float) -> Pairs:
-        """Say which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
-
-        Parameters
-        ----------
-        beta : float
-            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
-            all intervals and all pairs hold together with probability .95.
-
-        Raises
-        ------
-        InputError
-            If the policy is another, the metric no plain mean over all rows, or beta no probability.
-        """
-        kind, bound = self._ways.policy, self._holdout.bound
-        plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
-        if not kind.on_board or not plain or bound.relative_weights is not None:
-            raise InputError(
-                'pairs are for policy="claims" and means over rows that all count the same; got '
-                f"{self.policy} of {self.metric.name}; compare intervals instead"
-            )
-        return self._transcript.boards.pairs(cast("Claims", kind), beta)
-
-    @checked_call
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a function with the new answers after each commit; returns a function that ends it.
-
-        What it raises becomes a warning: the answers are released already.
-        """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
-
-    def _tell(self, answers: Sequence[Answer | None]) -> None:
-        new = [answer for answer in answers if answer is not None and not answer.replayed]
-        for listener in list(self._listeners) if new else []:
-            try:
-                listener(new)
-            except Exception as error:
-                warnings.warn(
-                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
-                    RuntimeWarning,
-                    stacklevel=4,
-                )
-
-
-@sealed
-def has_most_rows(table: Any, guard: Asking) -> bool:
-    """Whether a table has more than half of a guard's rows, and more than chance explains; features alone are compared.
-
-    Who makes it true has those rows. Whoever gives it away tells nothing of a row that she lacks, unless she has half
-    of the others.
+    Returns
+    -------
+    list
+        Of each question an :class:`Answer`, of a choice a :class:`Choice`, of a batch a list. What failed on the
+        holdout is a :class:`ModelError` in place of an answer, and a halt is raised with the answers before it.
     """
-    return guard._trained_on.is_in(table)
+    each = [posed(view, question) for question in questions]
+    if any(one.question.way == "final" for one in each):
+        return _finals(each)
+    found: list[Any] = []
+    for one in each:
+        try:
+            found.append(_asked(one))
+        except Halted as halted:
+            before = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
+            if before:
+                raise one.view.transcript.halt(halted.reason, [*before, *halted.answers]) from None
+            raise
+    return found
 
 
-def found_by(
-    measure: Callable[..., _R], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
-) -> _R | None:
-    """What is measured of predictions; None if there are none, or a metric of the user's own fails on the rows."""
-    if prepared is None:
-        return None
-    if bound.metric.kernel is None:  # it may raise anything, and warn of what it sees
-        return attempt(lambda: measure(bound, prepared, *stated))
-    try:
-        return measure(bound, prepared, *stated)
-    except ModelError:
-        return None
+def _asked(one: Posed) -> Any:
+    way, question = one.way, one.question
+    if question.anew and not way.by_series:
+        raise InputError(
+            "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
+            "them; leave it out; nothing was asked"
+        )
+    if way.by_series:
+        answers = _claims(one)
+    elif isinstance(way, GuardedGate):
+        answers = [_guarded(one)]
+    elif way.batches:
+        answers = _batch(one)
+    elif question.way == "choose":
+        return _chosen(one)
+    else:
+        answers = [_revealed(one, place) for place in range(len(one.subjects))]
+    return answers if one.several else answers[0]
 
 
-def _score(bound: BoundMetric, prepared: NDArray[Any]) -> int:
-    return int(bound.score(prepared[None])[0])
+def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
+    """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
+    given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
+    one = posed(view, Question(way, *given))  # type: ignore[arg-type]
+    (subject,), kind = one.subjects, one.way
+    if not subject.models:
+        raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
+    transcript = view.transcript
+    alone = kind.name not in {"choose", "final"}  # which are named with others
+    tail, row = transcript.ledger.look(one.digests[0])
+    if kind.halt_reason(transcript.state_at(tail)) is not None or (alone and row is not None):
+        return Measured(model, subject.content)
+    (found,) = measured(view, kind, [subject], None)
+    bound = view.holdout.bound
+    by_rows = kind.rule.by_rows if isinstance(kind, Check) else kind.by_rows  # type: ignore[attr-defined]
+    most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
+    numbers = view.content.conceal(
+        numbers_of(found), most if by_rows else 1, view.about(kind, subject.content)
+    )
+    return Measured(subject.models[0], subject.content, numbers)
+
+
+# ---- checks and gates
+
+
+def _batch(one: Posed) -> list[Told1]:
+    """Answer checks or gates, durably; all of a batch shares the history before it."""
+    way, view, digests = one.way, one.view, one.digests
+    assert isinstance(way, Check)  # noqa: S101 - its caller has looked
+    transcript = view.transcript
+    tail, first = transcript.ledger.look(digests[0])
+    state = transcript.state_at(tail)
+    asked = None
+    if way.halt_reason(state) is None and _needed(one, way, state, first):
+        found = measured(view, way, one.subjects, one.question.X_train)
+        values, failed = weighed(way, view.holdout.bound, found, one.priors, one.tolerances)
+        asked = Asked(digests, one.priors, one.tolerances, values, failed)
+    with transcript.ledger.transaction(digests[0]) as transaction:
+        known = _known(transaction, digests)
+        state = transcript.state_at(transaction.tail)
+        new = first_occurrences(digests, known)
+        reason = way.halt_reason(state) if new else None
+        rows: list[Row] = []
+        if new and reason is None and asked is not None:
+            some = asked if len(new) == len(digests) else asked.at(new)
+            transcript.check_room(len(new), state)
+            check_tolerances_kept(way, some.priors, some.tolerances, state, one.unit)
+            names = [one.names[place] for place in new]
+            decided = way.decide(some, state)
+            rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, some.tolerances)
+            reason = "charges" if len(rows) < len(new) else None
+            transaction.append(rows)
+    return _answers(one, known, rows, state, reason)
+
+
+def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
+    """Return the rows of questions that were answered; that of the first came with the transaction."""
+    if len(digests) > 1:
+        return transaction.find(digests)
+    return {} if transaction.row is None else {digests[0]: transaction.row}
+
+
+def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
+    """Return True if a batch has a new question; what has no room is refused before the rows are read.
+
+    The ledger is read for more than the first question only where that decides.
+    """
+    transcript = one.view.transcript
+    roomy = len(one.digests) <= transcript.queries - state.asked and one.tolerances is None
+    if roomy and first is None:
+        return True
+    with transcript.ledger.transaction(one.digests[0]) as transaction:
+        new = first_occurrences(one.digests, _known(transaction, one.digests))
+    if new:
+        transcript.check_room(len(new), state)
+        tolerances = None if one.tolerances is None else one.tolerances[new]
+        check_tolerances_kept(way, one.priors[new], tolerances, state, one.unit)
+    return bool(new)
+
+
+def _answers(
+    one: Posed, known: dict[bytes, Row], rows: list[Row], state: State, reason: str | None
+) -> list[Told1]:
+    """Return the answers to a batch in which questions may repeat; raise a halt at the first without an answer."""
+    view, fresh, known = one.view, {row.digest: row for row in rows}, dict(known)
+    left = view.transcript.allowance.left(rows[-1].charges if rows else state.charges)
+    answers: list[Told1] = []
+    for digest in one.digests:
+        row = fresh.pop(digest, None)  # its repetitions inside the batch are replays
+        if row is None and digest not in known:
+            break
+        known[digest] = told = known[digest] if row is None else row
+        own = left if row is None else view.transcript.allowance.left(told.charges)
+        answers.append(view.transcript.answer(told, one.unit, own, replayed=row is None))
+    view.tell(answers)
+    if len(answers) < len(one.digests):
+        raise view.transcript.halt(reason or "charges", answers)
+    return answers
+
+
+# ---- one at a time
+
+
+def _single(
+    one: Posed,
+    digest: bytes,
+    refuse: Callable[[State], None],
+    measure: Callable[[], Any],
+    decide: Callable[[Any, State], Any],
+    *,
+    takes: int = 1,
+    tolerance: float = 0.0,
+) -> tuple[Told1, Row]:
+    """Answer one question, durably, which takes so many of the declared queries.
+
+    `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
+    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
+    """
+    way, transcript = one.way, one.view.transcript
+    tail, row = transcript.ledger.look(digest)
+    state = transcript.state_at(tail)
+    found, has_measured = None, False
+    if way.halt_reason(state) is None and row is None:
+        refuse(state)
+        found, has_measured = measure(), True
+    with transcript.ledger.transaction(digest) as transaction:
+        row = transaction.row
+        state = transcript.state_at(transaction.tail)
+        replayed = row is not None
+        reason = None if replayed else way.halt_reason(state)
+        if row is None and reason is None and has_measured:
+            refuse(state)
+            terms, outcome = decide(found, state)
+            row = row_of(
+                way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance
+            )
+            transaction.append([row])
+    if row is None:
+        raise transcript.halt(reason or "charges", [])
+    left = one.view.charges_left(state.charges if replayed else row.charges)
+    answer = transcript.answer(row, one.unit, left, replayed=replayed)
+    return answer, row
+
+
+def _revealed(one: Posed, place: int) -> Told1:
+    way: Any = one.way
+    digest, prior = one.digests[place], float(one.priors[place])
+    answer, _ = _single(
+        one._replace(names=[one.names[place]]),
+        digest,
+        lambda state: way.check_affordable(way.worst_nats(), state, "a reveal"),
+        lambda: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
+        lambda found, state: way.decide(found, prior, digest, state),
+    )
+    one.view.tell([answer])
+    return answer
+
+
+def _chosen(one: Posed) -> Choice | ModelError:
+    way, count, content = one.view.ways.choose, len(one.digests), one.view.content
+    digest = content.several(b"choose", one.digests)
+    # a candidate that comes again in another choice must not come with the same noise
+    own = [content.several(b"noise", [digest, candidate]) for candidate in one.digests]
+
+    def refuse(state: State) -> None:
+        one.view.transcript.check_room(count, state)
+        way.check_affordable(way.worst_nats(count), state, "a choice")
+
+    answer, row = _single(
+        one,
+        digest,
+        refuse,
+        lambda: measured(one.view, way, one.subjects, one.question.X_train),
+        lambda found, state: way.choose(found, one.priors, own, state),
+        takes=count,
+    )
+    one.view.tell([answer])
+    if isinstance(answer, ModelError):
+        return answer
+    told = Told.parse(row.told)
+    if told is None or told.winner is None:
+        raise LedgerError(f"query {row.query} is no choice; verify the ledger; nothing was asked")
+    before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
+    others = way.others(told, Terms(row.prior, row.threshold), way.length(before))
+    best = one.unit.ends(0.0, others)[1 if one.unit.greater_is_better else 0]
+    return Choice(told.winner.candidate, answer, best)
+
+
+def _guarded(one: Posed) -> Told1:
+    way: Any = one.way
+    named = rails.stated(one.view, one.question.guardrails, one.question.subjects)
+    tolerance = None if one.tolerances is None else float(one.tolerances[0])
+    parts = [one.digests[0], *(rail.digest for rail in named)]
+    digest = one.view.content.several(b"guarded", parts)
+
+    def measure() -> list[Any]:
+        values = rails.values(one.view, way.gate, one.subjects[0], float(one.priors[0]), one.question.X_train)
+        return [values, *(rail.value(one.question.X_train) for rail in named)]
+
+    answer, row = _single(
+        one,
+        digest,
+        partial(one.view.transcript.check_room, len(parts)),
+        measure,
+        lambda found, state: way.decide(
+            found, [rail.view.number for rail in named], digest, state, tolerance
+        ),
+        takes=len(parts),
+        tolerance=tolerance or 0.0,
+    )
+    if not isinstance(answer, ModelError):
+        before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
+        told = Told.parse(row.told)
+        bounds = way.bounds(told, [rail.gate for rail in named], way.length(before), tolerance)
+        each = (
+            Guardrail(
+                rail.view.metric.name, rail.unit.own(rail.named), *rail.unit.ends(float(low), float(high))
+            )
+            for rail, (low, high) in zip(named, bounds, strict=True)
+        )
+        answer = answer._replace(guardrails=tuple(each))
+    one.view.tell([answer])
+    return answer
+
+
+# ---- claims
+
+
+def _claims(one: Posed) -> list[Told1]:
+    """Answer claims one after the other: what is told of one decides what the next can cost."""
+    answers: list[Told1] = []
+    for place, subject in enumerate(one.subjects):
+        prior = float(one.priors[place])
+        own = one.view.content.claim(one.digests[place], one.question.series, one.view.ways.claim.grid(prior))
+        try:
+            answer = one.view.boards.claim(
+                one.view.ways.claim,
+                one.digests[place],
+                own,
+                prior,
+                lambda subject=subject: measured(one.view, one.way, [subject], one.question.X_train)[0],  # type: ignore[misc]
+                series=one.question.series,
+                name=one.names[place],
+                unit=one.unit,
+                anew=one.question.anew,
+            )
+        except Halted as halted:
+            raise one.view.transcript.halt(halted.reason, answers) from None
+        one.view.tell([answer])
+        answers.append(answer)
+    return answers
+
+
+# ---- the end
+
+
+def _finals(finals: Sequence[Posed]) -> list[Any]:
+    """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
+    if any(one.question.way != "final" for one in finals):
+        raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
+    root = finals[0].view
+    each = [(one, place) for one in finals for place in range(len(one.subjects))]
+    digests = [one.digests[place] for one, place in each]
+    if len(set(digests)) < len(digests):
+        raise InputError("a final is of different models; two are the same; nothing was told; name each once")
+    transcript, final = root.transcript, root.ways.final
+    ended = final.halt_reason(transcript.state) is not None
+    found: list[Any] = [None] * len(each)
+    if not ended:
+        for one in finals:
+            one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
+        found = [measured(one.view, one.way, [one.subjects[place]], None)[0] for one, place in each]
+    with transcript.ledger.transaction() as transaction:
+        known = transaction.find(digests)
+        state = transcript.state_at(transaction.tail)
+        reason = None if len(known) == len(digests) else final.halt_reason(state)
+        rows: list[Row] = []
+        if reason is None and not known and not ended:
+            after = state
+            for (one, place), value in zip(each, found, strict=True):
+                way: Any = one.way
+                length = way.length(state, len(each))
+                terms, outcome = way.decide(value, length)
+                row = row_of(
+                    way,
+                    after,
+                    one.digests[place],
+                    terms,
+                    outcome,
+                    length=length,
+                    takes=0,
+                    batch=state.query + 1,
+                    name=one.names[place],
+                )
+                rows.append(row)
+                after = after._replace(query=row.query)
+            transaction.append(rows)
+    known |= {row.digest: row for row in rows}
+    if reason is not None or len(known) < len(digests):
+        raise transcript.halt(reason or "final", [])
+    left = root.charges_left(state.charges)
+    answers: list[Any] = []
+    for one in finals:
+        own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]
+        one.view.tell(own)
+        answers.append(own if one.several else own[0])
+    return answers

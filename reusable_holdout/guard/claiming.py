@@ -9,15 +9,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.certainty import Certificate, lead_nats, paired_length
-from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.answered import Answered, Query, row_of
-from reusable_holdout.guard.kinds import NOT_CERTIFIED, Integers, Kind, Terms
-from reusable_holdout.guard.kinds.claims import Board, Claims
-from reusable_holdout.ledger import Ledger, Row, Transaction
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.transcript import Transcript, row_of
+from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.ways import NOT_CERTIFIED, Told
+from reusable_holdout.ways.claim import Board, Claims
 
 __all__ = ["Boards", "Pairs", "Reached"]
 
@@ -27,7 +28,7 @@ class Reached(NamedTuple):
 
     query: int  # number of the answer
     asked: int  # which of the declared queries it was, from 1
-    low: float  # in the metric's unit, as the other end
+    low: float  # in [0, 1], where greater is better, as the other end
     high: float
     nats: float  # of all that was told before it
 
@@ -39,70 +40,70 @@ class _Told:
 
 
 class Boards:
-    """The boards of one ledger, one for each metric whose policy is claims."""
+    """The boards of one ledger, one for each metric that is asked about."""
 
-    def __init__(self, answered: Answered, ledger: Ledger) -> None:
-        self._answered, self._ledger = answered, ledger
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript, self._ledger = transcript, transcript.ledger
         self._boards: dict[int, Board] = {}
         self._told: dict[int, _Told] = {}
 
     def claim(
         self,
-        kind: Claims,
-        question: Query,
+        way: Claims,
+        digest: bytes,
         own: bytes,
         prior: float,
-        measure: Callable[[], Integers | None],
+        measure: Callable[[], Any],
         *,
-        anew: bool = False,
-    ) -> Answer:
+        series: str,
+        name: str,
+        unit: Unit,
+        anew: bool,
+    ) -> Answer | ModelError:
         """Answer one claim, durably: look it up, decide, certify and commit it in one transaction.
 
         The question is about the predictions, whoever claims what of them; `own` names this series' own claim about
         them; `anew` asks though the question was answered to somebody. `measure` gives the score on the grid, or None
         if the analyst's code failed on the holdout, and is not called for what was answered or will not be certified,
-        nor after a halt. Raises Halted for a new claim once all queries are asked or a final was given, and ModelError
-        if it failed, now or when it was first asked.
+        nor after a halt. Raises Halted for a new claim once all queries are asked or a final was given.
         """
-        digests = [own] if anew else [question.digest, own]
-        score = measure() if self._needs_rows(kind, digests, question.series) else None
+        digests = [own] if anew else [digest, own]
+        found = measure() if self._needs_rows(way, digests, series) else None
+        score = None if found is None else int(found[0])
         with self._ledger.transaction() as transaction:
             row = _first(transaction.find(digests), digests)
-            state = self._answered.state_in(transaction, kind)
+            state = self._transcript.state_at(transaction.tail)
             replayed = row is not None
-            reason = None if replayed else kind.halt_reason(state)
-            board = self._board(transaction, kind)
-            left = board.charges_left(question.series)
+            reason = None if replayed else way.halt_reason(state)
+            board = self._board(transaction, way)
+            left = board.charges_left(series)
             if row is None and reason is None:
-                terms = kind.claimed(prior, question.series, board)
-                if score is None:
-                    outcome = kind.fail(terms, state)
-                else:
-                    outcome = kind.decide(score, terms, question.digest, state)
-                named = own if outcome.told == NOT_CERTIFIED else digests[0]
-                asked, takes = question._replace(digest=named), kind.takes(outcome.told)
-                row = row_of(kind, state, asked, terms, outcome, takes=takes)
+                terms = way.claimed(prior, series, board)
+                outcome = way.decide_claim(score, terms, digest)
+                named = own if outcome.told.word == NOT_CERTIFIED else digests[0]
+                takes = way.takes(outcome.told)
+                row = row_of(way, state, named, terms, outcome, takes=takes, name=name, series=series)  # type: ignore[arg-type]
                 transaction.append([row])
                 left -= row.charged
         if row is None:
-            raise self._answered.halt(reason or "queries", [])
-        return self._answered.answer_with(row, left, replayed=replayed)
+            raise self._transcript.halt(reason or "queries", [])
+        return self._transcript.answer(row, unit, left, replayed=replayed)
 
-    def _needs_rows(self, kind: Claims, digests: Sequence[bytes], series: str) -> bool:
+    def _needs_rows(self, way: Claims, digests: Sequence[bytes], series: str) -> bool:
         with self._ledger.transaction() as transaction:
-            state = self._answered.state_in(transaction, kind)
-            if transaction.find(digests) or kind.halt_reason(state):
+            state = self._transcript.state_at(transaction.tail)
+            if transaction.find(digests) or way.halt_reason(state):
                 return False
-            return self._board(transaction, kind).charges_left(series) > 0
+            return self._board(transaction, way).charges_left(series) > 0
 
-    def charges_left(self, kind: Kind, series: str) -> int:
+    def charges_left(self, kind: Claims, series: str) -> int:
         """Charges that a series has left among the claims of a kind's view."""
         with self._ledger.transaction() as transaction:
             return self._board(transaction, kind).charges_left(series)
 
-    def pairs(self, kind: Claims, beta: float) -> Pairs:
-        """Pairs of answered claims; see :class:`Pairs`."""
-        return Pairs(kind.certificate, beta, partial(self._reached, kind))
+    def pairs(self, kind: Claims, beta: float, unit: Unit) -> Pairs:
+        """Return the pairs of answered claims; see :class:`Pairs`."""
+        return Pairs(kind.certificate, beta, partial(self._reached, kind), unit)
 
     def _reached(self, kind: Claims, queries: Sequence[int]) -> list[Reached | None]:
         """Where the holdout's own value lies by each of some answers, without waiting for writers.
@@ -115,8 +116,9 @@ class Boards:
             told = self._told[view] = _Told()
         rows = self._ledger.rows(after=told.last) if told.last < end else []
         for row in rows:
-            if (row.view, row.kind) == (view, Claims.name):
-                ends = kind.reached(row.told, Terms(row.prior, row.threshold))
+            if (row.view, row.kind) == (view, kind.name):
+                said = Told.parse(row.told)
+                ends = None if said is None else kind.reached(said, row.prior)
                 if ends is not None:
                     before = row.spent_nats - row.nats
                     told.reached[row.query] = Reached(
@@ -125,7 +127,7 @@ class Boards:
             told.last = max(told.last, row.query)
         return [told.reached.get(query) for query in queries]
 
-    def _board(self, transaction: Transaction, kind: Kind) -> Board:
+    def _board(self, transaction: Transaction, kind: Claims) -> Board:
         """Board after all that is committed: of what other processes were told, too."""
         view, end = kind.certificate.view, transaction.tail.query
         board = self._boards.get(view)
@@ -133,7 +135,7 @@ class Boards:
             board = self._boards[view] = Board(kind.certificate)
         if board.last < end:
             for row in transaction.rows(board.last):
-                if (row.view, row.kind) == (view, Claims.name):
+                if (row.view, row.kind) == (view, kind.name):
                     board.follow(row)
             board.last = end
         return board
@@ -155,12 +157,15 @@ class Pairs:
     """
 
     def __init__(
-        self, certificate: Certificate, beta: float, read: Callable[[Sequence[int]], list[Reached | None]]
+        self,
+        certificate: Certificate,
+        beta: float,
+        read: Callable[[Sequence[int]], list[Reached | None]],
+        unit: Unit,
     ) -> None:
         if not 0.0 < beta < 1.0:
             raise InputError(f"beta must be a probability above 0 and below 1; got {beta!r}; name another")
-        self._certificate, self._beta, self._read = certificate, beta, read
-        self._greater = certificate.greater_is_better
+        self._certificate, self._beta, self._read, self.unit = certificate, beta, read, unit
 
     def reached(self, queries: Sequence[int]) -> list[Reached | None]:
         """Where the holdout's own value lies by each of some answers; None of one that says nothing of it."""
@@ -168,7 +173,7 @@ class Pairs:
 
     def apart(self, first: Reached, second: Reached) -> bool:
         """Whether the holdout's value of the first is the better for sure, be it by chance."""
-        return first.low > second.high if self._greater else first.high < second.low
+        return first.low > second.high
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
         """Whether the first can be certified to be better, if the two differ on as few rows as they may."""
@@ -193,5 +198,4 @@ class Pairs:
     def _lead(self, first: Reached, second: Reached) -> float:
         """Rows by which the holdout's value of the first is the better, at least."""
         certificate = self._certificate
-        gap = (first.low - second.high if self._greater else second.low - first.high) / certificate.span
-        return gap * certificate.bound.rows
+        return (first.low - second.high) * certificate.bound.rows

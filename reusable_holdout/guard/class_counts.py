@@ -1,15 +1,12 @@
 """Class counts that are told and priced: a fact about the rows, which the confidence bounds of some metrics rest on.
 
-How far a metric's numbers are from those at class shares that were guessed beforehand must be told, and paid for. So
-are the sizes of groups, where each of their rows counts: what is guessed of them is half of the largest.
+How far a metric's numbers are from those at class shares that were guessed beforehand must be told, and paid for.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -54,7 +51,7 @@ def told(bound: BoundMetric, counts: Counts | None) -> Counts | None:
 
 
 def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
-    """Let a metric's public numbers be those that were told, or guessed, of class counts or sizes of groups."""
+    """Let a metric's public numbers be those that were told, or guessed, of class counts."""
     known = 0 if bound.classes is None or bound.groups is not None else len(bound.classes)
     if counts is None or counts.place is None or known != len(counts.prevalence):
         return
@@ -79,6 +76,7 @@ def numbers_of_ratio(
     mean = (min(max(at, metric.lower), metric.upper) - metric.lower) / span
     likely = bound.statistic.likely(counts.prevalence, mean)
     return {
+        "greater_is_better": metric.greater_is_better,
         "rows": max(1, round(likely.rows)),
         "bounds": (metric.lower, metric.upper),
         "family": "ratio",
@@ -90,9 +88,7 @@ def numbers_of_ratio(
 
 
 def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Say of each public number of a metric whether it depends on class counts or group sizes, for any labels."""
-    if _rests_on_sizes(bound):
-        return (True, True, True)
+    """Say of each public number of a metric whether it depends on class counts, for any labels."""
     if bound.classes is None:
         return (False, False, False)
     count = len(bound.classes)
@@ -104,12 +100,7 @@ def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
 
 
 def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
-    """Public numbers if the classes had these shares of the rows, or groups were half as large as they may be."""
-    if _rests_on_sizes(bound):
-        groups: Any = bound.groups
-        share = Fraction(bound.counted_rows, bound.rows)
-        rows = max(1, math.floor(share * len(groups) * Fraction(groups.largest + 1, 2 * groups.largest)))
-        return PublicNumbers(Fraction(1, rows), 1.0 / rows, rows)
+    """Return the public numbers if the classes had these shares of the rows."""
     shares = np.array(prevalence)
     counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
     counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
@@ -159,10 +150,6 @@ def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list
             f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
         )
     return found
-
-
-def _rests_on_sizes(bound: BoundMetric) -> bool:
-    return bound.groups is not None and bound.groups.largest not in (None, 1)
 
 
 def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:

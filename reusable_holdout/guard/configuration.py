@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout import witness as witnesses
-from reusable_holdout.certainty import edition
 from reusable_holdout.errors import (
     HoldoutError,
     InputError,
@@ -23,8 +23,6 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.kinds import exam as exams
-from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, SqlLedger, genesis, key_commitment
 from reusable_holdout.metrics import BoundMetric, Metric, described_metric
@@ -33,12 +31,26 @@ from reusable_holdout.plan import Plan, same_wish
 from reusable_holdout.witness import Head
 
 __all__ = [
+    "ALLOWED",
+    "FORMAT",
+    "NO_WITNESS",
+    "OVERLAP",
+    "SECOND_BUDGET",
+    "VACUOUS",
     "Configuration",
     "Epoch",
     "KeptRows",
+    "is_earlier",
     "metric_of",
     "read_epochs",
 ]
+
+FORMAT = 3
+"""Of what a ledger says. Those of versions 0.1 and 0.2 have none, and are read by :mod:`reusable_holdout.earlier`."""
+
+OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS = "overlap", "second budget", "vacuous", "no witness"
+ALLOWED = frozenset({OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS})
+"""What an owner may insist on."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _MISMATCH = "nothing was asked and nothing was charged"
@@ -51,54 +63,63 @@ def _listed(bound: BoundMetric) -> list[Any] | str | None:
     return None if bound.classes is None else bound.classes.tolist()
 
 
+def is_earlier(text: str) -> bool:
+    """Return True if a configuration is of a version before 0.3."""
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(facts, dict) and "rules" in facts and "format" not in facts
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration(Facts):
     """Public facts of one guard; its `counts` were told when the guard was made."""
 
     what: ClassVar[str] = "the ledger's configuration"
 
-    plan: dict[str, Any]  # Plan.record(); it names mechanism and policy
-    rules: dict[str, Any]  # Rules.record(): what certifies answers, whatever a later version would derive
+    format: int  # of what a ledger says; see earlier/
+    plan: dict[str, Any]  # Plan.record()
     metric: dict[str, Any]  # BoundMetric.describe()
     holdout: str  # keyed digest of the data
     key: str  # commitment to the noise key
     classes: list[Any] | str | None  # all that may occur, in order: what labels are coded by; or "private"
+    allow: list[str]  # what its owner insisted on
     epoch: int = 1  # number of this holdout in its ledger
     previous: str = ""  # last seal of the epoch before, hex: it makes one chain of all epochs
-    exam: int = 0  # rows, or groups, that version 0.2.0 kept for the final; see kinds/exam.py
     another_budget: bool = False  # whether the rows had one when this one was made
     witness: str = ""  # place of the ledger's, if it has one
-    overlap: str = "refuse"  # or "allow": its owner insists on rows that may be trained on, or released
     known_rows: dict[str, str] = field(default_factory=dict)  # digests of `KeptRows`
 
     @classmethod
-    def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None) -> Self:
-        """Facts of a guard that is made."""
+    def of(
+        cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None, allow: Iterable[str] = ()
+    ) -> Self:
+        """Return the facts of a guard that is made."""
         bound = holdout.bound
         return cls(
+            format=FORMAT,
             plan=plan.record(),
-            rules=Rules.of(plan, greater_is_better=bound.metric.greater_is_better).record(),
             metric=bound.describe(),
             holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
             classes=_listed(bound),
             counts=counts,
+            allow=sorted(allow),
         )
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what :meth:`text` wrote; a LedgerMismatchError if it is something else, or of another theory."""
+        if is_earlier(text):
+            raise LedgerMismatchError(
+                "the ledger must be one of this version; it was written by reusable-holdout 0.2, by which it can still "
+                f"be asked; {_MISMATCH}; verify, history and report read it here; guard fresh rows to go on"
+            )
         found = super().parse(text)
-        try:
-            edition(found.rules["scores"]["theory"])
-        except (TypeError, KeyError):
-            raise cls.unknown() from None
+        if found.format != FORMAT:
+            raise cls.unknown()
         return found
-
-    @property
-    def mistake(self) -> str:
-        """Say what was wrong with the certificate of such a ledger; empty if nothing is known to be."""
-        return exams.MISTAKE if self.exam else ""
 
     def unfounded(self, text: str) -> Iterator[str]:
         """Name the facts that do not follow from others, or that no guard writes in such a text."""
@@ -106,7 +127,7 @@ class Configuration(Facts):
         for name, check in _FORMS.items():
             try:
                 sound = check(self)
-            except (TypeError, ValueError, LookupError, AttributeError):
+            except (TypeError, ValueError, LookupError, AttributeError, HoldoutError):
                 sound = False
             yield from () if sound else (name,)
         if self.text() != text:
@@ -115,9 +136,7 @@ class Configuration(Facts):
     @property
     def view(self) -> View:
         """The guard's own metric."""
-        return View(
-            number=0, metric=self.metric, plan=self.plan, rules=self.rules, counts=self.counts, told_by=0
-        )
+        return View(number=0, metric=self.metric, plan=self.plan, counts=self.counts, told_by=0)
 
     def views(self, rows: Iterable[Row]) -> list[View]:
         """All that are asked about, by the rows of its epoch, in the order of their numbers."""
@@ -157,22 +176,27 @@ class Configuration(Facts):
         _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))
 
 
+def _says_something(plan: dict[str, Any]) -> bool:
+    """Return True if a tolerance is at most a quarter of the range: in this format, whatever a later plan asks for."""
+    lower, upper = plan["bounds"]
+    return bool(plan["tolerance"] <= 0.25 * (upper - lower) * (1.0 + 1e-5))
+
+
 _FORMS: dict[str, Callable[[Configuration], bool]] = {
     "holdout": lambda one: _DIGEST.fullmatch(one.holdout) is not None,
     "key": lambda one: _DIGEST.fullmatch(one.key) is not None,
-    "overlap": lambda one: one.overlap in {"refuse", "allow"},
-    "witness": lambda one: type(one.witness) is str,
-    "another_budget": lambda one: type(one.another_budget) is bool,
+    "witness": lambda one: type(one.witness) is str and not (one.witness and NO_WITNESS in one.allow),
+    "another_budget": lambda one: (
+        type(one.another_budget) is bool and (not one.another_budget or SECOND_BUDGET in one.allow)
+    ),
+    "allow": lambda one: (
+        one.allow == sorted({*one.allow} & ALLOWED)
+        and (one.counts is not None or VACUOUS in one.allow or _says_something(one.plan))
+    ),
     "known_rows": lambda one: type(one.known_rows) is dict,
     "classes": lambda one: one.classes in (None, PRIVATE) or one.classes == np.unique(one.classes).tolist(),
     "counts": lambda one: one.counts is None or len(one.counts.prevalence) in {0, len(one.classes or [])},
-    "exam": lambda one: type(one.exam) is int and one.exam >= 0 and _fits_exam(one),
 }
-
-
-def _fits_exam(configuration: Configuration) -> bool:
-    """Return True if there is an exam where the plan has one; rows without a weight are none of a plan's."""
-    return "weights" in configuration.metric or (configuration.exam > 0) == bool(configuration.plan["exam"])
 
 
 class KeptRows(NamedTuple):
@@ -207,7 +231,7 @@ def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 def metric_of(description: dict[str, Any]) -> Metric:
     """Metric of the catalogue from what a ledger says of it; an InputError if it is a user's own, whose code is not."""
-    of_rows = {"weights", "groups", "largest_group"}
+    of_rows = {"weights", "groups"}
     try:
         return described_metric({name: part for name, part in description.items() if name not in of_rows})
     except InputError:
@@ -254,9 +278,17 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
 def _seen(text: str, witness: str | Path | None) -> Head | None:
     """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
     try:
-        place = Configuration.parse(text).witness if witness is None else witness
+        place = _own_witness(text) if witness is None else witness
         return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise
         return None
+
+
+def _own_witness(text: str) -> str:
+    """Place of the witness that stands in a ledger of this version or an earlier one; empty if none does."""
+    if not is_earlier(text):
+        return Configuration.parse(text).witness
+    place = json.loads(text).get("witness")
+    return place if isinstance(place, str) else ""

@@ -23,13 +23,22 @@ from reusable_holdout.metrics.containers import CodedLabels, from_arrow, in_bloc
 
 NewDigest = Callable[[], "hashlib.blake2b"]
 
-__all__ = ["ContentKey", "Owned", "copy_of", "holdout_digest", "is_chunked", "named_columns", "own"]
+__all__ = [
+    "ContentKey",
+    "Owned",
+    "copy_of",
+    "holdout_digest",
+    "is_chunked",
+    "named_columns",
+    "own",
+    "predictions_digest",
+]
 
 _LEAF = 1 << 22  # bytes; up to so many are digested in one go
 _THREADS = 2  # more than two wait for the memory
 
 
-def _predictions_digest(prepared: NDArray[Any]) -> bytes:
+def predictions_digest(prepared: NDArray[Any]) -> bytes:
     """SHA-256 of predictions in canonical form: processors have instructions for it.
 
     Beyond 4 MiB it is that of the digests of leaves, which threads compute; leaves of zeros and ones are packed, eight
@@ -269,25 +278,19 @@ class ContentKey:
         """Digest of where a guard lives."""
         return self._of(b"guard", place.encode()).hex()
 
-    def question(self, prepared: NDArray[Any], prior_unit: int, person: bytes = b"question") -> bytes:
-        """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
+    def question(self, way: str, content: bytes, unit: int, tolerance: int = 0) -> bytes:
+        """Return the digest of a question: the way it is asked in, its subject, and prior and tolerance on grids.
 
-        Only for predictions that the analyst has: whether two questions are the same is visible to her. Other ways to
-        ask are other questions, told apart by `person`, which personalises the hash.
+        The subject's content is that of predictions that the analyst has, or of a model. A model's predictions for the
+        private rows must not be used: whether two models agree on them is a function of the holdout, and replays would
+        tell.
         """
-        return self._of(person, prior_unit.to_bytes(8, "big", signed=True), _predictions_digest(prepared))
+        numbers = unit.to_bytes(8, "big", signed=True) + tolerance.to_bytes(8, "big")
+        return self._of(way.encode(), numbers, content)
 
     def several(self, person: bytes, questions: Sequence[bytes]) -> bytes:
-        """Digest of several questions together: a choice among them, or the failure of a whole batch."""
+        """Return the digest of several questions together, such as a choice among them."""
         return self._of(b"several " + person, *questions)
-
-    def model_question(self, content: bytes, prior_unit: int, person: bytes = b"") -> bytes:
-        """Digest of a question asked with a model, or a list of two: its fingerprint, and the prior on the grid.
-
-        Its predictions for the private rows must not be used: whether two models agree on them is a function of the
-        holdout, and replays would tell.
-        """
-        return self._of(b"model " + person, prior_unit.to_bytes(8, "big", signed=True), content)
 
     def conceal(self, numbers: NDArray[np.int64] | None, size: int, about: bytes) -> bytes:
         """Private numbers, or that there are none, on their way from one process of this guard to another.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.configuration import OVERLAP, Configuration
 from reusable_holdout.guard.known_rows import OwnedRows
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, Transaction
@@ -27,13 +27,17 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     stored = Configuration.parse(text)
     with contextlib.suppress(LedgerMismatchError):
         wanted.check_same(stored)
-        if not stored.exam:
-            return ledger
+        return ledger
     if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
         return ledger
     rows.check_same(stored, key)
+    if OVERLAP in stored.allow and OVERLAP not in wanted.allow:
+        raise LedgerMismatchError(
+            'rows whose overlap was allowed stay marked; got a plan without allow={"overlap"}; nothing was changed; '
+            "pass it again"
+        )
     kept = rows.kept(key, epoch=ledger.epoch + 1)
-    marks = replace(wanted, another_budget=stored.another_budget, overlap=rows.overlap, witness=witness)
+    marks = replace(wanted, another_budget=stored.another_budget, witness=witness)
     follows = replace(marks, known_rows=kept.digests)
     with ledger.transaction() as transaction:
         asked = transaction.tail.query

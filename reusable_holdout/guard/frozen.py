@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.configuration import Configuration, Epoch
-from reusable_holdout.guard.kinds import failed
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, genesis
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.version import __version__
+from reusable_holdout.ways import failed
+from reusable_holdout.ways.table import PAIRED
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
 
@@ -43,9 +45,11 @@ class FrozenAnswer(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, row: Row) -> Self:
-        """Answer of a row."""
-        return cls(row.query, row.kind, row.told, row.prior, row.value, row.low, row.high)
+    def of(cls, row: Row, metric: Mapping[str, Any]) -> Self:
+        """Return the answer of a row about a metric."""
+        unit = Unit.of(metric, paired=row.kind in PAIRED)
+        low, high = unit.ends(row.low, row.high)
+        return cls(row.query, row.kind, row.told, unit.own(row.prior), unit.own(row.value), low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,13 +195,14 @@ def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None)
     seals = ledger.seals(epoch=epoch)  # after the rows, so that none of these comes after the last of them
     text = ledger.configurations()[epoch - 1]
     configuration = Configuration.parse(text)
+    about = configuration.views(rows)[view]
     told = [row for row in rows if row.view == view and _is_answer(row)]
     frozen = FrozenCertificate(
-        answers=tuple(map(FrozenAnswer.of, told)),
+        answers=tuple(FrozenAnswer.of(row, about.metric) for row in told),
         head=(seals[-1][1] if seals else genesis(text)).hex(),
         library=__version__,
         machine=_machine(ledger),
-        **_facts(configuration, configuration.views(rows)[view]),
+        **_facts(configuration, about),
     )
     return frozen if queries is None else frozen.of(queries)
 
@@ -229,7 +234,11 @@ def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> 
         row = known.get(answer.query)
         if row is None:
             yield f"the certificate's query {answer.query} was not answered up to its head"
-        elif row.view != certificate.view or not _is_answer(row) or FrozenAnswer.of(row) != answer:
+        elif (
+            row.view != certificate.view
+            or not _is_answer(row)
+            or FrozenAnswer.of(row, certificate.metric) != answer
+        ):
             yield f"the certificate's query {answer.query} is not as it was answered: it was changed"
 
 
@@ -253,7 +262,7 @@ def _facts(configuration: Configuration, view: View) -> dict[str, Any]:
         "holdout": configuration.holdout,
         "epoch": configuration.epoch,
         "confidence": configuration.plan["confidence"],
-        "theory": view.kept.scores.theory.edition,
+        "theory": view.plan["shared"]["theory"],
         "another_budget": configuration.another_budget,
     }
 

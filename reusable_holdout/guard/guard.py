@@ -2,129 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
-
-from reusable_holdout.certainty import Policy
-from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.guard import class_counts, handle
-from reusable_holdout.guard.absent import the_guard
+from reusable_holdout.guard import making
+from reusable_holdout.guard.asking import Question, ask
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.configuration import Configuration, metric_of
-from reusable_holdout.guard.endings import Finals, Rotating
-from reusable_holdout.guard.handle import Handle, arrive
-from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.known_rows import Overlap
-from reusable_holdout.guard.measuring import Measuring
-from reusable_holdout.guard.pricing import Wanted, decided_as_ratio, guessed
-from reusable_holdout.guard.questions import Questions
-from reusable_holdout.guard.standing import check_may_stand, looked_through
-from reusable_holdout.guard.stores import declared_classes, find_key, new_or_kept, sql_ledger, watched
-from reusable_holdout.guard.whereabouts import remember
-from reusable_holdout.metrics import Metric, resolve_metric
-from reusable_holdout.plan import MechanismChoice, Plan, SharedBudget
+from reusable_holdout.guard.branches import Branches, Rotation, rows_of
+from reusable_holdout.guard.handle import the_guard
+from reusable_holdout.guard.making import Stated, allowed_of
+from reusable_holdout.guard.view import GuardedView, Listener
+from reusable_holdout.metrics import Metric
+from reusable_holdout.plan import Plan
+from reusable_holdout.slips import checked_call
 
-__all__ = ["ReusableHoldout"]
+__all__ = ["ReusableHoldout", "Rotation"]
 
 
 @the_guard
-class ReusableHoldout(Questions, Measuring, Finals, Rotating):
+class ReusableHoldout(Branches):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
-    With probability `confidence`, the intervals of all answers together contain the population values, however the
+    With the plan's confidence, the intervals of all answers together contain the population values, however the
     questions were chosen; and what is released is (epsilon, delta)-differentially private as the plan says.
 
     Parameters
     ----------
-    X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
-        Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. The guard keeps a copy, as much
-        memory again (none of polars, whose columns never change, nor of arrays that are mapped read-only): what you do
-        to yours afterwards changes no answer, unless it is done inside a cell that is a list or an array. Those of
-        Parquet files and Dask stay where they are: models predict them chunk by chunk, on joblib's current backend.
-    y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
-        Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
-        scores the rows' ids, distinct names, and X is None.
+    X, y : array-like, or Rows
+        Private features and labels; :class:`Rows` in place of both, where there are classes, weights, groups, ids or
+        training rows to be named. See there.
     metric : str or Metric
         A name of the catalogue, or a metric of your own. With "score", "pass@3" or "pass^3" there are no labels: every
-        question brings a score for each row. Real targets outside the bounds that a metric states are moved to them,
-        and nothing says so: look at their range yourself.
-    queries : int
-        Questions K that will be asked at most.
+        question brings a score for each row.
+    plan : Plan, optional
+        Numbers of the plan beyond the everyday ones; its rows are counted anew.
+    queries : int, optional
+        Questions that will be asked at most, 100 by default.
     tolerance : float, optional
-        How far an answer may be from the population value; the budget follows from it.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"}
-        What a question is compared with, and what is told. Thresholdout: the analyst's prior, corrected when the
-        holdout deviates from it. Ladder: the best score so far, raised when the score improves on it by the threshold.
-        Guess-and-check: Thresholdout with a tolerance for each question. Gate: whether the score is at least the prior,
-        and nothing else; "yes" is a charge. Parameter-free ladder: the published Ladder whose step is a standard error,
-        for plain means and in memory only; it warns, for pair flips spend its charges fast. Claims: a board of many
-        series, such as teams; what stands is agreed, what would lead is measured, and what is wrong is a charge of its
-        series' own allowance of `charges`, 2 if left out. It takes no tolerance: intervals grow with what is told.
+        How far an agreed answer may be from the population value; the charges follow from it.
     charges : int, optional
-        Deviations to pay for, in place of `tolerance`.
-    threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, final_noise, delta, mechanism
-        As for :class:`Plan`. `estimate`, the score that is expected, buys the most; `prior_error`, how far honest
-        priors are off, keeps an honest search going to its last question.
-    spread : float, optional
-        For metrics that are means of graded losses: a guess of their standard deviation over the rows, in the metric's
-        unit. The budget follows from it; no interval rests on it.
-    comparison_tolerance : float, optional
-        Of :meth:`compare`, if it is not `tolerance`.
+        Deviations to pay for, 3 by default where no tolerance is named; the tolerance follows from them.
+    estimate : float, optional
+        Score that is expected, which buys the most: the nearer to the metric's bounds, the narrower everything.
     ledger : str, Path or None
-        SQLite file or URL of a PostgreSQL server that holds the budget, shared by all processes; None keeps it in
-        memory, for this process alone, until it exits.
+        SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
+        process alone, until it exits.
     key : bytes or Path, optional
         Noise key of 32 bytes, or the file it lies in; by default ``<ledger>.key``, made with mode 0600. Whoever has the
         key can undo the noise.
     seed : int, optional
         Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
-    classes : array-like, optional
-        All classes that may occur, which makes them public; or "private". By default those in `y` are public if there
-        is at most one for 50 rows. Others are private: accuracy compares answers in a normal form (NFKC, without case
-        and extra spaces), and no other metric is measured.
-    sample_weight : array-like of shape (rows,), optional
-        Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
-        about this group, and only its rows count.
-    groups : array-like of shape (rows,), optional
-        Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
-        and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
-    prevalence : float, sequence of float or dict, optional
-        Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
-        order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
-        priced, where a metric's interval rests on them: the nearer, the cheaper. What is refused follows from the
-        guess, for refusals would tell the counts.
-    training : array-like, optional
-        What models were trained on, to be looked through for rows of the holdout: a table with its columns, or, where
-        the guard has ids, ids. Nothing of it is kept.
-    ids : array-like of shape (rows,), optional
-        Distinct names of the rows, by which they are known again; they never leave the guard.
-    overlap : {"refuse", "allow"}
-        Whether to go on though rows are among `training`, and to ask about models that were trained on some of them.
-    vacuous : bool
-        Whether to make a guard whose plan says nothing: its tolerance is more than a quarter of the metric's range.
-    witness : str, Path or False, optional
+    witness : str or Path, optional
         Another owner's memory of how far the ledger had come, so that a restored copy is refused: a file of another
         owner, ``git:repository@remote#name`` for a git note, or the URL of a name at a server. It stands in the ledger,
-        and is asked before, and told after, every answer. Without one a copied ledger gives its budget twice, which is
-        said when it is made; False says that you know.
-    another_budget : bool
-        Make a guard though the rows have a budget in another ledger: no promise holds of both together, and every
-        answer, the ledger and its verification say so. Which rows have one is known to a registry in your state folder.
+        and is asked before, and told after, every answer. Without one a copied ledger gives its budget twice.
+    allow : set of str
+        The owner's overrides, each of which is recorded in the ledger: "second budget" (the rows have one already; the
+        two sets of intervals are then no longer jointly valid), "vacuous" (a plan whose tolerance is more than a
+        quarter of the range), "overlap" (rows that were trained on), "no witness".
     replan : bool
-        Whether to give the rows another metric, plan or settings than their ledger has: before its first question it
-        costs nothing, afterwards it is refused. Guards of the old plan, in any process, are refused from then on.
+        Whether to give the rows another metric or plan than their ledger has: before its first question that costs
+        nothing, afterwards it is refused.
 
     Attributes
     ----------
     plan : Plan
     metric : Metric
-    policy : str
     view : int
-        Number of its metric, slice and policy among those that are asked about the rows; 0 for the first. See
-        :meth:`on`.
+        Number of its metric and slice among those that are asked about the rows; 0 for the first. See :meth:`on`.
     digest : str
         Keyed digest of the holdout, hex: public, it names the holdout and tells nothing else about it.
 
@@ -145,12 +91,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     Warns
     -----
     CopiedRowsWarning
-        If rows have exactly the features of others, and chance does not explain it; see `groups`.
+        If rows have exactly the features of others, and chance does not explain it; see `groups` of :class:`Rows`.
     SecondBudgetWarning
         If the rows had a budget that was forgotten: says in which ledger, when and why.
     KeptLessWarning
-        If the class counts or group sizes, once they were told, keep less than was wished: the guard was made, and its
-        plan says what is kept.
+        If the class counts, once they were told, keep less than was wished: the guard was made, and its plan says what
+        is kept.
     UserWarning
         If the metric counts one of two classes that are text as positive: which one it is.
 
@@ -170,11 +116,11 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     --------
     >>> import numpy as np
     >>> labels = np.random.default_rng(0).integers(0, 2, 10_000)
-    >>> guard = ReusableHoldout(None, labels, metric="accuracy", tolerance=0.05, queries=1_000, seed=1)
-    >>> answer = guard.evaluate_predictions(labels, prior=1.0)
-    >>> answer.value, answer.charged, answer.query
-    (1.0, False, 1)
-    >>> guard.evaluate_predictions(labels, prior=1.0).replayed
+    >>> guard = ReusableHoldout(None, labels, tolerance=0.05, queries=1_000, seed=1)
+    >>> answer = guard.evaluate(labels, prior=1.0)
+    >>> answer.value, answer.outcome, answer.query
+    (1.0, 'agreed', 1)
+    >>> guard.evaluate(labels, prior=1.0).replayed
     True
     """
 
@@ -182,84 +128,36 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     def __init__(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         metric: str | Metric = "accuracy",
-        queries: int,
+        plan: Plan | None = None,
+        queries: int | None = None,
         tolerance: float | None = None,
         charges: int | None = None,
-        threshold: float | None = None,
-        noise_scale: float | None = None,
-        confidence: float = 0.95,
         estimate: float | None = None,
-        prior_error: float | None = None,
-        reveals: int | None = None,
-        choices: Sequence[int] | None = None,
-        final_noise: float | None = None,
-        delta: float | None = None,
-        mechanism: MechanismChoice = "numeric-sparse",
-        policy: Policy = "thresholdout",
-        spread: float | None = None,
-        comparison_tolerance: float | None = None,
         ledger: str | Path | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        prevalence: Any = None,
-        training: Any = None,
-        ids: ArrayLike | None = None,
-        overlap: Overlap = "refuse",
-        vacuous: bool = False,
-        another_budget: bool = False,
+        witness: str | Path | None = None,
+        allow: Iterable[str] = (),
         replan: bool = False,
-        witness: str | Path | Literal[False] | None = None,
     ) -> None:
-        data = PrivateData(
-            X,
-            y,
-            resolve_metric(metric),
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            declared=lambda: declared_classes(ledger),
+        stated = Stated(
+            metric,
+            plan,
+            queries,
+            tolerance,
+            charges,
+            estimate,
+            ledger,
+            key,
+            seed,
+            witness,
+            allowed_of(allow),
+            replan,
         )
-        rule: dict[str, Any] = {
-            "policy": policy,
-            "mechanism": mechanism,
-            "threshold": threshold,
-            "noise_scale": noise_scale,
-            "final_noise": final_noise,
-        }
-        counts = guessed(data.bound, prevalence, by_ratio=decided_as_ratio(data.bound, **rule))
-        stated = rule | {
-            "queries": queries,
-            "tolerance": tolerance,
-            "charges": charges,
-            "confidence": confidence,
-            "estimate": estimate,
-            "prior_error": prior_error,
-            "reveals": reveals,
-            "choices": choices,
-            "delta": delta,
-            "comparison_tolerance": comparison_tolerance,
-        }
-
-        def planned(numbers: dict[str, Any], told_before: float, **less: Any) -> Plan:
-            return Plan(**numbers, **(stated | less), shared=SharedBudget(told_before=told_before))
-
-        wanted = Wanted(data.bound, counts, planned, charges=charges, estimate=estimate, spread=spread)
-        check_may_stand(data, wanted.guess, ledger, vacuous=vacuous)
-        rows = looked_through(data, ids, training, overlap)
-        with new_or_kept(data, ledger, another_budget=another_budget) as (store, another):
-            found = find_key(store, key=key, seed=seed)
-            seen = watched(store, witness, found[0])
-            kept = self._begin_as_kept(
-                data, wanted, store, found, rows, replan=replan, witness=seen, another_budget=another
-            )
-        if kept is not None:
-            kept.warn(kept.plan.shared.told_before, vacuous=vacuous, stacklevel=3)  # __init__, sealed, user
+        self._begin(making.made(rows_of(X, y), stated))
 
     @classmethod
     @sealed
@@ -267,15 +165,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         cls,
         ledger: str | Path,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
-        metric: str | Metric | None = None,
+        metric: Metric | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        witness: str | Path | Literal[False] | None = None,
+        witness: str | Path | None = None,
     ) -> Self:
         """Resume a guard from its ledger; nothing is refilled.
 
@@ -283,10 +178,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         ----------
         ledger : str or Path
             SQLite file or URL of an existing ledger.
-        X, y, key, seed, classes, sample_weight, groups
+        X, y : array-like, or Rows
             The same as when it was made.
         metric : Metric, optional
             Needed for a metric of your own only.
+        key, seed
+            The same as when it was made.
         witness : str or Path, optional
             By default the one that stands in the ledger; where that was moved to, if it is no more where it was; or,
             if there is none, one that watches it from now on.
@@ -296,43 +193,84 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         LedgerError
             If there is no such ledger.
         LedgerMismatchError, LedgerKeyError
-            If it belongs to other data, or its key is missing.
+            If it belongs to other data or to an earlier version, or its key is missing.
         RolledBackError
             If it does not go on from what its witness has seen.
         """
-        store = sql_ledger(ledger, must_exist=True)
-        stored = store.configuration()
-        if stored is None:
-            raise LedgerError(
-                f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
-            )
-        configuration = Configuration.parse(stored)
-        if "largest_group" in configuration.metric:
-            raise LedgerError(
-                "a ledger that was made with largest_group= can be verified and printed, but no longer asked; got one; "
-                "ask it with reusable-holdout 0.2.1"
-            )
-        data = PrivateData(
-            X,
-            y,
-            metric_of(configuration.metric) if metric is None else resolve_metric(metric),
-            classes=configuration.classes if classes is None else classes,
-            sample_weight=sample_weight,
-            groups=groups,
-        )
-        plan, told = Plan.kept(configuration.plan), configuration.counts
-        class_counts.rest_on(data.bound, told)
+        stated = Stated(metric=metric, key=key, seed=seed, witness=witness)  # type: ignore[arg-type]
+        return cls._of(making.opened(rows_of(X, y), ledger, stated))
+
+    @classmethod
+    def _of(cls, view: GuardedView) -> Self:
         guard = cls.__new__(cls)
-        found = find_key(store, key=key, seed=seed)
-        watched(store, witness, found[0])
-        guard._begin(data, plan, told, store, found)
+        guard._begin(view)
         return guard
+
+    def _begin(self, view: GuardedView) -> None:
+        self._view, self.plan, self.metric, self.view = view, view.plan, view.metric, view.number
+        self._handle = None
+
+    # ---- questions
+
+    @sealed
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        """Ask questions, in order: every other way to ask is made of this one.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+
+        Returns
+        -------
+        list
+            Of each question an :class:`Answer`; of a choice a :class:`Choice`; of one whose subjects are a list, a
+            list. What failed on the holdout is a :class:`ModelError` in place of an answer: it took a charge, or what
+            the way costs.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and a question is new; the answers before it are in its `answers`.
+        BudgetError
+            If more is asked than queries are left; nothing of that question was answered or charged.
+        InputError
+            If a question does not fit; nothing was asked and nothing was charged.
+        """
+        return ask(self._view, list(questions))
+
+    @sealed
+    def check_predictions(self, predictions: Any) -> None:
+        """Refuse predictions that no question takes; nothing is asked, and what fits tells nothing.
+
+        Whether they fit depends on what is public of the rows: their number, their classes, their ids, and the labels
+        of their pandas index, if `X` or `y` has one, in their order.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
+
+        Raises
+        ------
+        InputError
+            If they do not fit.
+        """
+        self._view.holdout.bound.prepare(predictions)
 
     # ---- life
 
+    @checked_call
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with the new answers after each commit; returns a function that ends it.
+
+        What it raises becomes a warning: the answers are released already.
+        """
+        listeners = self._view.listeners
+        listeners.append(listener)
+        return lambda: listeners.remove(listener) if listener in listeners else None
+
     def close(self) -> None:
         """Close the ledger; the guard can be opened again."""
-        self._ledger.close()
+        self._view.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -340,42 +278,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._units}"
-        try:
-            state = self._state()
-        except HoldoutError:
-            return f"<ReusableHoldout: {about}, closed>"
-        if self.policy == "claims":
-            return (
-                f"<ReusableHoldout: {about}, {state.asked:,} of {self.plan.queries:,} claims asked, "
-                f"{state.charges:,} charged>"
-            )
-        left = self._transcript.charges_left(state.charges)
-        return (
-            f"<ReusableHoldout: {about}, {state.asked:,} of {self.plan.queries:,} queries asked, "
-            f"{left} of {self.plan.charges} charges left>"
-        )
-
     def __copy__(self) -> Self:
         return self  # one budget: a copy that counted for itself would double it
 
     def __deepcopy__(self, _: object) -> Self:
         return self
-
-    @sealed
-    def __reduce__(self) -> tuple[Any, ...]:
-        remember(self)
-        return arrive, (self._handle_of_all(),)
-
-    def _handle_of_all(self) -> Handle:
-        if self._handle is None:
-            holdout = self._holdout
-            contents = {"metric": self.metric, "sample_weight": holdout.sample_weight}
-            if self._root is self:
-                contents |= {name: getattr(holdout, name) for name in ("X", "y", "classes", "groups")}
-                self._handle = handle.make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
-            else:
-                contents["policy"] = self.policy
-                self._handle = self._root._handle_of_all().of_view(self.view, contents)
-        return self._handle

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 
+from reusable_holdout.answer import Answer
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.kinds.exam import MISTAKE
 from reusable_holdout.guard.releases import released_by
 from reusable_holdout.ledger import Ledger
+from reusable_holdout.ways import State
 
 __all__ = ["halted"]
 
@@ -29,8 +28,6 @@ def halted(
     queries: int,
     reason: str,
     answers: Sequence[Answer | None],
-    *,
-    has_exam: bool,
 ) -> Halted:
     """Build the exception; a ledger on a disk or a server is read for its history once somebody looks at that."""
     history = partial(_released_until, ledger, ledger.epoch, state.query)
@@ -41,7 +38,7 @@ def halted(
         else "guard.final(model) still certifies the end of the project, once; to go on, guard fresh rows (Plan "
         "says how many, rotate keeps the ledger)."
     )
-    why = MISTAKE if has_exam else _why(ledger, state, queries, reason)
+    why = _why(ledger, state, queries, reason)
     return Halted(
         f"the guard has halted: {why}; {unanswered}. What was released stays "
         f"valid: see .history; questions already asked replay free. {todo}",

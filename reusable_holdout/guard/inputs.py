@@ -64,7 +64,7 @@ class PrivateData:
         if metric.response == "judged" and X is not None:
             raise InputError(
                 f"X must be None for metric {metric.name!r}, whose rows are judged elsewhere and have ids; got "
-                f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
+                f"{type(X).__name__}; ask with scores; nothing was made"
             )
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups

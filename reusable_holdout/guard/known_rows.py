@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
-from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.boundary import attempt, sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.inputs import PrivateData, rows_and_labels
 from reusable_holdout.guard.row_sets import ANALYSTS, RowSet, by_chance, column_names, ordered_rows
@@ -20,9 +20,16 @@ from reusable_holdout.metrics.containers import compact, typed_array
 from reusable_holdout.metrics.targets import rows_of
 from reusable_holdout.registry import Words, mixed
 
-__all__ = ["OwnedRows", "TrainedOn", "are_ids", "by_name", "comparable_names", "names_of", "secret_of"]
-
-Overlap = Literal["refuse", "allow"]
+__all__ = [
+    "OwnedRows",
+    "TrainedOn",
+    "are_ids",
+    "by_name",
+    "comparable_names",
+    "has_most_rows",
+    "names_of",
+    "secret_of",
+]
 
 _IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
 
@@ -40,13 +47,13 @@ class Names(NamedTuple):
 
 
 class OwnedRows:
-    """Rows that a guard is made of, by what they are known, and the owner's word on overlap: "refuse" or "allow".
+    """Rows that a guard is made of, by what they are known, and whether the owner allows overlaps.
 
     Ids are distinct names, one for each row, or an InputError says that `nothing` happened; judged rows have their own.
     """
 
-    def __init__(self, holdout: PrivateData, ids: Any, overlap: str, *, nothing: str) -> None:
-        self.holdout, self.overlap, self._named = holdout, overlap, ids is not None
+    def __init__(self, holdout: PrivateData, ids: Any, *, allowed: bool, nothing: str) -> None:
+        self.holdout, self.allowed, self._named = holdout, allowed, ids is not None
         judged = holdout.bound.metric.response == "judged"
         if judged and ids is not None:
             raise InputError(f"judged rows have ids already, y; got ids=, too; {nothing}; leave it out")
@@ -83,9 +90,7 @@ class OwnedRows:
     def check_same(self, stored: Configuration, key: bytes) -> None:
         """Refuse another word or other ids than a ledger was made with, by a LedgerMismatchError."""
         problem = ""
-        if stored.overlap != self.overlap:
-            problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
-        elif self._named:
+        if self._named:
             digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
             if not digests.items() <= stored.known_rows.items():
                 problem = (
@@ -183,6 +188,17 @@ class TrainedOn:
         own = attempt(lambda: ordered_rows(_in_single(X), column_names(X)))
         rows = attempt(lambda: _compared(_in_single(table), X))
         return own is not None and rows is not None and _is_most(own, rows)
+
+
+@sealed
+def has_most_rows(table: Any, guard: Any) -> bool:
+    """Return True if a table has more than half of a guard's rows, and more than chance explains, by features alone.
+
+    A person who makes it true has those rows. A person who gives the table away tells nothing of a row that she lacks,
+    unless she has half of the others.
+    """
+    found: bool = guard._view.trained_on.is_in(table)
+    return found
 
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:

@@ -67,7 +67,7 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     names = methods.get(response, ["decision_function", "predict_proba"])
     if not any(callable(getattr(model, name, None)) for name in names):
         told = hasattr(model, "shape") or isinstance(model, list | tuple)
-        advice = "predictions are for evaluate_predictions, or final_predictions at the end; " if told else ""
+        advice = "predictions are asked about as they are; " if told else ""
         raise InputError(
             f"this metric needs a model with {' or '.join(names)}; got {type(model).__name__}; {advice}nothing was "
             "asked"

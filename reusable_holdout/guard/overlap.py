@@ -29,11 +29,11 @@ __all__ = ["check_training", "kept_of_fresh"]
 
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
-    'take them out of one of the two (and train again), or pass overlap="allow" to insist: then no promise holds'
+    'take them out of one of the two (and train again), or pass allow={{"overlap"}} to insist: then no promise holds'
 )
 _RELEASED = (
     "a new holdout must be rows that were not used before; {common} of its {rows} rows are rows of epoch {epoch}, "
-    '{explained}; {nothing}; pass fresh rows, or overlap="allow" to insist: then no promise holds'
+    '{explained}; {nothing}; pass fresh rows, or allow={{"overlap"}} to insist: then no promise holds'
 )
 
 
@@ -102,7 +102,7 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
     """
     epochs = [Configuration.parse(text) for text in ledger.configurations()]
     features, named = _features_as_before(rows.holdout, epochs, beside)
-    if rows.overlap == "refuse":
+    if not rows.allowed:
         for epoch in epochs:
             kept = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
             _check_fresh(rows, features, kept, key, epoch.epoch, named=named)

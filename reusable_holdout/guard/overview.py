@@ -4,52 +4,43 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout import markup
-from reusable_holdout.certainty import choice_nats
+from reusable_holdout.answer import Answer, Price
 from reusable_holdout.deferred import pandas as pd
-from reusable_holdout.errors import HoldoutError
+from reusable_holdout.errors import Halted, HoldoutError, InputError
 from reusable_holdout.guard import frozen, releases
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.asking import measured_here
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.claiming import Pairs
 from reusable_holdout.guard.frozen import FrozenCertificate
-from reusable_holdout.guard.kinds import HaltReason, State
-from reusable_holdout.guard.kinds.stated import checked_names
+from reusable_holdout.guard.handle import Handle, arrive, make_handle
+from reusable_holdout.guard.making import place_of
 from reusable_holdout.guard.stores import sql_ledger
+from reusable_holdout.guard.subjects import Measured, checked_names, checked_priors
+from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.guard.whereabouts import remember
 from reusable_holdout.ledger import Ledger
-from reusable_holdout.plan import choice, whole
+from reusable_holdout.metrics import Metric
+from reusable_holdout.plan import Plan, choice, whole
+from reusable_holdout.ways import HaltReason, State
 
-__all__ = ["Overview", "Price"]
-
-
-class Price(NamedTuple):
-    """What a question can cost.
-
-    Attributes
-    ----------
-    least, most : float
-        Nats, at its cheapest and at its dearest outcome.
-    final_width : float
-        Half-width that a final would certify after the dearest, at the plan's `estimate`.
-    allowed : bool
-        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
-        candidates, and no outcome would break a promise of the plan.
-    """
-
-    least: float
-    most: float
-    final_width: float
-    allowed: bool
+__all__ = ["Overview"]
 
 
-class Overview(Asking):
-    """What anyone may know of a guard."""
+class Overview:
+    """Public facts of a guard."""
+
+    plan: Plan
+    metric: Metric
+    view: int
+    _view: GuardedView
+    _handle: Any
 
     @sealed
     def history(self, *, epoch: int | None = None) -> pd.DataFrame:
@@ -64,12 +55,13 @@ class Overview(Asking):
         -------
         pandas.DataFrame
             Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
-            threshold, kind, told, nats, asked (declared queries taken so far), paired, charges_left and asked_at (UTC).
-            A row of kind "view" says when another metric was opened, and what that cost.
+            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left and
+            asked_at (UTC).
+            A row of way "view" says when another metric was opened, and what that cost.
         """
         if epoch is None:
-            return self._transcript.history()
-        return releases.released_by(self._ledger, epoch).history
+            return releases.released_by(self._view.ledger, self._view.ledger.epoch).history
+        return releases.released_by(self._view.ledger, epoch).history
 
     @sealed
     def certificate(self, *answers: Answer) -> FrozenCertificate:
@@ -94,14 +86,14 @@ class Overview(Asking):
         """
         queries = [answer.query for answer in answers] if answers else None
         with self._read_again() as ledger:
-            return frozen.freeze(ledger, self._ledger.epoch, self.view, queries)
+            return frozen.freeze(ledger, self._view.ledger.epoch, self.view, queries)
 
     @contextlib.contextmanager
     def _read_again(self) -> Iterator[Ledger]:
         """Its ledger, though it was closed."""
-        url = self._ledger.url
-        if not self._ledger.closed or url is None:
-            yield self._ledger
+        url = self._view.ledger.url
+        if not self._view.ledger.closed or url is None:
+            yield self._view.ledger
             return
         ledger = sql_ledger(url, must_exist=True)
         try:
@@ -129,12 +121,12 @@ class Overview(Asking):
     def _repr_html_(self) -> str:
         """What anyone may know of it, and what is left of its budget."""
         plan = self.plan
-        facts = [("metric", f"{self.metric.name}, by {plan.policy}"), ("holdout", self._units)]
+        facts = [("metric", self.metric.name), ("holdout", self._units)]
         try:
             asked, left, reason = self.queries_asked, self.charges_left, self.halt_reason
         except HoldoutError:
             return markup.facts_table("ReusableHoldout", [*facts, ("state", "closed")])
-        of_each = plan.policy == "claims"
+        of_each = plan.asks == "claims"
         about = "about " if of_each else ""
         facts += [
             ("charges of each series", f"{plan.charges:,}")
@@ -150,28 +142,28 @@ class Overview(Asking):
     @property
     def _units(self) -> str:
         """How many rows count, or groups."""
-        bound = self._holdout.bound
+        bound = self._view.holdout.bound
         return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
 
     def _own_history(self) -> pd.DataFrame:
         """What was released of this metric."""
         history = self.history()
-        return history[(history["view"] == self.view) & (history["kind"] != VIEW)]
+        return history[(history["view"] == self.view) & (history["way"] != VIEW)]
 
     @property
     def classes(self) -> NDArray[Any] | None:
         """Sorted classes, if the set of them is public; None if it is private, and for metrics of real values."""
-        return self._holdout.bound.classes
+        return self._view.holdout.bound.classes
 
     @property
     def private_labels(self) -> Literal["text", "numbers"] | None:
         """Kind of the labels if the set of them is private; else None."""
-        return self._holdout.bound.private_labels
+        return self._view.holdout.bound.private_labels
 
     @property
     def class_set(self) -> NDArray[Any] | Literal["private"] | None:
         """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as this guard does its own."""
-        return self._holdout.bound.class_set
+        return self._view.holdout.bound.class_set
 
     @property
     def queries_asked(self) -> int:
@@ -203,7 +195,9 @@ class Overview(Asking):
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        return self._transcript.charges_left_of(self._ways.policy, name, self._transcript.state.charges)
+        if self.plan.asks == "claims":
+            return self._view.boards.charges_left(self._view.ways.claim, name)
+        return self._view.transcript.allowance.left(self._view.transcript.state.charges)
 
     @property
     def final_width(self) -> float:
@@ -211,12 +205,12 @@ class Overview(Asking):
         return self._final_width(self._state())
 
     @sealed
-    def price(self, kind: str, *, prior: float | None = None, candidates: int = 1) -> Price:
+    def price(self, way: str, *, prior: float | None = None, candidates: int = 1) -> Price:
         """Say what a question can cost at most, before it is asked; public numbers alone.
 
         Parameters
         ----------
-        kind : {"evaluate", "reveal", "choose", "final"}
+        way : {"evaluate", "gate", "reveal", "choose", "final"}
         prior : float, optional
             Of a reveal: the least cost is that of a value in the prior's own cell, whatever the prior.
         candidates : int
@@ -229,54 +223,52 @@ class Overview(Asking):
         Raises
         ------
         InputError
-            If there is no such kind, or the prior is out of bounds.
+            If there is no such way, or the prior is out of bounds.
         """
-        choice("kind", kind, ("evaluate", "reveal", "choose", "final"))
-        state, count = self._state(), whole("candidates", candidates)
+        choice("way", way, ("evaluate", "gate", "reveal", "choose", "final"))
+        state, count, ways = self._state(), whole("candidates", candidates), self._view.ways
         if prior is not None:
-            self._ways.reveal.check_stated(prior, self.metric.name)
-        if kind == "evaluate":
-            least, most = 0.0, self._ways.policy.certificate.charge_nats
-        elif kind == "reveal":
-            least, most = self._ways.reveal.least_nats(), self._ways.reveal.worst_nats()
-        elif kind == "choose":
-            least = min(self._ways.choose.code.nats) + choice_nats(1, count)
-            most = self._ways.choose.worst_nats(count)
-        else:
-            least = most = 0.0
+            checked_priors(prior, 1, self._view.unit, self.metric.name, several=False)
+        least = most = 0.0
+        if way in {"evaluate", "gate"}:
+            most = ways.main.certificate.charge_nats
+        elif way != "final":
+            told = ways.choose if way == "choose" else ways.reveal
+            least, most = told.least_nats(count), told.worst_nats(count)
         after = state._replace(nats=state.nats + most)
-        if kind == "evaluate" and state.charges < self.plan.charges:
+        if way in {"evaluate", "gate"} and state.charges < self.plan.charges:
             after = after._replace(charges=state.charges + 1, last_charge=state.asked + 1)
-        ended = (self._ways.final if kind == "final" else self._ways.policy).halt_reason(state) is not None
-        ended = ended or (kind == "choose" and count > self.plan.queries - state.asked)
-        room = self._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
-        allowed = not ended and (kind in {"evaluate", "final"} or most <= room)
+        ended = (ways.final if way == "final" else ways.main).halt_reason(state) is not None
+        ended = ended or (way == "choose" and count > self.plan.queries - state.asked)
+        room = ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+        allowed = not ended and (way in {"evaluate", "gate", "final"} or most <= room)
         return Price(least, most, self._final_width(after), allowed)
 
     def _final_width(self, state: State) -> float:
-        final = self._ways.final
-        return final.certificate.final_half_width(length=final.length(state), estimate=self.plan.estimate)
+        final = self._view.ways.final
+        at = self.plan.unit(self.plan.estimate)
+        return final.certificate.final_half_width(length=final.length(state), estimate=at) * self.plan.span
 
     @property
     def rows(self) -> int:
         """Rows of the holdout, as many as predictions about it have."""
-        return self._holdout.bound.rows
+        return self._view.holdout.bound.rows
 
     @property
     def has_features(self) -> bool:
         """Whether models can predict the holdout's rows."""
-        return self._holdout.X is not None
+        return self._view.holdout.X is not None
 
     @property
     def features(self) -> int | None:
         """How many columns the holdout has; None if they are not counted."""
-        shape = np.shape(self._holdout.X)
+        shape = np.shape(self._view.holdout.X)
         return int(shape[1]) if len(shape) == 2 else None
 
     @property
     def weighted(self) -> bool:
         """True if the holdout's rows have sample weights."""
-        return self._holdout.sample_weight is not None
+        return self._view.holdout.sample_weight is not None
 
     @property
     def halted(self) -> bool:
@@ -286,23 +278,123 @@ class Overview(Asking):
     @property
     def halt_reason(self) -> HaltReason | None:
         """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
-        return self._ways.policy.halt_reason(self._state())
+        return self._view.ways.main.halt_reason(self._state())
 
     @property
     def epoch(self) -> int:
         """Which of its ledger's holdouts this guard has, from 1; see :meth:`rotate`."""
-        return self._ledger.epoch
+        return self._view.ledger.epoch
 
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return self._ledger.closed
+        return self._view.ledger.closed
 
     @property
     def ledger(self) -> str | None:
         """URL of the ledger; None if it is in memory."""
-        return self._ledger.url
+        return self._view.ledger.url
 
     @sealed
     def _state(self) -> State:
-        return self._transcript.state
+        return self._view.transcript.state
+
+    @property
+    def digest(self) -> str:
+        """Keyed digest of the holdout, hex: it names the holdout and tells nothing else about it."""
+        return self._view.digest
+
+    @sealed
+    def halt(self) -> Halted:
+        """Return the exception that a new question would raise now, or at the end of the budget."""
+        return self._view.transcript.halt(self.halt_reason or "queries", [])
+
+    @sealed
+    def pairs(self, beta: float) -> Pairs:
+        """Return which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
+
+        Parameters
+        ----------
+        beta : float
+            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
+            all intervals and all pairs hold together with probability .95.
+
+        Raises
+        ------
+        InputError
+            If the guard is no board of claims, the metric no plain mean over all rows, or beta no probability.
+        """
+        bound = self._view.holdout.bound
+        plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
+        if self.plan.asks != "claims" or not plain or bound.relative_weights is not None:
+            raise InputError(
+                'pairs are for Plan(board="claims") and means over rows that all count the same; got '
+                f"{self.metric.name}; compare intervals instead"
+            )
+        return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)
+
+    def __repr__(self) -> str:
+        about = f"{self.metric.name}, {self._units}"
+        try:
+            state = self._state()
+        except HoldoutError:
+            return f"<ReusableHoldout: {about}, closed>"
+        asked = f"{state.asked:,} of {self.plan.queries:,}"
+        if self.plan.asks == "claims":
+            return f"<ReusableHoldout: {about}, {asked} claims asked, {state.charges:,} charged>"
+        left = self._view.transcript.allowance.left(state.charges)
+        return (
+            f"<ReusableHoldout: {about}, {asked} queries asked, {left} of {self.plan.charges} charges left>"
+        )
+
+    # ---- in other processes
+
+    def __guard_name__(self) -> str:
+        """Return the guard's name, the same in every process: without the key nothing can be learnt from it."""
+        view = self._view
+        return view.root.content.guard(f"{place_of(view.ledger)} {view.ledger.epoch} {view.number}")
+
+    @sealed
+    def __reduce__(self) -> tuple[Any, ...]:
+        remember(self)
+        return arrive, (self._handle_of_all(),)
+
+    def _handle_of_all(self) -> Handle:
+        view, holdout = self._view, self._view.holdout
+        if self._handle is None:
+            contents: dict[str, Any] = {"metric": self.metric, "sample_weight": holdout.sample_weight}
+            if view.root is view:
+                contents |= {name: getattr(holdout, name) for name in ("X", "y", "classes", "groups")}
+                self._handle = make_handle(view.ledger, view.key[1], contents, epoch=self.epoch)
+            else:
+                root = type(self)._of(view.root)  # type: ignore[attr-defined]
+                self._handle = root._handle_of_all().of_view(self.view, contents)
+        return self._handle  # type: ignore[no-any-return]
+
+    @sealed
+    def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:
+        """Measure a fitted model, if a question about it needs that, and tell nothing of what was found.
+
+        A search fits its candidates in workers. Each worker measures with the guard that it was sent; what was measured
+        goes back concealed under the guard's key, to the process that asks, and to nobody else.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        prior : float, optional
+            Of the question; of a final none.
+        way : {"evaluate", "gate", "reveal", "choose", "final"}
+            What will be asked.
+
+        Returns
+        -------
+        Measured
+            A subject for :meth:`ask`, in this process or another one that has this guard.
+
+        Raises
+        ------
+        InputError
+            If the model does not fit the holdout, or the prior the metric.
+        """
+        return measured_here(self._view, model, prior, way)

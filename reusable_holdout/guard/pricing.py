@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from reusable_holdout.certainty import BY_DISTANCE, THEORY, Policy
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import HoldoutError, InputError, PlanError
 from reusable_holdout.guard import class_counts
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric
-from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.plan import Plan
+from reusable_holdout.slips import warn
 
 __all__ = [
     "CountedClassWarning",
@@ -37,7 +36,7 @@ class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
     """
 
 
-def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
+def warn_of_counted_class(bound: BoundMetric) -> None:
     """Say which of two classes a metric counts as positive, where they are text; the set of classes is public."""
     classes, metric = bound.classes, bound.metric
     if metric.kernel is None or metric.name not in _OF_ONE_CLASS:
@@ -45,43 +44,33 @@ def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
     if classes is None or len(classes) != 2 or classes.dtype.kind != "U":
         return
     other, counted = classes.tolist()
-    warnings.warn(
+    warn(
         CountedClassWarning(
             f"{metric.name} counts {counted!r} as the positive class, the last of {other!r} and {counted!r} in sorted "
             f"order; if {other!r} is meant, guard y == {other!r}, and ask with models or predictions of the same kind, "
             "or rename the classes so that it sorts last"
-        ),
-        stacklevel=stacklevel + 1,
+        )
     )
 
 
-def decided_as_ratio(
-    bound: BoundMetric,
-    *,
-    policy: Policy,
-    mechanism: GuardMechanism,
-    threshold: float | None = None,
-    noise_scale: float | None = None,
-    final_noise: float | None = None,
-) -> bool:
-    """Whether a metric's confidence sets decide, which need no class counts, and have no noise.
+def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
+    """Return True if a metric's confidence sets decide, which need no class counts, and have no noise.
 
     InputError if nothing else is known of the metric, and they cannot.
     """
-    decided = bound.is_ratio and policy not in BY_DISTANCE and mechanism in {"numeric-sparse", "noiseless"}
-    decided = decided and not (threshold or noise_scale or final_noise)
-    if bound.statistic.only_as_ratio and not decided:
+    plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
+    if bound.statistic.only_as_ratio and not plain:
         raise InputError(
-            f"{bound.metric.name} about a centre is decided by its rows, without noise or a threshold, and not by a "
-            "ladder; nothing was made; leave these out, or state variance= in place of center="
+            f"{bound.metric.name} about a centre is decided by its rows, without noise or a threshold, and not on a "
+            "board; nothing was made; leave these out, or state variance= in place of center="
         )
-    return decided
+    return bound.is_ratio and plain
 
 
 def guessed(
     bound: BoundMetric, prevalence: object = None, *, by_ratio: bool = False, theory: int = THEORY.edition
 ) -> Counts | None:
-    """Return a guess of the class counts, or sizes of groups, that a metric rests on; None for other metrics.
+    """What is guessed of the class counts, or sizes of groups, that a metric rests on; None for others.
 
     Its public numbers become those of a guess that is right: whatever a plan by them says, or refuses, is the same for
     all labels. Of a metric that is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if
@@ -97,14 +86,11 @@ def guessed(
 
 
 def _rests_on_no_counts(bound: BoundMetric) -> bool:
-    """Return True if no public number of a metric depends on class counts or on sizes of groups.
-
-    Losses of 0 and 1, and a user's own loss, are averaged over the rows; some metrics name their differences' family.
-    """
+    """Whether it is plain: 0/1 losses and a user's own loss have means, and differences that are named are named."""
     metric = bound.metric
     named = metric.family == "binomial" if metric.differences is None else not callable(metric.differences)
     own = metric.loss is not None or named
-    return (bound.classes is None or own) and (bound.groups is None or bound.groups.largest in {None, 1})
+    return bound.classes is None or own
 
 
 def plan_numbers(
@@ -118,6 +104,7 @@ def plan_numbers(
     if counts is not None and counts.place is None:
         return class_counts.numbers_of_ratio(bound, counts, estimate, spread)
     return {
+        "greater_is_better": bound.metric.greater_is_better,
         "rows": bound.effective_rows,
         "bounds": (bound.metric.lower, bound.metric.upper),
         "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
@@ -150,7 +137,7 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
 
 
 class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
-    """Warning that a guard keeps less than was wished, because of what was told of its rows.
+    """What was told of the rows leaves less than was wished, and a guard keeps that.
 
     An error of this library as well, for where warnings are errors its words must reach the user.
     """
@@ -163,18 +150,17 @@ class Kept(NamedTuple):
     counts: Counts | None
     lost: str = ""
 
-    def warn(self, nats: float, *, vacuous: bool, stacklevel: int) -> None:
+    def warn(self, nats: float, *, vacuous: bool) -> None:
         """Warn of what is not kept, after the counts were told for so many nats."""
         if not (self.lost or (self.plan.vacuous and not vacuous)):
             return
         nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
-        warnings.warn(
+        warn(
             KeptLessWarning(
                 f"what was told of the class counts or group sizes of these rows, for {nats:.1f} nats, leaves less "
                 f"than was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the "
                 f"same, and keeps a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else"
-            ),
-            stacklevel=stacklevel + 1,
+            )
         )
 
 
@@ -241,9 +227,10 @@ class Wanted:
         whole = {
             "tolerance": self.guess.span,
             "charges": self._wider["charges"],
-            "delta": record["delta"] if "delta" in record["stated"] else None,
+            "delta": record["delta"] if "delta" in record["stated"] else 1.0 / numbers[-1]["rows"] ** 2,
             "shared": record["shared"] | {"told_before": told_before},
             "stated": [name for name in record["stated"] if name != "tolerance"],
+            "told_nats": self.guess.set_aside,
         }
         return Kept(Plan.kept(record | numbers[-1] | whole), counts, lost[0])
 

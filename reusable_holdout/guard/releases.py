@@ -1,29 +1,45 @@
-"""History of an epoch: all that was released, as anyone can read it without the holdout and its key."""
+"""What was released: the history of an epoch, as anyone can read it without the holdout and its key."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.certainty import edition
 from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import InputError, LedgerError, printable
-from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import Allowance, failed
-from reusable_holdout.guard.views import VIEW
+from reusable_holdout.guard.configuration import Configuration, is_earlier
+from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, SqlLedger
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.slips import checked_call
+from reusable_holdout.ways import Allowance, Told, outcome_word
+from reusable_holdout.ways.table import PAIRED
 
-__all__ = ["Released", "history_frame", "released", "released_by"]
+__all__ = ["Released", "facts_of", "history_frame", "history_of", "released", "released_by"]
 
-_COLUMNS = [
-    *("query", "view", "metric", "name", "series", "prior", "value", "charged", "low", "high", "threshold"),
-    *("kind", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+COLUMNS = [
+    *(
+        "query",
+        "view",
+        "metric",
+        "name",
+        "series",
+        "prior",
+        "value",
+        "low",
+        "high",
+        "threshold",
+        "outcome",
+        "charged",
+    ),
+    *("way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
 ]
+"""Columns of a history."""
 
 
 class Released(NamedTuple):
@@ -76,26 +92,67 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     configurations = ledger.configurations()
     if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
         raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
-    configuration = Configuration.parse(configurations[epoch - 1])
-    metric = configuration.metric["name"]
-    rows = ledger.rows(epoch=epoch)
-    history = history_frame(rows, Allowance.of(configuration.plan), metric)
-    if edition(
-        configuration.rules["scores"]["theory"]
-    ).failures_reserved:  # before, they were shown the worst value
-        history.loc[[failed(row) for row in rows], ["value", "low", "high"]] = np.nan
-    return Released(history, configuration.plan["charges"], metric, configuration.mistake)
+    facts, rows = facts_of(configurations[epoch - 1]), ledger.rows(epoch=epoch)
+    mistake = facts.mistake if isinstance(facts, Earlier) else ""
+    return Released(history_of(facts, rows), facts.plan["charges"], facts.metric["name"], mistake)
 
 
-def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
-    """Frame of released answers, in order, with the name of the guard's own metric; others were opened with theirs."""
-    frame = pd.DataFrame(rows, columns=list(Row._fields))
-    names = [metric, *(row.name for row in rows if row.kind == VIEW)]
-    frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]
-    for column in ("metric", "name", "series") if rows else ():  # older ledgers keep names as they came
-        frame[column] = frame[column].map(printable)
-    frame["charged"] = frame["charged"].astype(bool)
-    frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
-    frame["charges_left"] = np.array(allowance.left_after(rows), dtype=np.int64)
+def facts_of(text: str) -> Configuration | Earlier:
+    """Return what a ledger says of its guard, of this version or an earlier one."""
+    return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)
+
+
+def history_of(facts: Configuration | Earlier, rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the history of an epoch's rows, of this version or an earlier one."""
+    if isinstance(facts, Earlier):
+        return _frame(facts.released(rows))
+    return history_frame(rows, facts.views(rows), Allowance.of(facts.plan))
+
+
+def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowance) -> pd.DataFrame:
+    """Return the frame of released answers, in order, in the units of their metrics."""
+    names = [views[0].metric["name"], *(row.name for row in rows if row.kind == VIEW)]
+    units = [[Unit.of(view.metric, paired=paired) for paired in (False, True)] for view in views]
+    left, found = allowance.left_after(rows), []
+    for row, charges_left in zip(rows, left, strict=True):
+        number = int(row.value) if row.kind == VIEW else row.view
+        paired, told = row.kind in PAIRED, Told.parse(row.told)
+        unit = units[row.view][paired]
+        low, high = unit.ends(row.low, row.high)
+        numbers = (unit.own(row.prior), unit.own(row.value), low, high, row.threshold * unit.span)
+        if row.kind == VIEW:
+            numbers, word = (0.0, row.value, 0.0, 0.0, 0.0), VIEW
+        else:
+            word = "failed" if told is None else outcome_word(row.kind, told)
+        if word == "failed":
+            numbers = (*numbers[:1], np.nan, np.nan, np.nan, numbers[4])
+        facts = (
+            row.query,
+            number if row.kind != VIEW else 0,
+            names[number],
+            printable(row.name),
+            printable(row.series),
+        )
+        found.append(
+            (
+                *facts,
+                *numbers,
+                word,
+                bool(row.charged),
+                row.kind,
+                row.told,
+                row.nats,
+                row.asked,
+                paired,
+                charges_left,
+                row.asked_at,
+            )
+        )
+    return _frame(found)
+
+
+def _frame(found: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    frame = pd.DataFrame(found, columns=COLUMNS)
+    frame = frame.astype({"charged": bool, "paired": bool, "charges_left": np.int64})
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
-    return frame[_COLUMNS]
+    return frame

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from reusable_holdout.errors import HandleError, HoldoutError
 from reusable_holdout.guard.digests import canonical_csr, is_chunked, named_columns
 from reusable_holdout.metrics.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
+from reusable_holdout.slips import warn
 
 __all__ = [
     "ANALYSTS",
@@ -309,14 +309,13 @@ def warn_of_copies(X: Any) -> None:
         return
     found = copies_among(X)
     if found is not None:
-        warnings.warn(
+        warn(
             CopiedRowsWarning(
                 f"{found.copies:,} of {found.rows:,} rows have exactly the features of others; copies are no "
                 f"independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
                 "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
                 "does of coarse numbers, nothing is wrong"
-            ),
-            stacklevel=5,  # warn_of_copies, check_may_stand, __init__ or rotate, sealed, user
+            )
         )
 
 

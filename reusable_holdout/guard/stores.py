@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -37,6 +36,7 @@ from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
 from reusable_holdout.noise import key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
+from reusable_holdout.slips import warn
 
 __all__ = ["budgeted", "declared_classes", "find_key", "new_or_kept", "sql_ledger", "told_of", "watched"]
 
@@ -118,18 +118,17 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
     kept = "" if text is None else Configuration.parse(text).witness
     if witness is False and kept:
         raise InputError(
-            f"a ledger that has a witness must be opened with it; got witness=False; its own is {kept}; nothing was "
-            "asked; leave witness out"
+            f"a ledger that has a witness must be opened with it; got allow={{'no witness'}}; its own is {kept}; "
+            "nothing was asked; leave witness out"
         )
     place = witness or kept
     if not place:
         if text is None and witness is None:
-            warnings.warn(
+            warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
                 "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
-                "it had come, or witness=False to accept it",
+                "it had come, or allow={'no witness'} to accept it",
                 NoWitnessWarning,
-                stacklevel=4,
             )
         return ""
     chosen = witnesses.witness_at(place, key)
@@ -159,19 +158,19 @@ def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
 
 @contextmanager
 def new_or_kept(
-    holdout: PrivateData, location: str | Path | None, *, another_budget: bool
+    holdout: PrivateData, location: str | Path | None, *, allowed: bool
 ) -> Iterator[tuple[Ledger, bool]]:
     """Ledger of a guard, and whether its rows have another budget.
 
     A file that is made for rows which have a budget elsewhere is taken away again.
     """
     if location is None:
-        with _in_memory(holdout, another_budget=another_budget) as found:
+        with _in_memory(holdout, allowed=allowed) as found:
             yield found
         return
     ledger = sql_ledger(location)
     try:
-        with budgeted(holdout, ledger, another_budget=another_budget, within=1) as another:
+        with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
     except SecondBudgetError:
         path = ledger.path
@@ -183,7 +182,7 @@ def new_or_kept(
 
 
 @contextmanager
-def _in_memory(holdout: PrivateData, *, another_budget: bool) -> Iterator[tuple[Ledger, bool]]:
+def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger, bool]]:
     """As :func:`new_or_kept`: the budget that this process keeps of the rows, or a new one."""
     ledger = ledgers.MemoryLedger()
     if registries.InMemory.is_off():
@@ -193,13 +192,13 @@ def _in_memory(holdout: PrivateData, *, another_budget: bool) -> Iterator[tuple[
     content = fingerprint([metric.loss, metric.statistic]) if metric.kernel is None else b""
     with registry.alone():
         for kept in registry.ledgers(_sketch_of(registry, holdout)):
-            if Configuration.parse(kept.configuration() or "").another_budget is another_budget:
+            if Configuration.parse(kept.configuration() or "").another_budget is allowed:
                 with registry.resumed():
                     kept.keep_metric(content)
                     yield kept, False
                 return
         ledger.keep_metric(content)
-        with budgeted(holdout, ledger, another_budget=another_budget, within=2) as another:
+        with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
 
 
@@ -208,7 +207,7 @@ def _in_memory(holdout: PrivateData, *, another_budget: bool) -> Iterator[tuple[
 
 @contextmanager
 def budgeted(
-    holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool = False, within: int = 0
+    holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False
 ) -> Iterator[bool]:
     """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
 
@@ -223,14 +222,14 @@ def budgeted(
             yield False
             return
         sketch, found = _sketch_of(registry, holdout), _on_the_other_side(ledger, holdout)
-        if another_budget or all(budget.forgotten for budget in found):
-            found += registry.claim(sketch, ledger.place, insist=another_budget)
+        if allowed or all(budget.forgotten for budget in found):
+            found += registry.claim(sketch, ledger.place, insist=allowed)
         kept = [budget for budget in found if not budget.forgotten]
-        if kept and not another_budget:
+        if kept and not allowed:
             raise SecondBudgetError(registries.refusal(kept, ledger.place, next_epoch=next_epoch))
         try:
-            for one in [] if another_budget else found:  # budgeted, its context, __init__, sealed, user
-                warnings.warn(registries.reminder(one), SecondBudgetWarning, stacklevel=5 + 2 * within)
+            for one in [] if allowed else found:
+                warn(registries.reminder(one), SecondBudgetWarning)
             yield bool(found)
         except BaseException:
             if not _has_more(ledger, before):
@@ -298,7 +297,7 @@ def _warn_of_unknown(error: LedgerError, what: str) -> None:
     """Warn that the registry cannot be used; where the environment names it, that is an error."""
     if registries.Registry.is_named():
         raise error
-    warnings.warn(f"{what} is not known: {error}", RuntimeWarning, stacklevel=3)
+    warn(f"{what} is not known: {error}", RuntimeWarning)
 
 
 def _sketch_of(registry: Registry | InMemory, holdout: PrivateData) -> Sketch:

@@ -1,194 +1,232 @@
-"""The transcript: questions in, durable certified answers out.
-
-A question is looked up, decided, certified and committed in one transaction of the ledger. Whatever fails before the
-commit has cost nothing, and since the noise is a function of the question, asking again gives the answer that was lost.
-Which kind of question it is, only the kind knows.
-"""
+"""The transcript: what was released of a set of rows, and what is left; ledger rows from answers, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+import time
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
 
-from reusable_holdout.guard import claiming
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.answered import Answered, Query, first_occurrences, row_of, rows_of_batch
-from reusable_holdout.guard.claiming import Boards
-from reusable_holdout.guard.kinds import Floats, Kind, Outcome, State, Terms, failed
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.samples import Sample
-from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.guard.kinds.table import Ways
-from reusable_holdout.guard.views import VIEW, View
-from reusable_holdout.ledger import Row
+import numpy as np
 
-__all__ = ["Transcript"]
+from reusable_holdout.answer import Answer
+from reusable_holdout.errors import BudgetError, Halted, ModelError, printable
+from reusable_holdout.guard import halting
+from reusable_holdout.ledger import Ledger, Row, Tail
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.rules import Floats
+from reusable_holdout.ways import (
+    Allowance,
+    Outcome,
+    State,
+    Terms,
+    Told,
+    Way,
+    outcome_word,
+)
+from reusable_holdout.ways.check import Batch, Check
+
+__all__ = [
+    "Transcript",
+    "first_occurrences",
+    "row_of",
+    "rows_of_batch",
+]
+
+_FEW = 16  # questions of a batch that are certified one by one
 
 
-class Transcript(Answered):
-    """Questions of a set of rows, each looked up, decided, certified and committed in one transaction."""
+class Transcript:
+    """The released answers of one guard, in its ledger."""
 
-    @cached_property
-    def boards(self) -> Boards:
-        """Boards of claims about these rows."""
-        return claiming.Boards(self, self._ledger)
+    def __init__(self, ledger: Ledger, plan: Mapping[str, Any], *, another_budget: bool) -> None:
+        self.ledger, self.queries, self.another_budget = ledger, plan["queries"], another_budget
+        self.allowance = Allowance.of(plan)
 
-    def charges_left_of(self, kind: Kind, series: str, charges: int) -> int:
-        """Charges that a series has left after so many: of all that there are, or of claims its own."""
-        return (
-            self.boards.charges_left(kind, series) if self._allowance.of_each else self.charges_left(charges)
+    @property
+    def state(self) -> State:
+        """What has been asked and told."""
+        return self.state_at(self.ledger.tail())
+
+    @staticmethod
+    def state_at(tail: Tail) -> State:
+        """Return the state at the end of a ledger."""
+        return State.after(tail, tail.last_charge, tail.last_charged)
+
+    def halt(self, reason: str, answers: Sequence[Answer | ModelError]) -> Halted:
+        """Build the exception that says what was spent on what, and what to do now."""
+        given = [None if isinstance(one, ModelError) else one for one in answers]
+        return halting.halted(self.ledger, self.state, self.queries, reason, given)
+
+    def check_room(self, asked: int, state: State) -> None:
+        """Refuse more new questions than are left, by a BudgetError."""
+        left = self.queries - state.asked
+        if asked > left:
+            raise BudgetError(
+                f"{asked} new questions asked, {left} left of {self.queries}; "
+                "nothing was answered and nothing was charged; ask fewer"
+            )
+
+    def answer(self, row: Row, unit: Unit, left: int, *, replayed: bool) -> Answer | ModelError:
+        """Return the answer of a row, or the error of one that failed, to an asker with so many charges left."""
+        told = Told.parse(row.told)
+        if told is None or told.failed:
+            return self._failure(row, told, left)
+        word = outcome_word(row.kind, told)
+        low, high = unit.ends(row.low, row.high)
+        value = unit.own(row.value)
+        says = told.place is not None or told.value is not None
+        return Answer(
+            value=value,
+            low=low,
+            high=high,
+            outcome=word,
+            measured=value if says else None,
+            charged=row.charged == 1,
+            charges_left=left,
+            replayed=replayed,
+            prior=unit.own(row.prior),
+            query=row.query,
+            nats=row.nats,
+            name=printable(row.name),
+            way=row.kind,
+            threshold=row.threshold * unit.span,
+            told=row.told,
+            another_budget=self.another_budget,
         )
 
-    # ---- views
+    def _failure(self, row: Row, told: Told | None, left: int) -> ModelError:
+        remain = f"{left} charge is left" if left == 1 else f"{left} charges are left"
+        took, best = "one charge" if row.charged else f"{row.nats:.1f} nats", ""
+        if told is not None and told.winner is not None:
+            took += f" and {told.winner.candidates:,} {'query' if told.winner.candidates == 1 else 'queries'}"
+            best = (
+                "; the best of the candidates that did not fail, if there is one, is number "
+                f"{told.winner.candidate + 1}"
+            )
+        if row.kind == "final":
+            took = "the final, which was given"
+        return ModelError(
+            "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
+            "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
+            f"fact about the holdout and took {took} (query {row.query}, after which "
+            f"{self.queries - row.asked:,} of {self.queries:,} queries were left), {remain}; "
+            f"try the model on training rows with the same columns, and see whence X_train came{best}"
+        )
 
-    def opened(self, digest: bytes) -> Row | None:
-        """Row that opened a view."""
-        return self._ledger.find(digest)
 
-    def views(self) -> list[View]:
-        """Views that were opened, in order; without the guard's own metric."""
-        return [View.parse(row.told) for row in self._ledger.rows(kind=VIEW)]
+# ---- answers become rows
 
-    def open(self, view: View, digest: bytes, name: str, kinds: Ways) -> Row | None:
-        """Record what a view is, durably; None if another one took its number meanwhile.
 
-        Raises InputError, and tells nothing, if what may have to be told of the class counts would break a promise of
-        the ways to ask of the guard's own metric; Halted if a final was given.
-        """
-        with self._ledger.transaction(digest) as transaction:
-            row = transaction.row
-            state = self.state_in(transaction, kinds.final)
-            reason = kinds.final.halt_reason(state) if row is None else None
-            fits = len(transaction.rows(kind=VIEW)) + 1 == view.number
-            if row is None and reason is None and fits:
-                if view.tells and kinds.policy.halt_reason(state) is None:
-                    kinds.reveal.check_affordable(
-                        kinds.reveal.certificate.theory.counts.worst, state, f"telling {view.tells_of}"
-                    )
-                row = view.row(state, digest, name)
-                transaction.append([row])
-        if reason is not None:
-            raise self.halt(reason, [])
-        return row
+def row_of(
+    way: Way,
+    state: State,
+    digest: bytes,
+    terms: Terms,
+    outcome: Outcome,
+    *,
+    length: float | None = None,
+    takes: int = 1,
+    batch: int | None = None,
+    name: str = "",
+    series: str = "",
+    tolerance: float = 0.0,
+) -> Row:
+    """Return the row of one answer, in the state before it; by default it is certified as a question asked alone."""
+    query = state.query + 1
+    low, high = way.interval(outcome.told, terms, way.length(state) if length is None else length)
+    return Row(
+        query=query,
+        batch=query if batch is None else batch,
+        digest=digest,
+        prior=terms.prior,
+        value=outcome.value,
+        charged=int(outcome.charged),
+        threshold=terms.unit,
+        tolerance=tolerance,
+        low=float(low),
+        high=float(high),
+        nats=outcome.nats,
+        charges=state.charges + int(outcome.charged),
+        spent_nats=state.nats + outcome.nats,
+        asked=state.asked + takes,
+        asked_at=time.time(),
+        view=way.certificate.view,
+        kind=way.name,
+        told=outcome.told.text(),
+        name=printable(name),
+        series=series,
+    )
 
-    # ---- questions
 
-    def answer(
-        self,
-        kind: Kind,
-        question: Query,
-        refuse: Callable[[State], None],
-        decide: Callable[[State], tuple[Terms, Outcome]],
-        *,
-        takes: int = 1,
-    ) -> Answer:
-        """Look up, decide, certify and commit one answer, which takes so many of the declared queries.
+def rows_of_batch(
+    way: Check,
+    decided: Batch,
+    digests: Sequence[bytes],
+    priors: Floats,
+    names: Sequence[str],
+    state: State,
+    tolerances: Floats | None,
+) -> list[Row]:
+    """Return the rows of a batch that was decided, up to a halt; those that are not charged are certified at once."""
+    units, outcomes = decided
+    length, first, count = way.length(state), state.query + 1, len(outcomes)
+    priors = priors[:count]
+    lows, highs = _calm(way, priors, units, length)
+    stated, thresholds = priors.tolist(), units.tolist()
+    values, charged, nats, told = list(stated), [0] * count, [0.0] * count, [way.calm.text()] * count
+    for place, outcome in enumerate(outcomes):
+        if outcome is not None:
+            told[place], values[place], _, nats[place] = outcome._replace(told=outcome.told.text())  # type: ignore[arg-type,call-overload]
+            charged[place] = 1
+            low, high = way.interval(outcome.told, Terms(stated[place], thresholds[place]), length)
+            lows[place], highs[place] = float(low), float(high)
+    charges = list(accumulate(charged, initial=state.charges))[1:]
+    spent = list(accumulate(nats, initial=state.nats))[1:]
+    own = [0.0] * count if tolerances is None else tolerances.tolist()
+    now, view, kind = time.time(), way.certificate.view, way.name
+    return [
+        Row(
+            first + place,
+            first,
+            digests[place],
+            stated[place],
+            values[place],
+            charged[place],
+            thresholds[place],
+            own[place],
+            lows[place],
+            highs[place],
+            nats[place],
+            charges[place],
+            spent[place],
+            state.asked + place + 1,
+            now,
+            view,
+            kind,
+            told[place],
+            printable(names[place]) if names[place] else "",
+        )
+        for place in range(count)
+    ]
 
-        `refuse` raises where a new question has no room in a state. Raises Halted if a budget has run out and the
-        question is new; ModelError if the model or metric failed, now or when it was first asked, which is recorded and
-        paid for once.
-        """
-        with self._ledger.transaction(question.digest) as transaction:
-            row = transaction.row
-            state = self.state_in(transaction, kind, question.series)
-            replayed = row is not None
-            reason = None if replayed else kind.halt_reason(state)
-            if row is None and reason is None:
-                refuse(state)
-                terms, outcome = decide(state)
-                row = row_of(kind, state, question, terms, outcome, takes=takes)
-                transaction.append([row])
-        if row is None:
-            raise self.halt(reason or "charges", [])
-        left = self.charges_left_of(kind, row.series, state.charges if replayed else row.charges)
-        return self.answer_with(row, left, replayed=replayed)
 
-    def final(
-        self,
-        kinds: Sequence[Final],
-        scores: Sequence[Sample | int | None],
-        questions: Sequence[Query],
-    ) -> list[Answer | None]:
-        """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
-        digests = [question.digest for question in questions]
-        with self._ledger.transaction() as transaction:
-            known = transaction.find(digests)
-            state = self.state_in(transaction, kinds[0])
-            reason = None if len(known) == len(set(digests)) else kinds[0].halt_reason(state)
-            rows: list[Row] = []
-            if reason is None and not known:
-                after, count = state, len(questions)
-                for kind, question, score in zip(kinds, questions, scores, strict=True):
-                    length = kind.length(state, count)
-                    outcome = kind.decide(score, question.digest, length=length, answers=count)
-                    terms = kind.terms(outcome, count)
-                    batch = state.query + 1
-                    row = row_of(kind, after, question, terms, outcome, length=length, takes=0, batch=batch)
-                    rows.append(row)
-                    after = after._replace(query=row.query)
-                transaction.append(rows)
-        if reason is not None:
-            raise self.halt(reason, [])
-        known |= {row.digest: row for row in rows}
-        answers: list[Answer | None] = []
-        for kind, row in zip(kinds, [known[digest] for digest in digests], strict=True):
-            left = self.charges_left_of(kind, row.series, state.charges)
-            answers.append(None if failed(row) else self.answer_with(row, left, replayed=not rows))
-        return answers
+def _calm(way: Check, priors: Floats, units: Floats, length: float) -> tuple[list[float], list[float]]:
+    """Return both ends of the interval of each question, should it not be charged; a few are faster one by one."""
+    if len(priors) > _FEW:
+        low, high = way.calm_intervals(priors, units, length)
+        return np.asarray(low).tolist(), np.asarray(high).tolist()
+    pairs = zip(priors.tolist(), units.tolist(), strict=True)
+    ends = [way.interval(way.calm, Terms(prior, unit), length) for prior, unit in pairs]
+    return [float(low) for low, _ in ends], [float(high) for _, high in ends]
 
-    def ask_many(
-        self,
-        kind: Check,
-        scores: Scores | None,
-        priors: Floats,
-        questions: Sequence[bytes],
-        names: Sequence[str],
-        *,
-        tolerances: Floats | None = None,
-        series: str = "",
-    ) -> list[Answer | None]:
-        """Answer one batch, durably; all of it shares the history before the batch.
 
-        An answer is None if its question failed. The scores are None if nothing in the batch needs the rows: see
-        :meth:`needs_rows_of_batch`. Raises BudgetError, and answers nothing, if more is new than queries are left;
-        Halted, with what was answered before in its `answers`, if a budget runs out on the way.
-        """
-        with self._ledger.transaction() as transaction:
-            known = transaction.find(questions)
-            state = self.state_in(transaction, kind, series)
-            new = first_occurrences(questions, known)
-            reason = kind.halt_reason(state) if new else None
-            rows: list[Row] = []
-            if new and reason is None:
-                self.check_room(len(new), state)
-                stated, limits = priors[new], None if tolerances is None else tolerances[new]
-                fresh = [questions[i] for i in new]
-                kind.check_room(stated, limits, state)
-            if new and reason is None and scores is not None:
-                measured = scores if len(new) == len(questions) else scores.at(new)
-                decided = kind.decide_many(measured, stated, fresh, state, limits)
-                labels = [names[i] for i in new]
-                rows = rows_of_batch(kind, decided, fresh, labels, state, limits, series)
-                reason = "charges" if len(rows) < len(new) else None
-                transaction.append(rows)
-        answers = self._answers(questions, known, rows, state)
-        if len(answers) < len(questions):
-            raise self.halt(reason or "charges", answers)
-        return answers
-
-    def _answers(
-        self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
-    ) -> list[Answer | None]:
-        """Answers to a batch in which questions are repeated, up to the first that was not answered."""
-        left = self.charges_left(rows[-1].charges if rows else state.charges)
-        fresh, known = {row.digest: row for row in rows}, dict(known)
-        answers: list[Answer | None] = []
-        for question in questions:
-            row = fresh.pop(question, None)  # its repetitions inside the batch are replays
-            if row is None and question not in known:
-                break
-            known[question] = told = known[question] if row is None else row
-            own = left if row is None else self.charges_left(told.charges)
-            answers.append(None if failed(told) else self.answer_with(told, own, replayed=row is None))
-        return answers
+def first_occurrences(digests: Sequence[bytes], known: Mapping[bytes, Row]) -> list[int]:
+    """Return the places of the questions that are new, each once."""
+    if not known and len(set(digests)) == len(digests):
+        return list(range(len(digests)))
+    new: dict[bytes, int] = {}
+    for place, digest in enumerate(digests):
+        if digest not in known:
+            new.setdefault(digest, place)
+    return list(new.values())

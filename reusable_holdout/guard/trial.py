@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet_but_for_names
 from reusable_holdout.guard.models import Needed, length_of
+from reusable_holdout.slips import warn
 
 __all__ = ["Trial"]
 
@@ -85,7 +85,7 @@ class Trial:
             _READERS[number] = weakref.ref(model, lambda _: forget(number, None)), heard
         for words in dict.fromkeys(heard):
             with contextlib.suppress(UserWarning):  # where filters make an error of it: no reason to refuse
-                warnings.warn(words, UserWarning, stacklevel=3)
+                warn(words, UserWarning)
 
     def _refused(self, model: Any, X_train: Any, heard: list[str]) -> _Failure | None:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""

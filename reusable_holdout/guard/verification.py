@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
 
-import numpy as np
-
-from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
+from reusable_holdout.earlier import Earlier
+from reusable_holdout.errors import HoldoutError, TamperedLedgerError
 from reusable_holdout.guard import frozen
 from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, read_epochs
 from reusable_holdout.guard.frozen import FrozenCertificate
-from reusable_holdout.guard.kinds import AGREED, FINAL, Floats, Kind, Outcome, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.ladder import Ladder
-from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.views import VIEW, View, Views
+from reusable_holdout.guard.recomputing import States, problems_of_ways
+from reusable_holdout.guard.releases import facts_of
+from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Verification", "verify"]
 
-_SAME = 1e-9  # floats recomputed on another machine
 _MOST_PROBLEMS = 20
-_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
 @dataclass(frozen=True)
@@ -147,15 +140,16 @@ def verify(
     another, mistake = False, ""
     for epoch in epochs:
         with contextlib.suppress(HoldoutError):
-            configuration = Configuration.parse(epoch.text)
-            another, mistake = another or configuration.another_budget, mistake or configuration.mistake
+            configuration = facts_of(epoch.text)
+            another = another or configuration.another_budget
+            mistake = mistake or (configuration.mistake if isinstance(configuration, Earlier) else "")
     return Verification(len(rows), charges, chain[-1], problems, another, seen is not None, mistake)
 
 
 def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:
     problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
     try:
-        this, *past = [Configuration.parse(one.text) for one in (epoch, *before)]
+        this, *past = [facts_of(one.text) for one in (epoch, *before)]
     except HoldoutError as error:
         yield from [*problems, str(error)]
         return
@@ -164,8 +158,8 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         for fact in this.unfounded(epoch.text)
     ]
     yield from problems + underived
-    if not problems and not underived:  # otherwise the columns mean nothing, or the rules are none
-        yield from _recomputed(this, epoch.rows)
+    if not problems and not underived:  # otherwise the columns mean nothing, or the plan is none
+        yield from this.recomputed(epoch.rows) if isinstance(this, Earlier) else _recomputed(this, epoch.rows)
     if (this.epoch, this.previous) != (number, previous):
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
@@ -184,186 +178,8 @@ def _recomputed(configuration: Configuration, rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     try:
-        states = _States.before(rows)
-        views = Views(configuration.view)
-        problems = [*views.opened(rows, states.own), *_underived_views(rows)]
-        if problems:
-            return problems
-        for kind, places in views.places(rows):
-            problems += _halt_problems(kind, rows, states, places)
-            problems += _content_problems(kind, rows, states, places)
-        problems += _series_problems(views, rows)
+        states, views = States.before(rows), Views(configuration.view)
+        problems = list(views.opened(rows, states.own))
+        return problems or list(problems_of_ways(views.places(rows), rows, states))
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
-    return problems
-
-
-def _underived_views(rows: Sequence[Row]) -> Iterator[str]:
-    for row in rows:
-        for fact in View.parse(row.told).underived() if row.kind == VIEW else ():
-            yield (
-                f"query {row.query}: of the metric that it opens, {fact} is not what follows from the rest, which was "
-                "changed"
-            )
-
-
-class _States(NamedTuple):
-    """Before each question: its own, in which it was asked, and that of its batch, by which it is certified."""
-
-    own: list[State]
-    batch: list[State]
-
-    @classmethod
-    def before(cls, rows: Sequence[Row]) -> _States:
-        own, last = [State(last_charge=0)], 0
-        for row in rows:
-            last = row.asked if row.charged else last
-            own.append(State.after(row, last))
-        return cls(own[:-1], [own[row.batch - 1] for row in rows])
-
-
-def _series_problems(views: Views, rows: Sequence[Row]) -> Iterator[str]:
-    """A ladder's prior is its answer before, in its series."""
-    best: dict[tuple[int, str], float] = {}
-    for row in rows:
-        kind = views.kind(row)
-        if kind is not None and kind.climbs:
-            if row.prior != best.get((row.view, row.series), cast("Ladder", kind).start):
-                yield f"query {row.query}: its prior is not the best answer before it"
-            best[row.view, row.series] = row.value
-
-
-def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]) -> Iterator[str]:
-    """Answers beyond the declared number, after a halt, or that would have broken a promise."""
-    certificate = kind.certificate
-    for place in places:
-        row, state, began = rows[place], states.own[place], states.batch[place]
-        takes = row.asked - state.asked
-        if kind.halt_reason(began if kind.ends else state) is not None:
-            yield f"query {row.query} was answered after the guard had to halt"
-        if row.asked > certificate.queries:
-            yield f"query {row.query}: {row.asked} queries were asked, but {certificate.queries} were declared"
-        if takes != kind.takes(row.told):
-            yield f"query {row.query} must take {kind.takes(row.told)} of the declared queries, but took {takes}"
-        worst = kind.worst_nats(kind.takes(row.told))
-        if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
-            yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
-        if rows[row.batch - 1].kind != row.kind:
-            yield f"query {row.query} is in a batch that was asked in another way"
-        elif row.batch != row.query and not kind.in_batches:
-            yield f"query {row.query} is in a batch, which its way to ask does not have"
-
-
-def _content_problems(
-    kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]
-) -> Iterator[str]:
-    """Whatever does not follow from the plan among questions of one kind."""
-    mine = [rows[place] for place in places]
-    own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
-    for row, before in zip(mine, began, strict=True):
-        yield from _column_problems(kind, row, before)
-
-    def different(what: str, expected: Floats, name: str) -> Iterator[str]:
-        found = np.array([getattr(row, name) for row in mine])
-        wrong = ~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected)))
-        for i in np.flatnonzero(wrong).tolist():
-            yield f"query {mine[i].query}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
-
-    finals = sum(row.kind == FINAL for row in rows)
-    yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
-    outcomes, terms = [], kind.recalled(mine)
-    for row, one in zip(mine, terms, strict=True):
-        try:
-            outcomes.append(kind.outcome(row.told, one))
-        except HoldoutError as error:
-            yield f"query {row.query}: {error}"
-            return
-        if outcomes[-1].told != row.told:
-            yield f"query {row.query}: its outcome is {outcomes[-1].told!r}, the ledger spells it {row.told!r}"
-    values = np.array([one.value for one in outcomes])
-    yield from different("value", values, "value")
-    if kind.ends:
-        yield from different("prior", values, "prior")
-    yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
-    yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
-    low, high = _intervals(kind, mine, terms, outcomes, began, finals)
-    yield from different("lower end", low, "low")
-    yield from different("upper end", high, "high")
-
-
-def _column_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
-    """Values that a column may not hold, whatever the others do."""
-    lower, upper = kind.certificate.lower, kind.certificate.upper
-    if not (lower <= row.value <= upper and lower <= row.prior <= upper):
-        yield f"query {row.query}: prior or value is out of bounds"
-    if not 0.0 <= row.asked_at <= _LAST_TIME:
-        yield f"query {row.query}: it was asked at no time"
-    if row.series and not (kind.climbs or kind.on_board):
-        yield f"query {row.query}: it names a series, which its way to ask does not have"
-    if row.tolerance:
-        yield from _tolerance_problems(kind, row, began)
-
-
-def _tolerance_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
-    """A tolerance of its own that a question may not name, or that could not be kept."""
-    if not isinstance(kind, StatedWithTolerance):
-        yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
-    elif not kind.least_tolerance <= row.tolerance <= kind.certificate.span:
-        yield f"query {row.query}: it names a tolerance that is out of bounds"
-    else:
-        try:
-            kind.check_room(np.array([row.prior]), np.array([row.tolerance]), began)
-        except InputError:
-            yield f"query {row.query}: it names a tolerance that could not be kept"
-
-
-def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> Floats:
-    """Threshold of each question, from the state it was asked in."""
-    found = np.array([row.threshold for row in rows])
-    if kind.ends:
-        return np.full(len(rows), kind.certificate.final_reach(finals))
-    if not isinstance(kind, Check):
-        return found
-    priors, expected = np.array([row.prior for row in rows]), np.empty(len(rows))
-    own = np.array([row.tolerance for row in rows])
-    for start, end in _runs(states):
-        run = slice(start, end)
-        expected[run] = kind.thresholds(priors[run], states[start], None)
-        if isinstance(kind, StatedWithTolerance) and own[run].any():
-            named = start + np.flatnonzero(own[run])
-            expected[named] = kind.thresholds(priors[named], states[start], own[named])
-    return expected
-
-
-def _intervals(
-    kind: Kind,
-    rows: Sequence[Row],
-    terms: Sequence[Terms],
-    outcomes: Sequence[Outcome],
-    began: Sequence[State],
-    finals: int,
-) -> tuple[Floats, Floats]:
-    """Interval of each answer; those that agree at once."""
-    low, high = np.empty(len(rows)), np.empty(len(rows))
-    answers = finals if kind.ends else 1
-    for start, end in _runs(began):
-        length = kind.length(began[start], answers)
-        here = np.arange(start, end)
-        agreed = np.array([outcome.told == AGREED for outcome in outcomes[start:end]])
-        if isinstance(kind, Check) and agreed.any():
-            chosen = here[agreed]
-            priors = np.array([rows[place].prior for place in chosen])
-            thresholds = np.array([rows[place].threshold for place in chosen])
-            low[chosen], high[chosen] = kind.agreed(priors, thresholds, length)
-        for place in here[~agreed].tolist():
-            low[place], high[place] = kind.interval(outcomes[place], terms[place], length)
-    return low, high
-
-
-def _runs(states: Sequence[State]) -> Iterator[tuple[int, int]]:
-    """Stretches of states in which the same was told."""
-    start = 0
-    for _, run in itertools.groupby(states, key=lambda state: (state.charges, state.nats)):
-        end = start + sum(1 for _ in run)
-        yield start, end
-        start = end

@@ -1,33 +1,34 @@
 """Views: a metric of the rows, on all of them or a slice, with a plan of its own on the one budget of the rows.
 
-View 0 is the guard's own metric, and stands in the ledger's configuration. Every other one is opened later, and is a
-row of the ledger: what is asked, and what of the class counts had to be told for it.
+View 0 is the guard's own metric, and stands in the ledger's configuration. Every other one is opened later, by a row of
+the ledger: it says what is asked, and what of the class counts had to be told for it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Self, cast
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
-from reusable_holdout.guard.kinds import Kind, State
-from reusable_holdout.guard.kinds.table import Rules, Ways, differing
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget
-from reusable_holdout.plan.stated import stated_problems
+from reusable_holdout.ways import State, Way
+from reusable_holdout.ways.table import Ways
 
-__all__ = ["VIEW", "Counts", "Facts", "View", "Views"]
+__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
 
-_SIZES = ("largest_group", "groups", "weights")  # in a metric's description: what sizes of groups follow from
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+_PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
+_OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
 _SAME = 1e-9  # nats, recomputed on another machine
 
 
@@ -101,72 +102,33 @@ class Facts:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class View(Facts):
-    """Public facts of one view.
-
-    `metric` is :meth:`BoundMetric.describe`, `plan` :meth:`Plan.record`, and `rules` are the :meth:`Rules.record` that
-    follow from it; both are None where what was told of the class counts left no plan, and nothing is asked. `counts`
-    is what it knows of the class counts, `told_by` the number of the view for which they were told, and paid for.
-    """
+class Counted:
+    """A metric of the rows, with what was told of the class counts for it."""
 
     number: int
     metric: dict[str, Any]
-    plan: dict[str, Any] | None
-    rules: dict[str, Any] | None
+    counts: Counts | None
     told_by: int
 
-    what: ClassVar[str] = "a view in the ledger"
+    sizes: ClassVar[tuple[str, ...]] = ()  # in a metric's description: what else its counts rest on
 
     @property
-    def record(self) -> dict[str, Any]:
-        """Plan of the view, as the ledger keeps it; a LedgerMismatchError if there is none."""
-        if self.plan is None:
-            raise self.unknown()
-        return self.plan
+    def nats(self) -> float:
+        """What opening it cost."""
+        return self.counts.nats if self.counts is not None and self.tells else 0.0
 
     @property
-    def kept(self) -> Rules:
-        """Rules of the view, as the ledger keeps them; a LedgerMismatchError if there are none, or unknown ones."""
-        if self.rules is None:
-            raise self.unknown()
-        return Rules.from_record(self.rules)
+    def tells(self) -> bool:
+        """Whether class counts are told when it is opened."""
+        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
 
-    def underived(self) -> Iterator[str]:
-        """Name the facts that do not follow from its metric, its plan's numbers and its edition.
+    def knows_of(self, metric: dict[str, Any]) -> bool:
+        """Return True if what it knows of the counts is what another metric rests on: the same one."""
+        alike = all(self.metric.get(name) == metric.get(name) for name in self.sizes)
+        return self.metric == metric or ("groups" in self.sizes and "groups" in self.metric and alike)
 
-        The numbers that a plan solved stand in its record, and are taken as they are. Whatever follows from them is
-        derived anew, and compared as a whole.
-        """
-        if self.plan is None or self.rules is None:
-            yield from () if self.plan is self.rules else ("plan",)
-            return
-        try:
-            yield from self._underived(self.plan, self.rules)
-        except _UNREADABLE:  # anything may stand in a ledger that was changed
-            yield "plan"
-
-    def _underived(self, record: dict[str, Any], rules: dict[str, Any]) -> Iterator[str]:
-        if any(record[name] is None for name in ("rows", "queries", "charges", "tolerance")):
-            yield "plan"  # which would be solved anew
-            return
-        plan, metric = Plan.kept(record), self.metric
-        yield from differing(record, plan.record(), "plan")
-        yield from stated_problems(record)
-        if [metric["lower"], metric["upper"]] != record["bounds"] or record["family"] == "paired":
-            yield "metric.lower, metric.upper or plan.family"
-        words = [metric[name] for name in ("name", "family", "response")]
-        if not (all(words) and {*map(type, words)} == {str} and type(metric["parameters"]) is dict):
-            yield "metric"
-        yield from self._uncounted(record)
-        greater = metric["greater_is_better"]
-        if type(greater) is bool:
-            yield from Rules.underived(rules, plan, greater_is_better=greater)
-        else:
-            yield "metric.greater_is_better"
-
-    def _uncounted(self, record: dict[str, Any]) -> Iterator[str]:
-        """Name what does not fit what was guessed and told of the class counts, or of the sizes of groups."""
+    def uncounted(self, record: dict[str, Any]) -> Iterator[str]:
+        """Name what of a plan's record does not fit what was guessed and told of the class counts."""
         counts, shared = self.counts, record["shared"]
         if (record["family"] == "ratio") != (counts is not None and counts.place is None):
             yield "counts.place"
@@ -178,34 +140,101 @@ class View(Facts):
                 told = shared["told_before"]  # with what other ledgers told of the rows
             own = SharedBudget(told_before=told, theory=shared["theory"])
             yield from differing(shared, own.record(), "plan.shared")
-            return
-        if (record["reveals"], record["choices"]) != (0, []):
+        elif (record["reveals"], record["choices"]) != (0, []):
             yield "plan.reveals"
 
-    def planned(self, plan: Plan) -> Self:
-        """Same view with a plan, and the rules that follow from it."""
-        rules = Rules.of(plan, greater_is_better=self.metric["greater_is_better"])
-        return replace(self, plan=plan.record(), rules=rules.record())
+    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Opens) -> Iterator[str]:
+        """Say what cannot be of the row that opens it, after other views, by the ways of the guard's own metric."""
+        if (self.number, row.view, row.value) != (len(before), 0, len(before)):
+            yield f"the view that it opens must be number {len(before)}"
+        if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
+            yield "a view takes no charge and no query, and costs what was told for it"
+        # 0.2.0 named who had told counts where it rested on none, too
+        untold = self.counts is None or self.counts.place is None
+        if self.told_by != self.number and not any(
+            one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
+            for one in before
+        ):
+            yield "what it knows of the class counts was not told before"
+        numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
+        if any(numbers) or (row.batch, row.series) != (row.query, ""):
+            yield "a view has no value and no interval, and no series"
+        if ways.final.halt_reason(state) is not None:
+            yield "it was opened after a final"
+        certificate = ways.reveal.certificate
+        room = certificate.room(charges=state.charges, nats=state.nats) + _SAME
+        too_much = room < certificate.theory.counts.worst
+        if self.tells and ways.main.halt_reason(state) is None and too_much:
+            yield "what it told of the class counts could have broken a promise of the plan"
+
+
+class Opens(Protocol):
+    """Ways of the guard's own metric, as far as it matters when a view is opened."""
 
     @property
-    def tells_of(self) -> str:
-        """Facts about the rows that it may tell, in words."""
-        return "group sizes" if _SIZES[0] in self.metric else "class counts"
-
-    def knows_of(self, metric: dict[str, Any]) -> bool:
-        """Whether what it knows of the counts is what another metric rests on: one of the same groups, or itself."""
-        alike = all(self.metric.get(name) == metric.get(name) for name in _SIZES)
-        return (_SIZES[0] in metric and alike) or self.metric == metric
+    def main(self) -> Way:
+        """The way that a halt ends."""
 
     @property
-    def nats(self) -> float:
-        """What opening it cost."""
-        return self.counts.nats if self.tells else 0.0  # type: ignore[union-attr]
+    def reveal(self) -> Any:
+        """The way that is told on request."""
 
     @property
-    def tells(self) -> bool:
-        """Whether class counts are told when it is opened."""
-        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
+    def final(self) -> Way:
+        """The way that ends everything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Facts, Counted):
+    """Public facts of one view.
+
+    `metric` is :meth:`BoundMetric.describe`, and `plan` :meth:`Plan.record`. `counts` is what it knows of the class
+    counts, `told_by` the number of the view for which they were told, and paid for.
+    """
+
+    number: int
+    metric: dict[str, Any]
+    plan: dict[str, Any]
+    told_by: int
+
+    what: ClassVar[str] = "a view in the ledger"
+
+    @property
+    def kept(self) -> Plan:
+        """Plan of the view, as the ledger keeps it."""
+        return Plan.kept(self.plan)
+
+    def underived(self) -> Iterator[str]:
+        """Name the facts that do not follow from its metric, its plan's numbers and its edition.
+
+        The numbers that a plan solved stand in its record, and are taken as they are. Whatever follows from them is
+        derived anew, and compared as a whole.
+        """
+        try:
+            yield from self._underived(self.plan)
+        except _UNREADABLE:  # anything may stand in a ledger that was changed
+            yield "plan"
+
+    def _underived(self, record: dict[str, Any]) -> Iterator[str]:
+        if any(record[name] is None for name in ("rows", "queries", "charges", "tolerance", "noise")):
+            yield "plan"  # which would be solved anew
+            return
+        plan, metric = self.kept, self.metric
+        yield from differing(record, plan.record(), "plan")
+        yield from _misstated(record)
+        if [metric["lower"], metric["upper"]] != record["bounds"] or record["family"] == "paired":
+            yield "metric.lower, metric.upper or plan.family"
+        if metric["greater_is_better"] is not record["greater_is_better"]:
+            yield "metric.greater_is_better"
+        words = [metric[name] for name in ("name", "family", "response")]
+        if not (all(words) and {*map(type, words)} == {str} and type(metric["parameters"]) is dict):
+            yield "metric"
+        if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
+            yield "plan.told_nats"
+        yield from self.uncounted(record)
+        if _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
+            each = {name: record[name] for name in ("influence", "variation")}
+            yield from differing(each, dict.fromkeys(each, 1.0), "plan")
 
     def secret(self, key: bytes) -> bytes:
         """Key of its own noise and questions, from the guard's."""
@@ -213,9 +242,9 @@ class View(Facts):
             return key
         return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
-    def ways(self) -> Ways | None:
-        """Ways to ask about it, as verification needs them, without its noise; None if nothing is asked."""
-        return None if self.rules is None else Ways(self.kept)
+    def ways(self) -> Ways:
+        """Return the ways to ask about it, as verification needs them, without its noise."""
+        return Ways(self.kept)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
         """Row that opens it, in the state before."""
@@ -242,12 +271,25 @@ class View(Facts):
         )
 
 
+def _misstated(record: dict[str, Any]) -> Iterator[str]:
+    """Name what of a record cannot be, if one looks at what it was stated with."""
+    stated, unlike = record["stated"], ("threshold", "prior_error", "spread")
+    if not {"confidence", "queries"} <= {*stated} or stated != sorted(stated):
+        yield "plan.stated"
+    if any((record[name] is None) == (name in stated) for name in unlike[:2]):
+        yield "plan.stated"
+    if record["spread"] is None and "spread" in stated:
+        yield "plan.spread"
+    if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
+        yield "plan.delta"
+
+
 class Views:
     """Views of one epoch, as its rows open them after the guard's own metric."""
 
     def __init__(self, first: View) -> None:
         self._views = [first]
-        self._ways: list[Ways | None] = [first.ways()]
+        self._ways = [first.ways()]
 
     def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
         """Say what is wrong with the views, and which rows, by the states before them, were asked as no view is."""
@@ -257,59 +299,65 @@ class Views:
             elif self._named(row.view, row.kind) is None:
                 yield f"query {row.query}: it was asked in a way that this guard does not have"
 
-    def kind(self, row: Row) -> Kind | None:
-        """Way in which a row was asked; None if it opens a view."""
-        return None if row.kind == VIEW else self._named(row.view, row.kind)
-
-    def places(self, rows: Sequence[Row]) -> Iterator[tuple[Kind, list[int]]]:
-        """Every way that was asked in, with the places of its rows."""
+    def places(self, rows: Sequence[Row]) -> Iterator[tuple[Way, list[int]]]:
+        """Yield every way that was asked in, with the places of its rows."""
         found: dict[tuple[int, str], list[int]] = {}
         for place, row in enumerate(rows):
             if row.kind != VIEW:
                 found.setdefault((row.view, row.kind), []).append(place)
         for (view, name), places in found.items():
-            yield cast("Kind", self._named(view, name)), places
+            yield cast("Way", self._named(view, name)), places
 
-    def _named(self, view: int, name: str) -> Kind | None:
-        ways = self._ways[view] if 0 <= view < len(self._ways) else None
-        return None if ways is None else ways.named(name)
+    def ways(self, view: int) -> Ways:
+        """Return the ways to ask about a view."""
+        return self._ways[view]
+
+    def _named(self, view: int, name: str) -> Way | None:
+        return self._ways[view].named(name) if 0 <= view < len(self._ways) else None
 
     def _problems(self, row: Row, state: State) -> Iterator[str]:
-        number, first = len(self._ways), self._views[0]
+        number, first = len(self._ways), self._ways[0].plan
         try:
             view = View.parse(row.told)
+            yield from (
+                f"of the metric that it opens, {fact} is not what follows" for fact in view.underived()
+            )
             ways = view.ways()
-        except HoldoutError as error:
+        except _UNREADABLE as error:
             yield str(error)
             return
         self._ways.append(ways)
-        self._views.append(view)
-        budget = first.kept.budget_of_view(number)
-        if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
-            yield f"the view that it opens must be number {number}"
-        if view.plan is None and not view.tells:
-            yield "a view without a plan must have told class counts"
-        elif view.plan is not None and (
-            view.plan["shared"] != budget.record() or not view.kept.keep_to(first.kept)
-        ):
+        if row.told != view.text():
+            yield "its spelling"
+        kept = [
+            getattr(one, name)
+            for one in (ways.plan, first)
+            for name in ("queries", "charges", "confidence", "asks")
+        ]
+        if view.plan["shared"] != first.shared_with(number).record() or kept[:4] != kept[4:]:
             yield "the view that it opens is not on the budget of the guard"
-        if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
-            yield "a view takes no charge and no query, and costs what was told for it"
-        # 0.2.0 named who had told counts where it rested on none, too
-        untold = view.counts is None or view.counts.place is None
-        if view.told_by != number and not any(
-            one.number == view.told_by and (untold or one.counts == view.counts) and one.knows_of(view.metric)
-            for one in self._views[:-1]
-        ):
-            yield f"what it knows of the {view.tells_of} was not told before"
-        numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
-        if any(numbers) or (row.batch, row.series) != (row.query, ""):
-            yield "a view has no value and no interval, and no series"
-        own = cast("Ways", self._ways[0])
-        if own.final.halt_reason(state) is not None:
-            yield "it was opened after a final"
-        reveal = own.reveal
-        room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
-        too_much = room < reveal.certificate.theory.counts.worst
-        if view.tells and own.policy.halt_reason(state) is None and too_much:
-            yield f"what it told of the {view.tells_of} could have broken a promise of the plan"
+        yield from view.misopened(row, state, self._views, self._ways[0])
+        self._views.append(view)
+
+
+def differing(stored: object, derived: object, name: str) -> Iterator[str]:
+    """Name the places at which stored facts are not the derived ones: in kind, in number, or in value but rounding."""
+    if isinstance(derived, dict) and isinstance(stored, dict):
+        for part in derived | stored:
+            if part in derived and part in stored:
+                yield from differing(stored[part], derived[part], f"{name}.{part}")
+            else:
+                yield f"{name}.{part}"
+    elif isinstance(derived, list | tuple) and isinstance(stored, list) and len(derived) == len(stored):
+        for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
+            yield from differing(one, other, f"{name}[{place}]")
+    elif type(stored) is not type(derived) or not (_close(stored, derived) or stored == derived):
+        yield name
+
+
+def _close(stored: object, derived: object) -> bool:
+    return (
+        isinstance(stored, float)
+        and isinstance(derived, float)
+        and math.isclose(stored, derived, rel_tol=_SAME)
+    )

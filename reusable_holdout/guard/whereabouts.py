@@ -9,8 +9,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from reusable_holdout.guard.absent import FrozenGuard
 from reusable_holdout.guard.frozen import FrozenCertificate
+from reusable_holdout.guard.handle import FrozenGuard
 
 __all__ = ["frozen_guard", "guard_here", "remember"]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from reusable_holdout.errors import LedgerError, RolledBackError
-from reusable_holdout.ledger.connection import Connection
-from reusable_holdout.ledger.epoch import Epoch, fetch
+from reusable_holdout.ledger.connection import Connection, Epoch, fetch
 from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 from reusable_holdout.witness import Head, Witness

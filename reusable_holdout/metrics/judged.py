@@ -272,9 +272,11 @@ class JudgedScores(Form):
     def _misshapen(self, shape: tuple[int, ...]) -> InputError:
         advice = "score every row of the guard, in its order"
         if shape[1:] == (self.rows,):
-            advice = "transpose it if its first axis are repeats, or pass several models to evaluate_many"
+            advice = (
+                "transpose it if its first axis are repeats, or pass several models as a list to evaluate"
+            )
         elif len(shape) == 3:
-            advice = "pass its entries one by one, or all of them to evaluate_many"
+            advice = "pass its entries one by one, or all of them as a list to evaluate"
         return InputError(
             f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {shape}; {advice}"
         )

@@ -279,7 +279,7 @@ class Predictions(Form):
     def _advice(self, shape: tuple[int, ...]) -> str:
         """Return what to pass in place of an array of another shape."""
         if shape[1:] in self._shapes:
-            return "pass its entries one by one, or all of them to evaluate_many"
+            return "pass its entries one by one, or all of them as a list to evaluate"
         if shape[::-1] in self._shapes:
             return "transpose it"
         if len(shape) > len(self._shapes[0]) and shape[0] == self.rows:

@@ -1,17 +1,7 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.numbers import MechanismChoice, choice, round_up, whole
+from reusable_holdout.plan.numbers import SharedBudget, choice, round_up, same_wish, whole
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.stated import SharedBudget, same_wish
 from reusable_holdout.plan.wish import ALLOWANCE
 
-__all__ = [
-    "ALLOWANCE",
-    "MechanismChoice",
-    "Plan",
-    "SharedBudget",
-    "choice",
-    "round_up",
-    "same_wish",
-    "whole",
-]
+__all__ = ["ALLOWANCE", "Plan", "SharedBudget", "choice", "round_up", "same_wish", "whole"]

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from reusable_holdout import misfits
-from reusable_holdout.certainty.theory import BY_DISTANCE, Policy
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.slips import percentage
 
 __all__ = [
     "BY_ROWS",
+    "OWN_BUDGET",
+    "STATED",
     "Family",
-    "MechanismChoice",
+    "SharedBudget",
+    "asked_for",
     "bisected",
+    "check_together",
     "checked_bounds",
     "checked_confidence",
-    "checked_manner",
     "checked_spread",
     "choice",
     "largest",
     "real",
     "real_or_none",
     "round_up",
+    "same_wish",
     "whole",
     "whole_or_none",
     "wholes",
@@ -36,8 +40,6 @@ __all__ = [
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
-
-MechanismChoice: TypeAlias = Literal["numeric-sparse", "noiseless"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -145,66 +147,37 @@ def checked_spread(spread: float | None, span: float) -> float | None:
     return number
 
 
-def checked_manner(
-    family: Family,
-    mechanism: GuardMechanism,
-    policy: Policy,
-    threshold: float | None,
-    noise_scale: float | None,
-    comparison_noise: float | None,
-    spread: float | None,
-    *,
-    kept: bool,
-) -> GuardMechanism:
-    """Return the mechanism of a policy; refuse numbers that do not go together.
+def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"]:
+    """Return what a plan is for: all ways to ask, gates alone, or a board of claims."""
+    if board not in (None, "claims"):
+        raise InputError(f'board must be "claims" or left out; got {board!r}')
+    if board is not None and gates:
+        raise InputError("a board is asked claims alone, and no gates; got gates=True; leave it out")
+    if board is not None:
+        return "claims"
+    return "gates" if gates else "all"
 
-    A plan that is `kept` by a ledger of version 0.2 may name a mechanism that guards ran on then.
-    """
-    choice("family", family, get_args(Family))
-    choice("mechanism", mechanism, get_args(GuardMechanism if kept else MechanismChoice))
-    choice("policy", policy, get_args(Policy))
-    if policy in {"claims", "parameter-free-ladder"}:
-        _check_leaves_no_choice(policy, mechanism, family, threshold)
-        mechanism = "noiseless"
-    if mechanism == "noiseless" and (stated := noise_scale or comparison_noise):
-        raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
-    if policy == "gate" and threshold is not None:
-        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
-    if family == "ratio" and (policy in BY_DISTANCE or threshold or noise_scale):
+
+def check_together(
+    family: Family, asks: str, threshold: float | None, noise: float | None, spread: float | None
+) -> None:
+    """Refuse numbers that do not go together."""
+    if asks == "claims" and (threshold is not None or noise):
         raise InputError(
-            "a ratio is decided by its rows' evidence, without noise or a threshold, not by a ladder or claims; got "
-            f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}; leave them out, or use family "
-            "'bounded-difference'"
+            "claims have no noise, and may be off by four standard deviations of an honest one; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave them out, and name prior_error="
+        )
+    if asks == "gates" and threshold is not None:
+        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    if family == "ratio" and (asks == "claims" or threshold or noise):
+        raise InputError(
+            "a ratio is decided by its rows' evidence, without noise or a threshold, not by claims; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave them out, or use family 'bounded-difference'"
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
             "spread, a guess of the losses' standard deviation, is for metrics that are means of graded losses; that "
             f"of 0/1 losses follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
-        )
-    return mechanism
-
-
-def _check_leaves_no_choice(
-    policy: Policy, mechanism: GuardMechanism, family: Family, threshold: float | None
-) -> None:
-    """Refuse a threshold or noise for claims and parameter-free ladders.
-
-    The threshold of claims follows from how far honest ones are off, a ladder's step is a standard error of the rows.
-    """
-    if threshold is not None and policy == "claims":
-        raise InputError(
-            f"claims may be off by four standard deviations of an honest one; got threshold={threshold!r}; leave it "
-            "out, and name prior_error="
-        )
-    if threshold is not None:
-        raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
-    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        told = "claims are decided without" if policy == "claims" else "a parameter-free ladder has no"
-        raise InputError(f"{told} noise; got mechanism {mechanism!r}; leave it out")
-    if policy != "claims" and family not in {"binomial", "mean", "bounded"}:
-        raise InputError(
-            "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
-            f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
         )
 
 
@@ -247,3 +220,57 @@ def bisected(
         middle = (kept + refused) / 2.0
         kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept
+
+
+STATED = (
+    *("charges", "choices", "confidence", "delta", "estimate", "noise", "prior_error", "queries", "reveals"),
+    *("spread", "threshold", "tolerance"),
+)
+"""Numbers of a plan that a person states."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget:
+    """What a plan of one metric of the rows must keep to: the promises of the plan that the guard was made with.
+
+    Attributes
+    ----------
+    view : int
+        Number of the metric; 0 for the guard's own, which made the budget.
+    told_before : float
+        Nats of what was told of the rows when the guard was made.
+    charge_nats : float
+        Cost of the dearest charge of any metric; 0 for the guard's own, whose plan says it.
+    told_nats : float
+        Nats that may be told beside the charges, so that every promise is kept; 0 for the guard's own metric.
+    theory : int
+        Edition of the theory that all of it is certified by.
+    noisy : bool
+        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
+    """
+
+    view: int = 0
+    told_before: float = 0.0
+    charge_nats: float = 0.0
+    told_nats: float = 0.0
+    noisy: bool = False
+    theory: int = THEORY.edition
+
+    def record(self) -> dict[str, Any]:
+        """Return all fields by name, as JSON can write them."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read what :meth:`record` wrote."""
+        return cls(**record)
+
+
+OWN_BUDGET = SharedBudget()
+"""Of a guard's own metric, if nothing was told when it was made."""
+
+
+def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return, of two records of plans, the numbers that either was stated with."""
+    names = sorted({*one["stated"], *other["stated"], "asks"})
+    return {name: one[name] for name in names}, {name: other[name] for name in names}

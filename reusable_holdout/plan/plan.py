@@ -1,22 +1,29 @@
-"""Plan: solve for what was not stated, round towards more protection."""
+"""Plan: solve for the number that was not stated, round towards more protection."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, Self
 
-from reusable_holdout.certainty import Policy, edition, worst_choice_nats
+from reusable_holdout.certainty import Certificate, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.noise import GuardMechanism
 from reusable_holdout.plan import report
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
+    OWN_BUDGET,
+    STATED,
     Family,
+    SharedBudget,
+    asked_for,
+    check_together,
     checked_bounds,
     checked_confidence,
-    checked_manner,
     checked_spread,
+    choice,
     real,
     real_or_none,
     round_up,
@@ -25,8 +32,7 @@ from reusable_holdout.plan.numbers import (
 )
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget, stated_of
-from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
+from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Asks, Wish
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Plan"]
@@ -37,6 +43,8 @@ _CANDIDATES = 100  # of the choice that is set aside where nothing is said of ch
 
 class Plan(Outlook):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
+
+    For a guard, which counts its rows, leave `rows` out; the numbers of such a plan are known once it has them.
 
     With probability at least `confidence`, every released interval contains the population value, for all
     adaptively chosen queries at once (the transcript code, which needs no privacy). Up to `estimate`, an agreed
@@ -52,22 +60,12 @@ class Plan(Outlook):
         Deviations that can be paid for; the largest possible number if left out.
     tolerance : float, optional
         Farthest an answer may be from the population value, in the metric's unit; the smallest possible one if left
-        out.
-    threshold : float, optional
-        Deviation T that is always charged, in the metric's unit. By default it is as large as the tolerance allows,
-        and shrinks with the charges; a stated one stays as it is, and the tolerance follows from it.
-    noise_scale : float, optional
-        Thresholdout's s, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s), answer noise
-        Lap(s); :class:`~reusable_holdout.mechanisms.Calibration` says what it means for other mechanisms. By default
-        the comparison's noise reaches a tenth of the tolerance. Zero is allowed: the intervals do not need noise,
-        differential privacy does.
-    mechanism : {"numeric-sparse", "noiseless"}
-        What the guard runs on. Ledgers of version 0.2 may name "standard-svt" or "target-charging"; they still verify.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"}
-        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. Claims need rows and
-        queries, and no tolerance, for their intervals grow: it says what an honest board keeps; `charges`, 2 if left
-        out, are those of each series. A parameter-free ladder
-        has no noise and a threshold of 1/sqrt(rows), in units of the range; it is for plain means.
+        out. That of a difference of two models, too.
+    confidence : float
+        1 - beta, in [0.5, 1).
+    estimate : float
+        Value of the metric near which the plan must hold, in its unit. For 0/1 losses 0.5 is the worst case;
+        a plan for accuracies near 0.9 affords twice the charges.
     prior_error : float, optional
         Standard deviation of an honest prior's own error, in the metric's unit; by default one public standard error of
         the metric at `estimate`. Charges and tolerance are chosen so that a search with such priors is answered to its
@@ -78,49 +76,45 @@ class Plan(Outlook):
     choices : sequence of int, optional
         The same for choices: the number of candidates of each. If neither is stated and the charges are derived, one
         choice among 100 (or as many as there are queries) is set aside where the tolerance leaves a charge beside it.
-    final_noise : float, optional
-        Scale of Laplace noise on each value of a final, in the metric's unit. By default it has none, and `epsilon`
-        excludes it; with noise `epsilon` includes a final of one model, and its interval is wider by the noise's reach.
-    confidence : float
-        1 - beta, in [0.5, 1).
-    estimate : float
-        Value of the metric near which the plan must hold, in its unit. For 0/1 losses 0.5 is the worst case;
-        a plan for accuracies near 0.9 affords twice the charges.
+    noise : float, optional
+        Scale s of the sparse vector's noise, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s),
+        answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
+        intervals do not need noise, differential privacy does.
+    threshold : float, optional
+        Deviation T that is always charged, in the metric's unit. By default it is as large as the tolerance allows,
+        and shrinks with the charges; a stated one stays as it is, and the tolerance follows from it.
     delta : float, optional
         Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
+    spread : float, optional
+        Of families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at most
+        half of what lies between the bounds; by default the largest there is at `estimate`. The numbers of the plan
+        follow from it. No interval rests on it: rows that spread more are charged more often.
+    board : "claims", optional
+        A board of many series, such as teams: needs rows and queries, and no tolerance, for its intervals grow. The
+        plan says what an honest board keeps; `charges`, 2 if left out, are those of each series.
+    gates : bool
+        Whether nothing but gates is asked: a "yes" is cheaper than other charges.
     bounds : tuple of float
         Lower and upper bound of the metric.
-    family : {"binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"}
+    greater_is_better : bool
+        Whether a larger value of the metric is better.
+    family : {"binomial", "mean", "bounded", "bounded-difference", "ratio"}
         Mean of 0/1 losses; mean of losses within the bounds, whose rows decide by their evidence; statistic with the
-        exponential moments of such a mean; bounded differences; the difference of two models' mean losses on the
-        same rows, with bounds symmetrical about 0, decided by evidence, too; or a ratio of means, such as an F, decided
-        by evidence and without noise: `rows` are then those that count in it.
+        exponential moments of such a mean; bounded differences; or a ratio of means, such as an F, decided by evidence
+        and without noise: `rows` are then those that count in it.
     influence, variation : float
         ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
         of the range; both 1 for a mean.
-    spread : float, optional
-        Of families "mean", "paired" and "ratio": a guess of the standard deviation of a row's loss, or of the
-        difference of two on a row, in the metric's unit, at most half of what lies between the bounds; by default the
-        largest there is at `estimate`. The numbers of the plan follow from it. No interval rests on it: rows that
-        spread more are charged more often.
-    comparison_tolerance : float, optional
-        Farthest an agreed difference of two models may be from the population's, in the metric's unit; by default
-        `tolerance`.
-    comparison_noise : float, optional
-        Scale of the noise when two models are compared, in the metric's unit: twice the noise scale, or 0, and then
-        `epsilon` excludes comparisons. By default 0, unless `noise_scale` is stated or evidence decides of scores, too.
     shared : SharedBudget
-        Promises that a plan of another metric of the same rows must keep to; see :meth:`Rules.budget_of_view`.
+        Promises that a plan of another metric of the same rows must keep to.
 
     Attributes
     ----------
     stated : tuple of str
         Which numbers were stated; others were derived, and a later version may derive others.
-    stated_prior_error : float or None
-        `prior_error`, if it was stated.
     epsilon : float
-        Differential privacy of the holdout at `delta`; without the final, unless it has noise, and without comparisons,
-        unless theirs is twice the scores'.
+        Differential privacy of the holdout at `delta`; without finals, and without comparisons unless their noise is
+        that of scores.
 
     Raises
     ------
@@ -143,125 +137,100 @@ class Plan(Outlook):
 
     Examples
     --------
-    >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
+    >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, confidence=0.95)
     >>> plan.charges, plan.choices
     (1, (100,))
-    >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9)
+    >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, estimate=0.9)
     >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
     (9, 1.4)
     """
 
+    _is_kept = False
+
     @checked_call
     def __init__(
         self,
-        *,
         rows: int | None = None,
+        *,
         queries: int | None = None,
-        tolerance: float | None = None,
         charges: int | None = None,
-        threshold: float | None = None,
-        noise_scale: float | None = None,
+        tolerance: float | None = None,
         confidence: float = 0.95,
         estimate: float | None = None,
         prior_error: float | None = None,
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
-        final_noise: float | None = None,
+        noise: float | None = None,
+        threshold: float | None = None,
         delta: float | None = None,
-        mechanism: GuardMechanism = "numeric-sparse",
-        policy: Policy = "thresholdout",
+        spread: float | None = None,
+        board: Literal["claims"] | None = None,
+        gates: bool = False,
         bounds: tuple[float, float] = (0.0, 1.0),
+        greater_is_better: bool = True,
         family: Family = "binomial",
         influence: float = 1.0,
         variation: float = 1.0,
-        spread: float | None = None,
-        comparison_tolerance: float | None = None,
-        comparison_noise: float | None = None,
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
-        self.stated = stated_of(locals())
-        self.lower, self.upper = lower, upper = checked_bounds(bounds)
-        span = self.span = upper - lower
-        mechanism = checked_manner(
-            family, mechanism, policy, threshold, noise_scale, comparison_noise, spread, kept=self._is_kept
-        )
-        self.confidence = checked_confidence(confidence, kept=self._is_kept or bool(shared.view))
-        self.family, self.policy, self.shared = family, policy, shared
-        self._expect(estimate, influence, variation, spread, prior_error)
-        self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        self._reserve(reveals, choices, final_noise)
-        stated_rows = whole_or_none("rows", rows, MOST_ROWS)
-        stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
-        grows = policy == "claims" and not self._is_kept  # then the tolerance follows from the rest
-        charges = ALLOWANCE if policy == "claims" and charges is None else charges
-        self._wish = Wish(
-            rows=stated_rows,
+        given = locals()
+        self.stated = tuple(name for name in STATED if given[name] is not None)
+        self.asks: Asks = asked_for(board, gates=gates)
+        self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
+        if rows is None and len({"queries", "charges", "tolerance"} & {*self.stated}) < 3:
+            return  # a guard fills in its rows
+        self.lower, self.upper = checked_bounds(bounds)
+        self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
+        choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
+        check_together(family, self.asks, threshold, noise, spread)
+        kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
+        self.confidence = checked_confidence(confidence, kept=kept)
+        middle = (self.lower + self.upper) / 2.0 if estimate is None else estimate
+        self.estimate = real("estimate", middle, least=self.lower, most=self.upper)
+        self.stated_spread = checked_spread(spread, math.inf if kept or family == "ratio" else self.span)
+        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
+        self.stated_threshold = real_or_none("threshold", threshold, above=0.0)
+        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
+        self.choices = wholes("choices", choices)
+        self.influence = real("influence", influence, above=0.0)
+        self.variation = real("variation", variation, above=0.0)
+        limit = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
+        allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
+        self._wish = self._wished(rows, queries, allowance, limit, noise)
+        if reveals is None and choices is None and allowance is None:
+            self._set_a_choice_aside()
+        self._settle(limit, real_or_none("delta", delta, least=0.0, below=1.0))
+
+    def _wished(
+        self, rows: object, queries: object, charges: object, tolerance: float | None, noise: Any
+    ) -> Wish:
+        span, grows = self.span, self.asks == "claims" and not self._is_kept  # then the tolerance follows
+        return Wish(
+            rows=whole_or_none("rows", rows, MOST_ROWS),
             queries=whole_or_none("queries", queries, MOST_QUERIES),
             charges=whole_or_none("charges", charges, MOST_QUERIES),
-            tolerance=None if grows else _divided(stated_tolerance, span),
+            tolerance=None if grows or tolerance is None else tolerance / span,
             threshold=_divided(self.stated_threshold, span),
-            noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
+            noise_scale=_divided(real_or_none("noise", noise, least=0.0), span),
             beta=1.0 - self.confidence,
-            estimate=(self.estimate - lower) / span,
-            family=family,
+            estimate=self.unit(self.estimate),
+            family=self.family,
             influence=self.influence,
             variation=self.variation,
             spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
-            mechanism=mechanism,
-            policy=policy,
-            shared=shared,
+            mechanism=self._mechanism(noise),
+            asks=self.asks,
+            shared=self.shared,
         )
-        if reveals is None and choices is None and charges is None:
-            self._set_a_choice_aside()
-        self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
-        self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
 
-    def _reserve(self, reveals: int | None, choices: Sequence[int] | None, final_noise: float | None) -> None:
-        """Take what is set aside for what is asked for, and the noise of what ends it."""
-        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
-        self.choices = wholes("choices", choices)
-        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=self.span) or 0.0
-        if self.final_noise and self.family == "ratio":
-            raise InputError(f"the final of a ratio has no noise; got {final_noise=!r}; leave it out")
-
-    def _expect(
-        self,
-        estimate: float | None,
-        influence: float,
-        variation: float,
-        spread: float | None,
-        prior_error: float | None,
-    ) -> None:
-        """Take what is expected of scores, their rows and priors."""
-        at = (self.lower + self.upper) / 2.0 if estimate is None else estimate
-        self.estimate = real("estimate", at, least=self.lower, most=self.upper)
-        self.influence = real("influence", influence, above=0.0)
-        self.variation = real("variation", variation, above=0.0)
-        kept = self._is_kept or self.shared.view  # by a ledger, which an earlier version may have begun
-        limits = math.inf if kept or self.family == "ratio" else self.span
-        self.stated_spread = checked_spread(spread, limits)
-        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
-
-    def _settle(
-        self, mechanism: GuardMechanism, stated_tolerance: float | None, stated_delta: float | None
-    ) -> None:
-        """Derive what was not stated."""
-        self._solve(stated_tolerance)
-        self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
-        self._check_budget()
-
-    def _check_budget(self) -> None:
-        """Refuse a view whose charges cost more than its budget reckons with."""
-        own, shared = self._wish.code(self.rows).charge_nats, self.shared
-        if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
-            raise PlanError(
-                f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
-                f"reckons with; one of policy {self.policy!r} costs up to {own:.2f}; nothing was made; make the guard "
-                "with this policy, and ask for the others with on()",
-                {},
-            )
+    def _mechanism(self, noise: Any) -> GuardMechanism:
+        return (
+            "noiseless"
+            if noise == 0.0 or self.asks == "claims" or self.family == "ratio"
+            else "numeric-sparse"
+        )
 
     def _reserved_nats(self) -> float:
         theory = edition(self.shared.theory)
@@ -271,29 +240,139 @@ class Plan(Outlook):
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""
         wish = self._wish
-        if not (wish.policy == "thresholdout" and wish.rows and wish.queries and wish.tolerance):
+        if not (wish.asks == "all" and wish.rows and wish.queries and wish.tolerance):
             return
         self.choices = (min(_CANDIDATES, wish.queries),)
-        more = replace(wish, reserved_nats=self._reserved_nats())
-        if more.holds(Numbers(wish.rows, wish.queries, 1, wish.tolerance)):
-            self._wish = more
-        else:
+        larger = replace(wish, reserved_nats=self._reserved_nats())
+        if larger.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
             self.choices = ()
+        else:
+            self._wish = larger
 
-    def _solve(self, stated_tolerance: float | None) -> None:
+    def _settle(self, limit: float | None, delta: float | None) -> None:
+        """Derive what was not stated."""
         numbers = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = numbers
         derived = round_up(numbers.tolerance * self.span)
-        self.tolerance = stated_tolerance or derived
+        self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
             raise InputError(
                 "claims have no tolerance, for their intervals grow with what is told; got "
                 f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
             )
-        self.mechanism = self._wish.mechanism
-        self.noise_scale = self._wish.scale(self._numbers) * self.span
+        self.noise = self._wish.scale(self._numbers) * self.span
+        self.delta = 1.0 / self.rows**2 if delta is None else delta
+        own, shared = self._wish.charge_nats, self.shared
+        if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
+            raise PlanError(
+                f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
+                f"reckons with; this one's costs up to {own:.2f}; nothing was made; make the guard with it, and ask "
+                "for the others with on()",
+                {},
+            )
+
+    # ---- certificates
+
+    @cached_property
+    def scores(self) -> Certificate:
+        """Certificate of questions about one model."""
+        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        certificate = self._wish.certificate(self._numbers)
+        return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
+
+    @cached_property
+    def pairs(self) -> Certificate:
+        """Certificate of differences of two models, on the same budget; halved, for they lie in [0, 1].
+
+        They are decided by evidence, unless a threshold is stated.
+        """
+        scores, wish = self.scores, self._compared
+        shares = scores.shares
+        if wish.decides == "evidence" and self.asks != "gates":
+            shares = scores.theory.by_evidence
+        return replace(
+            scores,
+            bound=replace(scores.bound, family="bounded"),
+            noise_scale=self.comparison_noise / (2.0 * self.span),
+            noisy=scores.noisy or scores.noise_scale > 0.0,
+            tolerance=self.tolerance / (2.0 * self.span),
+            fixed_threshold=None if scores.fixed_threshold is None else scores.fixed_threshold / 2.0,
+            least_threshold=min(wish.deviation_sd(self.rows), 1.0),
+            shares=shares,
+            estimate=0.5,
+            spread=0.5,
+            decides=wish.decides,
+        )
+
+    # ---- records
+
+    def record(self) -> dict[str, Any]:
+        """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
+        return {
+            "rows": self.rows,
+            "queries": self.queries,
+            "charges": self.charges,
+            "tolerance": self.tolerance,
+            "confidence": self.confidence,
+            "estimate": self.estimate,
+            "prior_error": self.stated_prior_error,
+            "reveals": self.reveals,
+            "choices": list(self.choices),
+            "noise": self.noise,
+            "threshold": self.stated_threshold,
+            "delta": self.delta,
+            "spread": self.stated_spread,
+            "asks": self.asks,
+            "bounds": [self.lower, self.upper],
+            "greater_is_better": self.greater_is_better,
+            "family": self.family,
+            "influence": self.influence,
+            "variation": self.variation,
+            "shared": self.shared.record(),
+            "told_nats": self.told_nats,
+            "stated": list(self.stated),
+        }
+
+    @classmethod
+    def kept(cls, record: Mapping[str, Any]) -> Self:
+        """Return the plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise."""
+        plan = cls.__new__(cls)
+        plan._is_kept = True
+        names = {*record} - {"asks", "stated", "told_nats"}
+        given = {name: record[name] for name in names}
+        given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
+        if record["asks"] == "claims":
+            given["board"] = "claims"
+        if "delta" not in record["stated"] and record["delta"] == 1.0:
+            given["delta"] = None  # that of one row, which nobody may state: it is derived again
+        cls.__init__(plan, **given, gates=record["asks"] == "gates")
+        plan.told_nats, plan.stated = record["told_nats"], tuple(record["stated"])
+        plan._open = {name: record[name] for name in plan.stated}
+        return plan
+
+    def wished(self) -> dict[str, Any]:
+        """Return what was stated, by name, as arguments for a plan of other rows or of another metric."""
+        board = "claims" if self.asks == "claims" else None
+        stated = {name: self._open[name] for name in self.stated}
+        return stated | {"board": board, "gates": self.asks == "gates"}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Outlook.__annotations__ and name != "stated":
+            raise InputError(
+                "a plan has numbers once three of rows, queries, charges and tolerance are stated; got "
+                f"{', '.join(self.stated) or 'none'}; state more, or give the plan to a guard"
+            )
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.record() | {"stated": 0} == other.record() | {"stated": 0}
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.queries, self.charges, self.tolerance))
 
     def __repr__(self) -> str:
+        if "tolerance" not in vars(self):
+            return f"<Plan: {', '.join(f'{name}={self._open[name]!r}' for name in self.stated)}>"
         return (
             f"<Plan: {self.rows:,} rows, {self.queries:,} queries, {self.charges} charge{'s' * (self.charges != 1)}, "
             f"tolerance {self.tolerance:g}, confidence {self.confidence:g}>"

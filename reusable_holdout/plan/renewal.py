@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from reusable_holdout.plan.stated import SharedBudget, Stated
+from reusable_holdout.plan.numbers import SharedBudget
+from reusable_holdout.plan.plan import Plan
 
 __all__ = ["renewed"]
 
-PlanT = TypeVar("PlanT", bound=Stated)
-
 
 def renewed(
-    plan: PlanT,
+    plan: Plan,
     numbers: dict[str, Any],
     *,
     told_before: float = 0.0,
@@ -20,8 +19,8 @@ def renewed(
     tolerance: float | None = None,
     charges: int | None = None,
     estimate: float | None = None,
-) -> PlanT:
-    """Plan of the same promise for other rows.
+) -> Plan:
+    """Return the plan of the same promise for other rows.
 
     Everything stays as it is unless it is named, the tolerance first of all: the charges follow from it and the rows.
     Charges that are named without a tolerance make the tolerance follow. Noise that was derived is derived anew.
@@ -42,25 +41,18 @@ def renewed(
     PlanError
         If the rows cannot keep it.
     """
-    derived, stated = "noise_scale" not in plan.stated, {*plan.stated} - {"tolerance", "charges"}
-    renewed_plan = type(plan).from_record(
-        plan.record()
-        | numbers
-        | {
-            "shared": SharedBudget(told_before=told_before).record(),
-            "queries": plan.queries if queries is None else queries,
-            "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
-            "charges": charges,
-            "estimate": plan.estimate if estimate is None else estimate,
-            "noise_scale": None if derived else plan.noise_scale,
-            "comparison_tolerance": plan.comparison_tolerance
-            if "comparison_tolerance" in plan.stated
-            else None,
-            "comparison_noise": None if derived else plan.comparison_noise,
-            "exam": None,
-            "delta": plan.delta if "delta" in plan.stated else None,
-        }
-    )
-    stated |= {"tolerance"} if tolerance is not None or charges is None else set()
-    renewed_plan.stated = tuple(sorted(stated | ({"charges"} if charges is not None else set())))
-    return renewed_plan
+    stated = plan.wished() | {
+        "queries": plan.queries if queries is None else queries,
+        "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
+        "charges": charges,
+        "estimate": plan.estimate if estimate is None else estimate,
+        "reveals": plan.reveals,
+        "choices": plan.choices,
+    }
+    if plan.asks == "claims":
+        stated |= {"tolerance": None, "charges": plan.charges if charges is None else charges}
+    made = Plan(**stated | numbers, shared=SharedBudget(told_before=told_before))
+    own = {*plan.stated} - {"tolerance", "charges"}
+    own |= {"tolerance"} if tolerance is not None or charges is None else set()
+    made.stated = tuple(sorted(own | ({"charges"} if charges is not None else set())))
+    return made

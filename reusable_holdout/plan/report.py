@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reusable_holdout.certainty import BY_DISTANCE, LADDERS, majority_attack_gain
+from reusable_holdout.certainty import majority_attack_gain
 from reusable_holdout.markup import facts_table
 from reusable_holdout.plan.outlook import Outlook
 
@@ -33,7 +33,7 @@ def _title(plan: Outlook) -> str:
 
 
 def _promise(plan: Outlook) -> tuple[str, list[Row]]:
-    rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
+    rows = _promises_of_claims(plan) if plan.asks == "claims" else _promises(plan)
     if plan.vacuous:
         rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
     return "What holds", rows
@@ -72,8 +72,8 @@ def _honest(plan: Outlook) -> str:
     priors = f"priors off by {plan.prior_error:.2g}"
     if plan.row_spread is not None:
         priors += f", rows that spread by {plan.row_spread:.2g} at most"
-    if plan.policy in LADDERS or plan.policy == "gate":
-        return "makes a charge of each new best" if plan.policy in LADDERS else 'makes a charge of each "yes"'
+    if plan.asks == "gates":
+        return 'makes a charge of each "yes"'
     complete = plan.honest_search
     made = plan.honest_charges()
     expected = f"{sum(count * chance for count, chance in enumerate(made)):.2g} charges on average"
@@ -88,7 +88,7 @@ def _honest(plan: Outlook) -> str:
 
 def _means(plan: Outlook) -> tuple[str, list[Row]]:
     alone = plan.half_width(query=plan.queries, charges=0)
-    if plan.policy == "claims":
+    if plan.asks == "claims":
         return "How", [
             ("threshold", f"{plan.threshold:.4f}, four standard deviations of an honest claim's deviation"),
             ("half-width, nothing told", f"{alone:.4f} (confidence bound alone)"),
@@ -96,7 +96,6 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
     last = plan.charges - 1
     first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
     after = plan.half_width(query=plan.queries, charges=min(last, plan.queries - 1))
-    final = f"; of a final {plan.final_noise:.3g}" if plan.final_noise else ""
     return "How", [
         (
             "threshold",
@@ -104,7 +103,7 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
         ),
         ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
         *([(f"half-width, {last} charge{'s' * (last > 1)}", f"{after:.4f}")] if last else []),
-        ("noise scale", f"{plan.noise_scale:.3g}{final}"),
+        ("noise scale", f"{plan.noise:.3g}"),
         *_choices(plan),
     ]
 
@@ -119,13 +118,9 @@ def _choices(plan: Outlook) -> list[Row]:
 
 
 def _privacy(plan: Outlook) -> tuple[str, list[Row]]:
-    compared = plan.family in {"binomial", "mean"} and plan.policy not in BY_DISTANCE
-    less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
-    end = "without the final" + (" and comparisons" if less_noise else "")
-    if plan.final_noise:
-        end = f"with a final of one model; each more adds {plan.final_epsilon:.3g}"
-        end += "; without comparisons" if less_noise else ""
-    rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; {end}")]
+    less_noise = plan.asks != "claims" and plan.comparison_noise < 2.0 * plan.noise
+    end = "without finals" + (" and comparisons" if less_noise else "")
+    rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}); {end}")]
     if plan.privacy_is_vacuous:
         rows.append(("as a guarantee", "vacuous at this size; the intervals do not rest on it"))
     return "Differential privacy of the holdout", rows

@@ -28,7 +28,7 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
     """
     numbers: dict[str, Any] = {name: getattr(wish, name) for name in Numbers._fields}
     missing = [name for name, value in numbers.items() if value is None]
-    if len(missing) > 1 and wish.policy == "claims":
+    if len(missing) > 1 and wish.asks == "claims":
         unnamed = " and ".join(name for name in missing if name != "tolerance")
         raise InputError(f"a board of claims needs rows and queries; {unnamed} is missing; name it")
     if len(missing) > 1:
@@ -156,29 +156,21 @@ def says_something(tolerance: float, span: float) -> bool:
     return tolerance <= _WIDEST * span * _ROUNDING
 
 
-def check_says_something(wish: Wish, span: float, tolerance: float, comparison_tolerance: float) -> None:
-    """Refuse tolerances, of scores and of differences of two, that say nothing; name the numbers that would do."""
-    insist = "nothing was made; pass vacuous=True to insist"
-    if not says_something(tolerance, span):
-        found = {} if wish.shared.view else _nearest_that_says_something(wish, span)
-        advice = (
-            f"it needs {_needs(found)}, or another metric"
-            if found
-            else "take more rows, fewer queries or charges, or another metric"
-        )
-        what = "the range of differences" if wish.family == "paired" else "the metric's range"
-        raise PlanError(
-            f"a guard's tolerance must be at most a quarter of {what}, {span:g}, to say anything; "
-            f"it would be {tolerance:g}; {advice}; {insist}",
-            found,
-        )
-    if not says_something(comparison_tolerance, 2.0 * span):
-        widest = _WIDEST * 2.0 * span
-        raise PlanError(
-            "a guard's comparison_tolerance must be at most a quarter of the range of differences, "
-            f"{2.0 * span:g}, to say anything; got {comparison_tolerance:g}; it needs one of {widest:g}; {insist}",
-            {"comparison_tolerance": widest},
-        )
+def check_says_something(wish: Wish, span: float, tolerance: float) -> None:
+    """Refuse a tolerance that says nothing; name the numbers that would do."""
+    if says_something(tolerance, span):
+        return
+    found = {} if wish.shared.view else _nearest_that_says_something(wish, span)
+    advice = (
+        f"it needs {_needs(found)}, or another metric"
+        if found
+        else "take more rows, fewer queries or charges, or another metric"
+    )
+    raise PlanError(
+        f"a guard's tolerance must be at most a quarter of the metric's range, {span:g}, to say anything; it would be "
+        f'{tolerance:g}; {advice}; nothing was made; pass allow={{"vacuous"}} to insist',
+        found,
+    )
 
 
 def _nearest_that_says_something(wish: Wish, span: float) -> dict[str, float]:

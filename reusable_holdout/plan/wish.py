@@ -6,21 +6,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout import certainty
-from reusable_holdout.noise.calibration import GuardMechanism
-from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, largest
-from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
+from reusable_holdout.certainty import (
+    Certificate,
+    ConfidenceBound,
+    Decides,
+    Evidence,
+    NoiseTails,
+    Shares,
+    Theory,
+    edition,
+)
+from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 
 __all__ = [
     "ALLOWANCE",
     "MOST_QUERIES",
     "MOST_ROWS",
     "MOST_TOLERANCE",
+    "Asks",
     "Numbers",
     "Wish",
     "charges_of_a_search",
@@ -48,7 +57,8 @@ _NODES_PER_BEND = 4.0  # in a standard deviation of what is averaged; twice as m
 _MOST_NODES = 1_001
 _LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
-_WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
+Asks = Literal["all", "gates", "claims"]
+"""What a plan is for: all ways to ask, gates alone, or a board of claims."""
 
 
 class Numbers(NamedTuple):
@@ -85,27 +95,25 @@ class Wish:
     prior_error: float | None
     reserved_nats: float
     mechanism: GuardMechanism
-    policy: certainty.Policy
+    asks: Asks
     shared: SharedBudget = OWN_BUDGET
 
     @property
-    def theory(self) -> certainty.Theory:
+    def theory(self) -> Theory:
         """Edition that it is certified by."""
-        return certainty.edition(self.shared.theory)
+        return edition(self.shared.theory)
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior."""
         return math.hypot(self.standard_error(rows), self.honest_error(rows))
 
     @property
-    def by_evidence(self) -> bool:
-        """Whether the rows' evidence decides, not a distance.
-
-        Target charging's noise is that of the value it tells, so it decides by that value.
-        """
-        if self.family not in BY_ROWS or self.mechanism == "target-charging":
-            return False
-        return self.policy == "gate" or (self.policy in _WITH_PRIORS and self.threshold is None)
+    def decides(self) -> Decides:
+        """What picks an outcome."""
+        if self.family == "ratio":
+            return "sets"
+        by_evidence = self.family in BY_ROWS and self.asks != "claims" and self.threshold is None
+        return "evidence" if by_evidence else "distance"
 
     @property
     def row_spread(self) -> float:
@@ -125,12 +133,10 @@ class Wish:
         return self.standard_error(rows) if self.prior_error is None else self.prior_error
 
     def fixed_threshold(self, rows: int) -> float | None:
-        """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
-        if self.policy == "claims":
+        """Return the threshold if it does not follow from the tolerance: a stated one, or a board's."""
+        if self.asks == "claims":
             return self.theory.claims.reach * self.deviation_sd(rows)
-        if self.policy == "parameter-free-ladder":
-            return certainty.parameter_free_step(rows)
-        return self.threshold
+        return 0.0 if self.asks == "gates" else self.threshold
 
     def scale(self, numbers: Numbers) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
@@ -139,60 +145,67 @@ class Wish:
         if self.noise_scale is not None:
             return self.noise_scale
         queries, charges, shared = numbers.queries, numbers.charges, self.shared
-        tails = certainty.NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
-        if self.by_evidence:
-            evidence = certainty.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+        tails = NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
+        if self.decides == "evidence":
+            evidence = Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
             return share / numbers.rows / tails.comparison
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
         return room / tails.comparison
 
-    def certificate(self, numbers: Numbers) -> certainty.Certificate:
-        """Certificate of a metric with bounds 0 and 1."""
+    def certificate(self, numbers: Numbers) -> Certificate:
+        """Return the certificate of a check, or of what else the plan is for."""
         rows = numbers.rows
-        charge_nats, shares = self.code(rows)
-        return certainty.Certificate(
+        return Certificate(
             bound=self._bound(rows),
             queries=numbers.queries,
             charges=numbers.charges,
             beta=self.beta,
             noise_scale=self.scale(numbers),
-            lower=0.0,
-            upper=1.0,
             tolerance=numbers.tolerance,
-            fixed_threshold=self.fixed_threshold(rows),
             least_threshold=-math.inf,
-            charge_nats=self.shared.charge_nats or charge_nats,
+            charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
-            shares=shares,
+            decides=self.decides,
+            shares=self._shares,
+            fixed_threshold=self.fixed_threshold(rows),
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
             sensitivity=self.influence / rows,
             estimate=self.estimate,
             spread=self.row_spread if self.family in BY_ROWS else None,
-            by_evidence=self.by_evidence,
             noisy=self.shared.noisy,
-            of_ratio=self.family == "ratio",
-            adaptive=self.policy == "claims",
+            adaptive=self.asks == "claims",
             theory=self.theory,
         )
 
-    def code(self, rows: int) -> certainty.PolicyCode:
-        """What the dearest charge of the policy costs, and how its intervals divide what may fail."""
-        if self.policy == "claims":
-            places = float(self.queries or 1)
-        elif self.policy == "parameter-free-ladder":
-            places = float(rows)
-        else:
-            places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
-        return certainty.policy_code(
-            self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory
-        )
+    @property
+    def charge_nats(self) -> float:
+        """Cost of the dearest charge of the ways that the plan is for."""
+        theory = self.theory
+        if self.asks == "gates":
+            return theory.gate.worst
+        if self.asks == "all":
+            return max(
+                theory.charge.worst, theory.spans.worst, theory.gate.worst
+            )  # of any metric of the rows
+        code, cells = theory.claims, len(theory.charge.cells)
+        begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
+        return math.log((float(self.queries or 1) + begun) / code.failed)
 
-    def _bound(self, rows: int) -> certainty.ConfidenceBound:
+    @property
+    def _shares(self) -> Shares:
+        """How the sides of an interval divide what may fail."""
+        if self.asks == "claims":
+            return Shares(0.5, 0.5)
+        if self.asks == "gates":
+            return Shares(1.0, 1.0)
+        return self.theory.scores if self.decides == "distance" else self.theory.by_evidence
+
+    def _bound(self, rows: int) -> ConfidenceBound:
         family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return certainty.ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
+        return ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
 
     def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
@@ -218,8 +231,8 @@ class Wish:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
         if not self.holds(numbers):
             return False
-        if self.policy in certainty.BY_DISTANCE or self.policy == "gate":
-            return True  # whose charges are not deviations of priors
+        if self.asks != "all":
+            return True  # the charges are no deviations of priors
         if self.fixed_threshold(numbers.rows) is not None:
             return True  # the user's choice
         return self.honest(numbers) >= _HONEST
@@ -250,16 +263,16 @@ class Wish:
 def _holds(wish: Wish, numbers: Numbers) -> bool:
     if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
         return False
-    if wish.fixed_threshold(numbers.rows) is not None and not wish.by_evidence:
+    if wish.fixed_threshold(numbers.rows) is not None and wish.decides == "distance":
         return wish.reach(numbers) <= numbers.tolerance + _SLACK
     certificate = wish.certificate(numbers)
     threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
-    return bool(threshold >= (0.0 if wish.policy == "gate" else wish.deviation_sd(numbers.rows)))
+    return bool(threshold >= (0.0 if wish.asks == "gates" else wish.deviation_sd(numbers.rows)))
 
 
 @lru_cache(maxsize=1024)
 def _spare_nats(wish: Wish, numbers: Numbers) -> float:
-    if wish.policy == "claims":
+    if wish.asks == "claims":
         return 0.0  # whose intervals grow with all that is told
 
     def holds(nats: float) -> bool:
@@ -328,7 +341,7 @@ def charges_of_a_search(
     return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
 
 
-def honest_nats(claims: int, theory: certainty.Theory) -> float:
+def honest_nats(claims: int, theory: Theory) -> float:
     """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
     code = theory.claims
     others = len(theory.charge.cells) * code.charge + code.failed

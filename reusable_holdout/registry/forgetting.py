@@ -96,7 +96,7 @@ def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
     where = f"{budget.ledger} (of {budget.made})"
     todo = (
         "resume that ledger with ReusableHoldout.open, ask about other metrics and slices with guard.on, guard fresh "
-        "rows, or pass another_budget=True to insist: every answer will say so"
+        "rows, or pass allow={'second budget'} to insist: every answer will say so"
     )
     if budget.ledger == _IN_MEMORY:
         where = f"the memory of this process (of {budget.made})"

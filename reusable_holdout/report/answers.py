@@ -57,7 +57,7 @@ def _shown(history: pd.DataFrame) -> pd.DataFrame:
 def _line(row: Any) -> str:
     numbers = ["", "", ""]
     told = row.told
-    if row.kind == VIEW:
+    if row.way == VIEW:
         told = "opened"
     elif row.failed:
         numbers, told = [_number(row.prior, row), "", ""], "failed on the holdout"
@@ -69,7 +69,7 @@ def _line(row: Any) -> str:
         f"{row.query:,}",
         row.name,
         row.metric,
-        row.kind,
+        row.way,
         *numbers,
         told,
         f"{row.nats:.2f}",

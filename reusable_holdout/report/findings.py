@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.earlier import Earlier, Promise
 from reusable_holdout.errors import printable
 from reusable_holdout.guard.configuration import Configuration, read_epochs
-from reusable_holdout.guard.kinds import Allowance, State, failed
-from reusable_holdout.guard.kinds.table import Ways
-from reusable_holdout.guard.releases import history_frame
+from reusable_holdout.guard.releases import facts_of, history_of
 from reusable_holdout.guard.verification import Verification
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
+from reusable_holdout.ways import State
+from reusable_holdout.ways.table import Ways
 
 __all__ = ["Budget", "Findings", "Span", "findings_of"]
 
@@ -62,7 +63,7 @@ class Findings(NamedTuple):
     Attributes
     ----------
     number : int
-    plan : Plan
+    plan : Plan or Promise
     metrics : list of str
         Name of the metric of each view, in order.
     spans : list of Span
@@ -76,7 +77,7 @@ class Findings(NamedTuple):
     """
 
     number: int
-    plan: Plan
+    plan: Plan | Promise
     metrics: list[str]
     spans: list[Span]
     units: str
@@ -91,42 +92,46 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
     for number, epoch in enumerate(read_epochs(ledger, None)[0], start=1):
         rows = epoch.rows[:rest]  # more may have been asked meanwhile
         rest -= len(rows)
-        found.append(_epoch(number, Configuration.parse(epoch.text), rows))
+        found.append(_epoch(number, facts_of(epoch.text), rows))
     return found
 
 
-def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Findings:
-    views = configuration.views(rows)
-    plan = Plan.kept(configuration.plan)
-    budget = _budget(plan, Ways(configuration.view.kept), rows)
-    metric = configuration.metric["name"]
-    history = history_frame(rows, Allowance.of(configuration.plan), metric)
-    history["failed"] = [failed(row) for row in rows]
-    plans = [plan if view.plan is None else Plan.kept(view.plan) for view in views]
-    spans = [Span(one.lower, one.upper) for one in plans]
-    history["decimals"] = [decimals_of(plans[row.view].span) for row in rows]
+def _epoch(number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> Findings:
+    spans = [Span(view.metric["lower"], view.metric["upper"]) for view in facts.views(rows)]
+    history = history_of(facts, rows)
+    history["failed"] = history["outcome"] == "failed"
+    history["decimals"] = [decimals_of(spans[row.view].high - spans[row.view].low) for row in rows]
+    state = State.after(rows[-1]) if rows else State()
+    plan: Plan | Promise
+    if isinstance(facts, Earlier):
+        plan, room, halted = facts.promise, facts.room(state), facts.halted(state)
+    else:
+        plan = Plan.kept(facts.plan)
+        ways = Ways(plan)
+        room = ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+        halted = ways.main.halt_reason(state) or ""
+    names = (facts.metric["name"], *(row.name for row in rows if row.kind == VIEW))
     return Findings(
         number,
         plan,
-        [printable(name) for name in (metric, *(row.name for row in rows if row.kind == VIEW))],
+        [printable(name) for name in names],
         spans,
-        "groups" if "groups" in configuration.metric else "rows",
-        budget,
+        "groups" if "groups" in facts.metric else "rows",
+        _budget(plan, state, room, halted),
         history,
-        configuration.another_budget,
+        facts.another_budget,
     )
 
 
-def _budget(plan: Plan, ways: Ways, rows: Sequence[Row]) -> Budget:
-    state = State.after(rows[-1]) if rows else State()
+def _budget(plan: Plan | Promise, state: State, room: float, halted: str) -> Budget:
     return Budget(
         max(0, min(plan.charges, plan.queries) - state.charges),
         plan.charges,
         state.asked,
         plan.queries,
         state.nats,
-        max(0.0, ways.reveal.certificate.room(charges=state.charges, nats=state.nats)),
-        ways.policy.halt_reason(state) or "",
+        max(0.0, room),
+        halted,
         state.charges,
-        plan.policy == "claims",
+        plan.asks == "claims",
     )

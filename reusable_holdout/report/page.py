@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reusable_holdout.certainty import Policy
 from reusable_holdout.guard import Verification, verify
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger.connection import resolved, shown
@@ -26,19 +25,15 @@ _STATES = {
     "queries": ("halted", "the declared queries are asked; it answers no more than a final"),
     "final": ("closed", "a final was given; nothing new is answered"),
 }
-_POLICIES: dict[Policy, str] = {
-    "thresholdout": "An answer repeats the analyst's own prior as long as the holdout agrees with it; where it does "
-    "not, the answer corrects the prior, and a charge is paid from a finite budget.",
-    "guess-and-check": "An answer repeats the analyst's own guess as long as the holdout is within the tolerance she "
-    "names; where it is not, the answer corrects the guess, and a charge is paid from a finite budget.",
-    "ladder": "An answer repeats the best score so far, until one improves on it by the threshold: that is told, and "
-    "a charge is paid from a finite budget.",
-    "parameter-free-ladder": "An answer repeats the best score so far, until one improves on it: that is told, and a "
-    "charge is paid from a finite budget.",
+_ASKS = {
+    "all": "An answer repeats the analyst's own prior as long as the holdout agrees with it; where it does not, the "
+    "answer corrects the prior, and a charge is paid from a finite budget.",
+    "steps": "An answer repeats the best score so far, until one improves on it by enough: that is told, and a charge "
+    "is paid from a finite budget.",
     "claims": "Many series, such as teams, say what they believe of each submission: what stands is the answer, what "
     "would lead is measured, and what is wrong is a charge of its series' own.",
-    "gate": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from a "
-    "finite budget.",
+    "gates": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from "
+    "a finite budget.",
 }
 _LEGEND = {
     "certified interval": '<line class="interval" x1="10" x2="10" y1="3" y2="17"/>',
@@ -130,7 +125,7 @@ def _promise(found: Findings) -> list[str]:
     plan = found.plan
     return [
         f"<p>A guard holds back {plan.rows:,} {found.units} of a holdout and answers how good models are by "
-        f"<strong>{escape(found.metrics[0])}</strong>. {_POLICIES[plan.policy]}</p>",
+        f"<strong>{escape(found.metrics[0])}</strong>. {_ASKS[plan.asks]}</p>",
         f"<p>With probability {plan.confidence:.4g}, the intervals of <em>all</em> its answers together contain the "
         f"population values, however the questions were chosen. At scores near {plan.estimate:g}, which the plan was "
         f"made for, an agreed answer is within {plan.tolerance:g} of the population value.</p>",
@@ -184,7 +179,7 @@ def _left(budget: Budget) -> list[str]:
 
 def _pictures(found: Findings) -> Iterator[str]:
     """One for each view that released scores, and one for its comparisons."""
-    answers = found.history[(found.history["kind"] != VIEW) & ~found.history["failed"]]
+    answers = found.history[(found.history["way"] != VIEW) & ~found.history["failed"]]
     legend = "".join(
         f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark}</svg>{words}</li>'
         for words, mark in _LEGEND.items()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,13 +17,9 @@ from reusable_holdout.certainty import (
     THEORY,
     Certificate,
     ConfidenceBound,
-    NoiseTails,
     Shares,
     ThresholdTable,
-    fixed_queries_half_width,
 )
-from reusable_holdout.certainty.certificate import GRID_SLACK
-from reusable_holdout.noise import Calibration
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))
@@ -39,10 +33,7 @@ def certificate(*, rows=10_000, family="binomial", **changes):
         charges=10,
         beta=0.05,
         noise_scale=1e-4,
-        lower=0.0,
-        upper=1.0,
         tolerance=0.06,
-        fixed_threshold=None,
         least_threshold=0.004,
         charge_nats=THEORY.charge.worst,
     )
@@ -57,8 +48,6 @@ certificates = st.builds(
     noise_scale=st.sampled_from((0.0, 1e-4, 1e-3)),
     tolerance=st.floats(0.01, 0.5),
     shares=st.sampled_from(SHARES),
-    lower=st.sampled_from((0.0, -1.0)),
-    upper=st.just(1.0),
 )
 units = st.floats(0.0, 1.0)
 lengths = st.floats(0.0, 3000.0)
@@ -83,8 +72,6 @@ def test_half_widths_are_those_of_the_definition(rows, queries, charges):
     expected = exact_half_width(0.9 * rows, rows, 0.8 * 0.95 * 0.05 * weight)
     width = guard.half_width(charges=charges, nats=nats, estimate=0.9)
     assert width == pytest.approx(expected, rel=1e-8)
-    wide = replace(guard, lower=-2.0, upper=8.0)  # the same in a unit ten times as fine
-    assert wide.half_width(charges=charges, nats=nats, estimate=7.0) == pytest.approx(10 * width)
 
 
 @for_each(("charges", "answers"), [(0, 1), (0, 5), (1, 1), (10, 2)])
@@ -97,7 +84,7 @@ def test_half_widths_of_finals_are_those_of_the_definition(charges, answers):
         weight = 0.25 * math.exp(-nats) * places / (number * answers)
         expected = exact_half_width(870, 1000, 0.5 * 0.95 * 0.05 * weight)
         length = guard.final_length(charges=charges, nats=nats, answers=answers, last_charge=last)
-        width = guard.final_half_width(length=length, estimate=0.87, answers=answers)
+        width = guard.final_half_width(length=length, estimate=0.87)
         assert width == pytest.approx(expected, rel=1e-8)
     assert length == guard.final_length(charges=charges, nats=nats, answers=answers)
 
@@ -118,11 +105,10 @@ def test_finals_are_as_narrow_as_the_theory_has_them(rows, none, one, reveals):
 
 @given(guard=certificates, unit=units, reach=st.floats(0.0, 0.3), length=lengths, share=shares)
 def test_intervals_contain_what_was_seen_and_stay_within_the_bounds(guard, unit, reach, length, share):
-    centre = guard.lower + unit * guard.span
-    row = guard.span / guard.bound.rows  # what lies between two counts is certified by the next
-    low, high = guard.around(centre - reach, centre + reach, length=length, share=share)
-    assert guard.lower <= low <= max(guard.lower, centre - reach) + row
-    assert min(guard.upper, centre + reach) - row <= high <= guard.upper
+    row = 1.0 / guard.bound.rows  # what lies between two counts is certified by the next
+    low, high = guard.around(unit - reach, unit + reach, length=length, share=share)
+    assert 0.0 <= low <= max(0.0, unit - reach) + row
+    assert min(1.0, unit + reach) - row <= high <= 1.0
 
 
 @given(
@@ -135,10 +121,10 @@ def test_intervals_contain_what_was_seen_and_stay_within_the_bounds(guard, unit,
 def test_intervals_grow_with_what_is_possible_and_with_the_length_and_shrink_with_the_share(
     guard, unit, reaches, lengths, levels
 ):
-    centre, slack = guard.lower + unit * guard.span, 1e-13
+    slack = 1e-13
 
     def around(reach, length, share):
-        return guard.around(centre - reach, centre + reach, length=length, share=share)
+        return guard.around(unit - reach, unit + reach, length=length, share=share)
 
     short, long = sorted(lengths)
     less, more = sorted(levels)
@@ -154,19 +140,19 @@ def test_intervals_grow_with_what_is_possible_and_with_the_length_and_shrink_wit
 
 @given(guard=certificates, unit=units, length=lengths, share=shares)
 def test_each_side_of_an_interval_has_its_share_of_the_level(guard, unit, length, share):
-    low, high = (guard.lower + guard.span * each for each in (unit, min(1.0, unit + 0.1)))
+    low, high = unit, min(1.0, unit + 0.1)
     noise = 0.95 if guard.noise_scale else 1.0  # what is kept for noise is not kept where there is none
     level = math.log(noise * guard.beta * share) - length
     interval = guard.around(low, high, length=length, share=share)
-    lower = guard.bound.lower((low - guard.lower) / guard.span, log_level=level)
-    upper = guard.bound.upper((high - guard.lower) / guard.span, log_level=level)
-    assert interval == pytest.approx((guard.lower + lower * guard.span, guard.lower + upper * guard.span))
+    assert guard.needed(length, share) == pytest.approx(-level)
+    lower, upper = guard.bound.lower(low, log_level=level), guard.bound.upper(high, log_level=level)
+    assert interval == pytest.approx((lower, upper))
 
 
 @for_each("family", FAMILIES)
 def test_arrays_are_answered_as_their_elements_are(family):
-    guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
-    priors = np.linspace(-1.0, 3.0, 41)
+    guard = certificate(family=family, tolerance=0.08)
+    priors = np.linspace(0.0, 1.0, 41)
     thresholds = guard.threshold(priors, charges=3, nats=9.5)
     lengths = np.linspace(9.5, 30.0, 41)
     around = guard.around(priors - thresholds, priors + thresholds, length=lengths, share=0.2)
@@ -184,7 +170,7 @@ def test_arrays_are_answered_as_their_elements_are(family):
 @given(guard=certificates, unit=units, charges=st.integers(0, 9), extra=st.floats(0.0, 10.0))
 def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, charges, extra):
     charges = min(charges, guard.queries - 1)
-    prior, nats = guard.lower + unit * guard.span, 2.0 * charges + extra
+    prior, nats = unit, 2.0 * charges + extra
     threshold = guard.threshold(prior, charges=charges, nats=nats)
     length = guard.length(charges=charges, nats=nats)
 
@@ -193,7 +179,7 @@ def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, char
         low, high = guard.around(prior - reach, prior + reach, length=length, share=guard.shares.agreed)
         return low >= prior - guard.tolerance - 1e-12 and high <= prior + guard.tolerance + 1e-12
 
-    reach = guard.tolerance / guard.span
+    reach = guard.tolerance
     assume(
         min(abs(unit - reach), abs(1.0 - unit - reach)) > 1e-9
     )  # a target within rounding of an end is none
@@ -203,14 +189,14 @@ def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, char
         assert kept(threshold)
     # of 0/1 losses only multiples of 1/n are observed: the next one is as far as a threshold can fall short
     step = (1.0 / guard.bound.rows if guard.bound.family == "binomial" else 0.0) + 1e-7
-    if threshold / guard.span + guard.comparison_tail < 1.0 - 1e-9:
-        assert not kept(threshold + step * guard.span)
+    if threshold + guard.comparison_tail < 1.0 - 1e-9:
+        assert not kept(threshold + step)
 
 
 @given(guard=certificates, unit=units, charges=st.integers(0, 8), told=st.floats(0.0, 30.0))
 def test_neither_a_charge_nor_anything_told_raises_the_threshold(guard, unit, charges, told):
     charges = min(charges, max(0, guard.queries - 2))
-    prior = guard.lower + unit * guard.span
+    prior = unit
     before = guard.threshold(prior, charges=charges, nats=2.0 * charges)
     assert guard.threshold(prior, charges=charges, nats=2.0 * charges + told) <= before + 1e-9
     # the first charges tell more than their place costs where there are many questions to come
@@ -311,162 +297,3 @@ def test_what_is_told_takes_its_own_cost_of_the_room_and_no_charge_more_than_was
     assert guard.room(charges=charges, nats=nats + more) == pytest.approx(room - more, abs=1e-7)
     if charges + 1 < min(guard.charges, guard.queries):
         assert guard.room(charges=charges + 1, nats=nats + guard.charge_nats) >= room - 1e-7
-
-
-# ---- the failure probability, part by part
-
-
-def laplace_tail(reach, *, scale):
-    """P(Lap(scale) > reach)."""
-    return 0.5 * math.exp(-reach / scale)
-
-
-def discrete_laplace_tail(reach, *, scale):
-    """P(X > reach) for X on the integers with probabilities proportional to exp(-|x| / scale)."""
-    return math.exp(-(math.floor(reach) + 1) / scale) / (1.0 + math.exp(-1.0 / scale))
-
-
-@for_each("beta", [0.5, 0.05, 1e-4])
-@for_each(("queries", "charges"), [(1, 0), (1, 1), (100, 5), (10**6, 200)])
-def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability(queries, charges, beta):
-    """A value may be told at any question: a reveal has a value, and no charge. One threshold can err both ways.
-
-    The questions are those of all views together; thresholds are each view's own, and half of their part is view 0's.
-    """
-    tails = [NoiseTails(queries=queries, charges=charges, beta=beta, view=view) for view in range(400)]
-    parts = [0.5, *(0.5 / (view * (view + 1)) for view in range(1, 400))]
-    reaches = [2.0 * math.log((charges + 1) / (0.1 * 0.05 * beta * part)) for part in parts]
-    query_reaches = {round(one.comparison - reach, 6) for one, reach in zip(tails, reaches, strict=True)}
-    assert len(query_reaches) == 1
-    failures = (
-        queries * laplace_tail(tails[0].comparison - reaches[0], scale=4.0)
-        + sum(2 * (charges + 1) * laplace_tail(reach, scale=2.0) for reach in reaches)
-        + 2 * queries * laplace_tail(tails[0].answer, scale=1.0)
-    )
-    unopened = 0.1 * 0.05 * beta * 0.5 / 400  # of the views from the 400th on
-    assert failures + unopened == pytest.approx(0.05 * beta, rel=1e-9)
-
-
-@for_each(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
-def test_a_threshold_noise_that_is_held_is_paid_for_once(queries, charges):
-    beta = 0.05
-    tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="standard-svt")
-    threshold, query, answer = Calibration("standard-svt", charges).scales
-    threshold_reach = threshold * math.log(2 / (0.1 * 0.05 * beta))  # half is for views that may be opened
-    failures = (
-        queries * laplace_tail(tails.comparison - threshold_reach, scale=query)
-        + 2 * 2 * laplace_tail(threshold_reach, scale=threshold)
-        + 2 * queries * laplace_tail(tails.answer, scale=answer)
-    )
-    assert failures == pytest.approx(0.05 * beta, rel=1e-9)
-
-
-@for_each(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
-def test_noise_that_is_compared_and_released_is_paid_for_once(queries, charges):
-    beta = 0.05
-    tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="target-charging")
-    assert tails.answer == tails.comparison
-    failures = 2 * queries * laplace_tail(tails.comparison, scale=math.sqrt(20))
-    assert failures == pytest.approx(0.05 * beta, rel=1e-9)
-
-
-def test_no_noise_reaches_nowhere():
-    tails = NoiseTails(queries=100, charges=5, beta=0.05, mechanism="noiseless")
-    assert (tails.comparison, tails.answer) == (0.0, 0.0)
-
-
-@for_each("noise_scale", [1e-2, 1e-4, 1e-7, 1e-9, 1e-11])
-def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
-    queries, charges, beta = 1000, 10, 0.05
-    scale, tails = noise_scale * GRID, NoiseTails(queries=queries, charges=charges, beta=beta)
-    threshold_reach = 2.0 * math.log((charges + 1) / (0.1 * 0.05 * beta))
-    failures = (
-        queries * discrete_laplace_tail((tails.comparison - threshold_reach) * scale + 1, scale=4 * scale)
-        + (charges + 1) * discrete_laplace_tail(threshold_reach * scale + 1, scale=2 * scale)
-        + 2 * queries * discrete_laplace_tail(tails.answer * scale + 1, scale=scale)
-    )
-    assert failures <= 0.05 * beta
-    # two noises, the statistic, the prior and the threshold, rounded to the grid: a unit each, at most
-    assert GRID_SLACK * GRID >= 5
-
-
-def test_reaches_are_told_in_the_metrics_unit():
-    guard = certificate(lower=-1.0, upper=3.0, noise_scale=1e-3)
-    assert guard.grid_slack == 4.0 * GRID_SLACK
-    assert guard.comparison_tail == pytest.approx(1e-3 * guard.tails.comparison + guard.grid_slack)
-    assert guard.answer_tail == pytest.approx(1e-3 * guard.tails.answer + guard.grid_slack)
-    assert guard.comparison_sd == pytest.approx(1e-3 * math.sqrt(2.0 * 20.0))
-
-
-@for_each("queries", [1, 7, 40])
-@for_each("noise_scale", [0.0, 1e-4])
-def test_all_levels_of_one_question_at_a_time_of_finals_and_of_the_noise_sum_to_at_most_beta(
-    queries, noise_scale
-):
-    guard = certificate(queries=queries, noise_scale=noise_scale)
-    most = min(queries, guard.charges)
-    # each (i, j) stands for C(i - 1, j) sets of positions
-    questions = sum(
-        math.comb(i - 1, j)
-        * math.exp(guard.log_level(guard.code.length(query=i, charges=j), sum(guard.shares)))
-        for i, j in itertools.product(range(1, queries + 1), range(most))
-        if j < i
-    )
-    # the last question's agreement or charge is followed by a final, as is every charge of the last
-    finals = math.exp(guard.log_level(guard.code.final_length(charges=0), 1.0)) + sum(
-        math.comb(last - 1, j - 1)
-        * math.exp(guard.log_level(guard.code.final_length(charges=j, last_charge=last), 1.0))
-        for j in range(1, most + 1)
-        for last in range(j, queries + 1)
-    )
-    mechanism = 0.05 * guard.beta if noise_scale else 0.0
-    assert 0.5 * guard.beta <= questions + finals + mechanism <= guard.beta * (1 + 1e-9)
-    if queries >= guard.charges:  # a last charge after the last question is what the finals leave over
-        left = (
-            0.25 * THEORY.early_share * (guard.charges + 1) / (4 * (queries + 1)) * (guard.beta - mechanism)
-        )
-        assert questions + finals + mechanism == pytest.approx(guard.beta - left, rel=1e-9)
-
-
-def test_without_charges_the_certificate_costs_less_than_a_bit_more_than_fixed_questions():
-    """A third of a bit for charged answers' sides, less than half a one for the final; the rest are the noise's."""
-    guard = certificate()
-    assert math.log2(1.0 / (0.8 * 0.75)) < 0.75
-    fixed = fixed_queries_half_width(guard.bound, queries=1000, beta=0.8 * 0.75 * 0.95 * 0.05, estimate=0.9)
-    assert guard.half_width(charges=0, nats=0.0, estimate=0.9) == pytest.approx(fixed, rel=1e-9)
-
-
-def test_half_widths_rise_with_charges_and_with_what_they_tell():
-    guard = certificate()
-    widths = [guard.half_width(charges=j, nats=0.0, estimate=0.8) for j in range(10)]
-    assert all(a < b for a, b in pairwise(widths))
-    told = [guard.half_width(charges=3, nats=nats, estimate=0.8) for nats in (0.0, 3.0, 6.0, 60.0)]
-    assert all(a < b for a, b in pairwise(told))
-    lengths = [guard.final_length(charges=j, nats=0.0) for j in range(11)]
-    finals = [guard.final_half_width(length=length, estimate=0.8) for length in lengths]
-    assert all(a < b for a, b in pairwise(finals))
-    assert all(final < width for final, width in zip(finals, widths, strict=False))
-
-
-@for_each("span", [0.3, 1.0, 2.0, 3.2, 1000.0])
-def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack(span):
-    """Finer, the last digits of what is told would name the grid step; coarser, an interval would not hold it."""
-    guard = certificate(lower=-span / 4, upper=span * 3 / 4)
-    scores = [guard.lower + span * (0.3 + step / GRID) for step in range(1000)]
-    told = [guard.tidy(score) for score in scores]
-    assert len(set(told)) < 800
-    assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= guard.grid_slack
-    assert guard.tidy(guard.lower - 1.0) == guard.lower
-    assert guard.tidy(guard.upper + 1.0) == guard.upper
-
-
-def test_what_was_told_before_the_first_question_widens_like_what_was_told_since():
-    before, since = certificate(told_before=2.5), certificate()
-    for one, other in ((0.0, 2.5), (1.0, 3.5)):
-        assert before.half_width(charges=1, nats=one, estimate=0.8) == since.half_width(
-            charges=1, nats=other, estimate=0.8
-        )
-        assert before.final_length(charges=1, nats=one) == since.final_length(charges=1, nats=other)
-    assert before.half_width(charges=0, nats=0.0, estimate=0.8) > since.half_width(
-        charges=0, nats=0.0, estimate=0.8
-    )

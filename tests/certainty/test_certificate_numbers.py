@@ -24,42 +24,39 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.noise import Calibration
+from reusable_holdout.rules.sets import left_by
+from reusable_holdout.ways import tidy
+from reusable_holdout.ways.final import Final
 
 STATED = {
     "bound": ConfidenceBound("bounded", rows=2000, sum_of_squares=1 / 2000),
     "queries": 100,
     "charges": 5,
     "beta": 0.05,
-    "noise_scale": 1e-5,
-    "lower": -1.0,
-    "upper": 3.0,
-    "tolerance": 0.2,
-    "fixed_threshold": None,
-    "least_threshold": 0.004,
+    "noise_scale": 2.5e-6,
+    "tolerance": 0.05,
+    "least_threshold": 0.001,
     "charge_nats": 2.0,
 }
 GUARD = Certificate(**STATED)
-SPREADING = replace(GUARD, spread=0.4, by_evidence=True, sensitivity=1 / 2000, shares=THEORY.by_evidence)
-SLACK = 2.0**-29  # of the range
+SPREADING = replace(GUARD, spread=0.1, decides="evidence", sensitivity=1 / 2000, shares=THEORY.by_evidence)
+SLACK = 2.0**-29
 EXACTLY = {"rel": 1e-13, "abs": 0.0}
 
 
 def test_what_is_not_stated_is_the_plainest_plan():
     plain = {
         "reserved_nats": 0.0,
+        "decides": "distance",
         "shares": Shares(0.8, 0.2),
-        "greater_is_better": True,
+        "fixed_threshold": None,
         "mechanism": "numeric-sparse",
         "view": 0,
         "told_before": 0.0,
-        "final_noise": 0.0,
-        "exam_rows": 0,
         "sensitivity": 0.0,
         "estimate": 0.5,
         "spread": None,
-        "by_evidence": False,
         "noisy": False,
-        "of_ratio": False,
         "adaptive": False,
         "theory": THEORY,
     }
@@ -69,7 +66,6 @@ def test_what_is_not_stated_is_the_plainest_plan():
 
 
 def test_its_parts_are_those_of_its_plan():
-    assert (GUARD.span, GUARD.better, replace(GUARD, greater_is_better=False).better) == (4.0, 1, -1)
     assert GUARD.code == TranscriptCode(queries=100, charges=5)
     assert replace(GUARD, charges=0).code == TranscriptCode(queries=100, charges=1)
     assert replace(GUARD, charges=1).code == TranscriptCode(queries=100, charges=1)
@@ -82,12 +78,11 @@ def test_its_parts_are_those_of_its_plan():
 
 
 @for_each("mechanism", ["numeric-sparse", "standard-svt"])
-def test_reaches_are_noise_and_rounding_in_the_metrics_unit(mechanism):
+def test_reaches_are_noise_and_rounding(mechanism):
     guard = replace(GUARD, noise_scale=1e-9, mechanism=mechanism)  # so that rounding counts
     assert GRID_SLACK == SLACK
-    assert guard.grid_slack == 4 * SLACK
-    assert guard.comparison_tail == pytest.approx(1e-9 * guard.tails.comparison + 4 * SLACK, **EXACTLY)
-    assert guard.answer_tail == pytest.approx(1e-9 * guard.tails.answer + 4 * SLACK, **EXACTLY)
+    assert guard.comparison_tail == pytest.approx(1e-9 * guard.tails.comparison + SLACK, **EXACTLY)
+    assert guard.answer_tail == pytest.approx(1e-9 * guard.tails.answer + SLACK, **EXACTLY)
     threshold, query, _ = Calibration(mechanism, 5).scales  # a Laplace of scale b has variance 2 b^2
     assert guard.comparison_sd == pytest.approx(1e-9 * math.sqrt(2 * (threshold**2 + query**2)), **EXACTLY)
 
@@ -127,88 +122,64 @@ def test_a_level_is_the_shares_part_of_what_noise_leaves_and_at_most_a_half(nois
     assert guard.log_level(7.0, 0.2) == pytest.approx(expected, **EXACTLY)
     assert guard.log_level(np.array([7.0, -90.0]), 0.2).tolist() == pytest.approx([expected, math.log(0.5)])
     assert guard.log_level(-90.0, 0.2) == math.log(0.5)
-
-
-@for_each("answers", [1, 4])
-def test_a_finals_noise_reaches_as_far_as_a_fiftieth_of_its_share_allows(answers):
-    guard = replace(GUARD, final_noise=0.01)
-    expected = 0.01 * math.log(answers / (0.95 * 0.05 * 0.25 * 0.02))
-    assert guard.final_reach(answers) == pytest.approx(expected, **EXACTLY)
-    assert guard.final_reach() == guard.final_reach(1)
-    assert GUARD.final_reach(answers) == 0.0
+    assert guard.needed(7.0, 0.2) == pytest.approx(-expected, **EXACTLY)
 
 
 # ---- intervals
 
 
-@for_each(("final_noise", "share"), [(0.0, 0.5), (0.01, 0.49)])
-def test_a_finals_interval_has_half_of_what_its_noise_leaves_on_each_side(final_noise, share):
-    guard = replace(GUARD, final_noise=final_noise)
-    level = math.log(0.95 * 0.05 * share) - 8.0
-    low, high = guard.final_interval(1.6, reach=0.3, length=8.0)
-    assert low == pytest.approx(4 * guard.bound.lower((1.3 + 1) / 4, log_level=level) - 1, rel=1e-12)
-    assert high == pytest.approx(4 * guard.bound.upper((1.9 + 1) / 4, log_level=level) - 1, rel=1e-12)
+def test_an_intervals_sides_are_the_bounds_of_its_ends_at_its_level():
+    level = math.log(0.95 * 0.05 * 0.5) - 8.0
+    low, high = GUARD.around(0.575, 0.725, length=8.0, share=0.5)
+    assert low == pytest.approx(GUARD.bound.lower(0.575, log_level=level), rel=1e-12)
+    assert high == pytest.approx(GUARD.bound.upper(0.725, log_level=level), rel=1e-12)
 
 
 def test_ends_of_a_set_are_rounded_outwards_within_the_bounds():
-    low, high = GUARD.left_by((0.25, 0.625))
-    assert (low, high) == (-4 * SLACK, 1.5 + 4 * SLACK)
-    assert GUARD.left_by((0.0, 1.0)) == (-1.0, 3.0)
+    assert left_by((0.25, 0.625)) == (0.25 - SLACK, 0.625 + SLACK)
+    assert left_by((0.0, 1.0)) == (0.0, 1.0)
 
 
-def test_a_final_is_by_evidence_where_rows_spread_and_it_has_no_noise():
-    assert not GUARD.final_by_evidence
-    assert SPREADING.final_by_evidence
-    assert not replace(SPREADING, final_noise=0.01).final_by_evidence
-    assert not replace(GUARD, final_noise=0.01).final_by_evidence
+def test_a_final_is_by_evidence_where_rows_spread():
+    assert not Final(GUARD, "final").by_rows
+    assert Final(SPREADING, "final").by_rows
 
 
 def test_a_finals_set_is_that_of_its_level_and_of_the_guess():
     nats = -(math.log(0.95 * 0.05 * 0.5) - 8.0)
-    at, default = SPREADING.final_set(8.0, 2.0), replace(SPREADING, estimate=1.0).final_set(8.0)
+    at, default = SPREADING.final_set(8.0, 0.75), replace(SPREADING, estimate=0.625).final_set(8.0)
     assert (at.nats, at.mean, at.rows, at.spread) == (pytest.approx(nats, **EXACTLY), 0.75, 2000, 0.1)
-    assert default == replace(at, mean=0.5)
-    assert SPREADING.evidence_set(5.0, 2.0) == EvidenceSet(5.0, 2000, 0.75, 0.1)
+    assert default == replace(at, mean=0.625)
+    assert SPREADING.evidence_set(5.0, 0.75) == EvidenceSet(5.0, 2000, 0.75, 0.1)
 
 
-def set_half_width(rows, nats, estimate):
-    """Of rows in [-1, 3] that spread by 0.4."""
-    mean = (estimate + 1) / 4
-    low, high = EvidenceSet(nats, rows, mean, 0.1).of(likely_rows(mean, 0.1, rows))
-    return 4 * (high - low) / 2
+def set_half_width(nats, mean):
+    """Of 2,000 rows that spread by 0.1."""
+    low, high = EvidenceSet(nats, 2000, mean, 0.1).of(likely_rows(mean, 0.1, 2000))
+    return (high - low) / 2
 
 
-def test_a_likely_half_width_is_that_of_the_set_of_likely_rows():
-    expected = set_half_width(2000, 9.0, 2.0)
-    assert SPREADING.likely_half_width(9.0, 2.0) == pytest.approx(expected, **EXACTLY)
-    length = SPREADING.code.length(query=100, charges=2, nats=4.5)
-    width = replace(SPREADING, told_before=0.5).half_width(charges=2, nats=4.0, estimate=2.0)
-    expected = set_half_width(2000, length - math.log(0.95 * 0.05 * 0.8), 2.0)
+@for_each("decides", ["evidence", "sets"])
+def test_a_likely_half_width_is_that_of_the_set_of_likely_rows(decides):
+    guard = replace(SPREADING, decides=decides)
+    assert guard.likely_half_width(9.0, 0.75) == pytest.approx(set_half_width(9.0, 0.75), **EXACTLY)
+    length = guard.code.length(query=100, charges=2, nats=4.5)
+    width = replace(guard, told_before=0.5).half_width(charges=2, nats=4.0, estimate=0.75)
+    expected = set_half_width(length - math.log(0.95 * 0.05 * 0.8), 0.75)
     assert width == pytest.approx(expected, rel=1e-12)
 
 
 @for_each("by_evidence", [False, True])
-@for_each(("final_noise", "answers"), [(0.0, 1), (0.003, 3)])
 @for_each("length", [6.0, 30.0])
-def test_a_finals_half_width_is_that_of_its_interval_around_the_estimate(
-    by_evidence, final_noise, answers, length
-):
-    guard = replace(SPREADING if by_evidence else GUARD, final_noise=final_noise)
-
-    def ends(rows, length, reach):
-        if by_evidence and not final_noise:
-            width = set_half_width(rows, length - math.log(0.95 * 0.05 * 0.5), 2.2)
-            return 2.2 - width, 2.2 + width
-        level = math.log(0.95 * 0.05 * (0.49 if final_noise else 0.5)) - length
-        bound = ConfidenceBound("bounded", rows=rows, sum_of_squares=1 / rows)
-        low = bound.lower((2.2 - reach + 1) / 4, log_level=level)
-        return 4 * low - 1, 4 * bound.upper((2.2 + reach + 1) / 4, log_level=level) - 1
-
-    low, high = ends(2000, length, guard.final_reach(answers))
-    width = guard.final_half_width(length=length, estimate=2.2, answers=answers)
-    assert width == pytest.approx((high - low) / 2, rel=1e-10)
-    if answers == 1:
-        assert guard.final_half_width(length=length, estimate=2.2) == width
+def test_a_finals_half_width_is_that_of_its_interval_around_the_estimate(by_evidence, length):
+    nats = length - math.log(0.95 * 0.05 * 0.5)
+    if by_evidence:
+        expected = set_half_width(nats, 0.8)
+    else:
+        bound = ConfidenceBound("bounded", rows=2000, sum_of_squares=1 / 2000)
+        expected = (bound.upper(0.8, log_level=-nats) - bound.lower(0.8, log_level=-nats)) / 2
+    width = (SPREADING if by_evidence else GUARD).final_half_width(length=length, estimate=0.8)
+    assert width == pytest.approx(expected, rel=1e-10)
 
 
 # ---- evidence and thresholds
@@ -216,16 +187,16 @@ def test_a_finals_half_width_is_that_of_its_interval_around_the_estimate(
 
 @for_each("sides", ["both", "low", "high"])
 def test_evidence_is_of_what_was_named_within_a_tolerance_less_rounding(sides):
-    found = SPREADING.evidence(1.0, 0.5, sides)
+    found = SPREADING.evidence(0.5, 0.125, sides)
     assert found == Evidence(0.5, 0.125 - SLACK, sides, THEORY.check_bets)
-    assert SPREADING.evidence(1.0, 1e-12).tolerance == SLACK
-    assert SPREADING.evidence(1.0, 0.5) == SPREADING.evidence(1.0, 0.5, "both")
+    assert SPREADING.evidence(0.5, 1e-12).tolerance == SLACK
+    assert SPREADING.evidence(0.5, 0.125) == SPREADING.evidence(0.5, 0.125, "both")
 
 
 def test_evidence_must_outweigh_its_level_and_the_noise():
     guard = replace(SPREADING, noise_scale=1e-6)
-    found = guard.evidence(1.0, 0.5)
-    tail = (1e-6 * guard.tails.comparison / 4 + SLACK) * 2000 * found.sensitivity  # of so many rows' change
+    found = guard.evidence(0.5, 0.125)
+    tail = (1e-6 * guard.tails.comparison + SLACK) * 2000 * found.sensitivity  # of so many rows' change
     assert guard.evidence_tail(found) == pytest.approx(tail, **EXACTLY)
     expected = 11.0 - math.log(0.95 * 0.05 * 0.8) + tail
     assert guard.evidence_needed(found, 11.0) == pytest.approx(expected, **EXACTLY)
@@ -233,8 +204,8 @@ def test_evidence_must_outweigh_its_level_and_the_noise():
 
 def test_a_likely_threshold_is_the_nearer_side_that_likely_rows_reach():
     length = SPREADING.length(charges=2, nats=4.0)
-    for prior in (-0.7, 1.0, 2.8):
-        for tolerance in (0.2, 0.1):
+    for prior in (0.075, 0.5, 0.95):
+        for tolerance in (0.05, 0.025):
             found = SPREADING.evidence(prior, tolerance)
             needed = SPREADING.evidence_needed(found, length)
             reaches = [
@@ -242,33 +213,31 @@ def test_a_likely_threshold_is_the_nearer_side_that_likely_rows_reach():
                 for above in (True, False)
             ]
             one = SPREADING.threshold_of_length(prior, length, tolerance=tolerance)
-            assert one == pytest.approx(4 * min(reaches), **EXACTLY)
+            assert one == pytest.approx(min(reaches), **EXACTLY)
             if tolerance == SPREADING.tolerance:
                 assert one == SPREADING.threshold_of_length(prior, length)
                 assert one == SPREADING.threshold(prior, charges=2, nats=4.0)
-    several = SPREADING.threshold_of_length(np.array([-0.7, 2.8]), length, tolerance=0.1)
-    alone = [SPREADING.threshold_of_length(prior, length, tolerance=0.1) for prior in (-0.7, 2.8)]
+    several = SPREADING.threshold_of_length(np.array([0.075, 0.95]), length, tolerance=0.025)
+    alone = [SPREADING.threshold_of_length(prior, length, tolerance=0.025) for prior in (0.075, 0.95)]
     assert several.tolist() == alone
-    assert len({*alone, SPREADING.threshold_of_length(-0.7, length)}) == 3
+    assert len({*alone, SPREADING.threshold_of_length(0.075, length)}) == 3
 
 
 def test_nothing_goes_uncorrected_by_more_than_the_range():
-    vague = replace(GUARD, tolerance=4.0, noise_scale=1e-4)
-    threshold = vague.threshold(1.0, charges=0, nats=0.0)
-    assert threshold == pytest.approx(4.0 - vague.comparison_tail, **EXACTLY)
-    assert vague.threshold(np.array([1.0]), charges=0, nats=0.0).tolist() == [threshold]
+    vague = replace(GUARD, tolerance=1.0, noise_scale=2.5e-5)
+    threshold = vague.threshold(0.5, charges=0, nats=0.0)
+    assert threshold == pytest.approx(1.0 - vague.comparison_tail, **EXACTLY)
+    assert vague.threshold(np.array([0.5]), charges=0, nats=0.0).tolist() == [threshold]
 
 
 def test_a_threshold_is_not_below_the_least_and_is_the_stated_one():
-    assert replace(GUARD, tolerance=1e-6).threshold(1.0, charges=0, nats=0.0) == 0.004
+    assert replace(GUARD, tolerance=1e-6).threshold(0.5, charges=0, nats=0.0) == 0.001
     stated = replace(GUARD, fixed_threshold=0.07)
-    assert stated.threshold(1.0, charges=0, nats=0.0) == 0.07
+    assert stated.threshold(0.5, charges=0, nats=0.0) == 0.07
     assert stated.threshold(np.zeros(2), charges=0, nats=0.0).tolist() == [0.07, 0.07]
 
 
-@for_each(("span", "digits"), [(1.0, 9), (3.1, 9), (3.2, 8), (0.3, 10), (0.33, 9), (1000.0, 6)])
-def test_a_value_is_told_to_so_many_digits(span, digits):
-    guard = replace(GUARD, lower=0.0, upper=span)
-    values = [span * k / 97 for k in range(1, 97)]
-    assert [guard.tidy(value) for value in values] == [round(value, digits) for value in values]
-    assert (guard.tidy(-0.1), guard.tidy(span + 0.1)) == (0.0, span)
+def test_a_value_is_told_to_nine_digits():
+    values = [k / 97 for k in range(1, 97)]
+    assert [tidy(value) for value in values] == [round(value, 9) for value in values]
+    assert (tidy(-0.1), tidy(1.1)) == (0.0, 1.0)

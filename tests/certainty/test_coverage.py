@@ -14,19 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from long_tests import VALIDITY
 from scipy import stats
+from within_reach import answered as answered_alone
+from within_reach import noisy
 
+from reusable_holdout import Plan
 from reusable_holdout.certainty import (
     THEORY,
     Certificate,
     ConfidenceBound,
     Shares,
-    policy_code,
 )
-from reusable_holdout.guard.kinds import AGREED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import AGREED, State, Told
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Reveal
 
 BETA = 0.05
 GRID = 2**32
@@ -41,8 +42,6 @@ def coverage_guard(*, rows, cells):
         charges=cells + 1,
         beta=BETA,
         noise_scale=0.0,
-        lower=0.0,
-        upper=1.0,
         tolerance=1.0,
         fixed_threshold=0.03,
         least_threshold=0.03,
@@ -52,21 +51,28 @@ def coverage_guard(*, rows, cells):
 
 
 @cache
-def kinds_of(guard):
-    """The kinds that are asked: a check, a reveal, and a final."""
-    told = replace(guard, shares=Shares(0.5, 0.5))
-    noise = KeyedNoise(bytes(32))
-    return {"check": Check(guard, noise), "reveal": Reveal(told, noise), "final": Final(told, noise)}
+def ways_of(guard, threshold):
+    """The ways that are asked: a check, a reveal in cells of this unit, and a final."""
+    settled = replace(guard, fixed_threshold=threshold, least_threshold=threshold / THEORY.reveal_unit)
+    told = replace(settled, shares=Shares(0.5, 0.5))
+    return {
+        "check": noisy(Check, settled, 0.0, 0.0),
+        "reveal": noisy(Reveal, told, 0.0, 0.0),
+        "final": Final(told, "final"),
+    }
 
 
 @cache
-def answered(guard, way, value, terms, length):
-    """Outcome, and whether its interval misses the prior, which is the population's value."""
-    kind = kinds_of(guard)[way]
-    score = round(value * GRID)
-    outcome = kind.decide(score, b"") if way == "final" else kind.decide(score, terms, b"", State())
-    interval = kind.interval(outcome, terms, length)
-    return outcome, not interval.low <= terms.prior <= interval.high
+def answered(guard, name, value, prior, unit, length):
+    """Outcome and interval of one question, whose threshold or cell's unit is this."""
+    way, score = ways_of(guard, unit)[name], round(value * GRID)
+    if name == "check":
+        terms, outcome = answered_alone(way, score, prior)
+    else:
+        stated = (length,) if name == "final" else (prior, b"", State())
+        terms, outcome = way.decide(score, *stated)
+    assert name == "final" or terms == pytest.approx((prior, unit))
+    return outcome, way.interval(outcome.told, terms, length)
 
 
 def adaptive_misses(guard, counts, *, batch, length, reveals=False):
@@ -82,15 +88,18 @@ def adaptive_misses(guard, counts, *, batch, length, reveals=False):
         asked = [query - 1] if query <= cells else high
         truth, value = len(asked) / cells, sum(counts[cell] for cell in asked) / rows
         # nearly every cell is told; the last question's threshold is so large that its own outcome says something
-        terms = Terms(truth, guard.fixed_threshold if query <= cells else LAST_THRESHOLD)
+        unit = guard.fixed_threshold if query <= cells else LAST_THRESHOLD
         before = (0, 0.0) if batch and query <= cells else (charges, nats)
         way = "reveal" if reveals and query <= cells else "check"
-        outcome, missed = answered(guard, way, value, terms, length(query, *before))
+        outcome, interval = answered(guard, way, value, truth, unit, length(query, *before))
         charges, nats = charges + outcome.charged, nats + outcome.nats
-        if query <= cells and outcome.told != AGREED and outcome.value > truth:  # an agreed value is not told
+        if (
+            query <= cells and outcome.told != Told(AGREED) and outcome.value > truth
+        ):  # an agreed value is not told
             high.append(query - 1)
-        misses.append(missed)
-    return [*misses, answered(guard, "final", value, Terms(truth, 0.0), length(None, charges, nats))[1]]
+        misses.append(not interval.low <= truth <= interval.high)
+    _, interval = answered(guard, "final", value, truth, LAST_THRESHOLD, length(None, charges, nats))
+    return [*misses, not interval.low <= truth <= interval.high]
 
 
 def by_the_code(guard):
@@ -201,12 +210,11 @@ def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, thresho
     guard = coverage_guard(rows=rows, cells=3)
     chances = stats.binom.pmf(np.arange(rows + 1), rows, truth).tolist()
     for way in ("check", "reveal"):
-        kind, spent = kinds_of(guard)[way], []
+        spent = []
         for prior in np.linspace(0.0, 1.0, 41).tolist():
-            missed, terms = 0.0, Terms(prior, threshold)
+            missed = 0.0
             for count, chance in enumerate(chances):
-                outcome = kind.decide(round(count / rows * GRID), terms, b"", State())
-                low, high = kind.interval(outcome, terms, length)
+                _, (low, high) = answered(guard, way, count / rows, prior, threshold, length)
                 missed += chance * (not low <= truth <= high)
             spent.append(missed)
         assert max(spent) <= BETA * math.exp(-length)
@@ -227,19 +235,34 @@ def test_two_shares_of_four_fifths_would_spend_more_than_a_node_has():
     assert missed(guard.shares.agreed) > 1.4 * BETA
 
 
+PLANS = {
+    "by distance": Plan(20_000, queries=40, charges=3).scores,
+    "by evidence": Plan(20_000, queries=40, charges=3, family="mean", spread=0.3).scores,
+    "differences": Plan(20_000, queries=40, charges=3).pairs,
+    "a board": Plan(20_000, queries=40, board="claims").scores,
+    "told because it is asked for": Plan(20_000, queries=40, charges=3).told,
+}
+
+
 @given(
     length=st.floats(0.0, 3000.0),
     noise_scale=st.sampled_from((0.0, 1e-3)),
-    policy=st.sampled_from(("thresholdout", "guess-and-check", "ladder", "parameter-free-ladder", "claims")),
+    certificate=st.sampled_from(list(PLANS.values())),
 )
-def test_the_shares_of_a_node_are_all_there_is(length, noise_scale, policy):
-    shares = policy_code(policy, places=40.0).shares
+def test_the_shares_of_a_node_are_all_there_is(length, noise_scale, certificate):
+    shares = certificate.shares
     guard = replace(coverage_guard(rows=40, cells=3), shares=shares, noise_scale=noise_scale)
-    levels = [guard.log_level(length, share) for share in shares]
+    agreed, charged = (guard.log_level(length, share) for share in shares)
+    sides = 2.0 if certificate.decides == "evidence" else 1.0  # a charged one may miss on both
     own = (0.95 if noise_scale else 1.0) * BETA
-    assert sum(math.exp(level + length) for level in levels) == pytest.approx(own, rel=1e-9)
-    assert levels[0] >= levels[1]  # so that an agreed answer's miss contains a charged one's on the same side
+    assert math.exp(agreed + length) + sides * math.exp(charged + length) == pytest.approx(own, rel=1e-9)
+    assert agreed >= charged  # so that an agreed answer's miss contains a charged one's on the same side
 
 
 def test_each_side_of_a_gate_has_all_for_only_one_of_them_can_miss():
-    assert policy_code("gate", places=1.0).shares == (1.0, 1.0)
+    gates = Plan(20_000, queries=40, charges=3, gates=True)
+    assert gates.scores.shares == gates.pairs.shares == (1.0, 1.0)
+    everything = Plan(20_000, queries=40, charges=3)
+    assert (
+        everything.gates(everything.scores).shares == everything.gates(everything.pairs).shares == (1.0, 1.0)
+    )

@@ -12,11 +12,12 @@ from cases import for_each
 from reusable_holdout.certainty import (
     THEORY,
     CellCode,
-    StepCode,
+    SpanCode,
     TranscriptCode,
     choice_nats,
     worst_choice_nats,
 )
+from reusable_holdout.earlier.plans import StepCode
 
 HALF = Fraction(1, 2)
 SHARE = Fraction(THEORY.final_share)
@@ -36,6 +37,12 @@ def mass(code: CellCode):
     return sum((exactly(cell.weight) for cell in code.cells), failed), failed
 
 
+def spans(code: SpanCode):
+    """The same of a ratio's charges."""
+    failed = exactly(code.failed)
+    return sum((exactly(span.weight) for span in code.spans), failed), failed
+
+
 def steps(places):
     """The same of a ladder with so many places."""
     even = sum(HALF / (k * (k + 1)) + HALF / places for k in range(1, places + 1))
@@ -46,7 +53,8 @@ def steps(places):
 class Game:
     """A guard of `queries` questions and `most` charges, as the code has it, or as a twin has it.
 
-    The first of `charges` is all outcomes' weight of a charged kind (check, gate, ladder), the second its failure's.
+    The first of `charges` is all outcomes' weight of a charged kind (check, gate, check of a ratio, and the ladders of
+    earlier versions), the second its failure's.
     """
 
     queries: int
@@ -55,6 +63,7 @@ class Game:
     charges: tuple[tuple[Fraction, Fraction], ...] = (
         mass(THEORY.charge),
         mass(THEORY.gate),
+        spans(THEORY.spans),
         steps(1),
         steps(30),
     )
@@ -184,6 +193,9 @@ def test_the_exact_masses_are_those_of_the_outcome_codes():
         told = math.fsum(math.exp(-nats) for nats in (*code.nats, code.failure_nats))
         assert told == pytest.approx(float(mass(code)[0]), abs=1e-12)
         assert mass(code)[0] == 1
+    told = math.fsum(math.exp(-nats) for nats in (*THEORY.spans.nats, THEORY.spans.failure_nats))
+    assert told == pytest.approx(float(spans(THEORY.spans)[0]), abs=1e-12)
+    assert spans(THEORY.spans)[0] <= 1
     for places in (1, 2, 30, 1000):
         code = StepCode(places, THEORY.steps_failed)
         told = math.fsum(math.exp(-code.nats(k)) for k in range(1, places + 1)) + math.exp(-code.failure_nats)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from reusable_holdout.certainty import (
     THEORY,
     FactorCode,
-    StepCode,
     choice_nats,
     worst_choice_nats,
 )
@@ -126,39 +125,6 @@ def test_a_choice_costs_what_was_planned_for():
 def test_a_rank_beyond_the_candidates_is_refused(rank, candidates):
     with pytest.raises(InputError, match=r"a rank lies in \[1, candidates\]"):
         choice_nats(rank, candidates)
-
-
-# ---- steps
-
-
-@for_each("places", [1, 2, 3, 30, 400, 10_000])
-def test_the_weights_of_all_steps_and_of_a_failure_sum_to_at_most_one(places):
-    code = StepCode(places, THEORY.steps_failed)
-    weights = [math.exp(-code.nats(steps)) for steps in range(1, places + 1)]
-    failed = math.exp(-code.failure_nats)
-    assert math.fsum(weights) == pytest.approx((1.0 - failed) * (1.0 - 0.5 / (places + 1)), rel=1e-9)
-    assert math.fsum([*weights, failed]) <= 1.0
-
-
-@for_each("places", [1, 2, 30, 10_000])
-def test_no_step_costs_more_than_the_dearest_and_a_longer_one_never_less(places):
-    code = StepCode(places, THEORY.steps_failed)
-    nats = [code.nats(steps) for steps in range(1, places + 1)]
-    assert nats == sorted(nats)
-    assert max(*nats, code.failure_nats) <= code.worst
-    assert code.worst <= max(code.failure_nats, nats[-1] + math.log(1 + 1 / places) + 1e-12)
-
-
-def test_a_single_step_is_cheap_however_many_there_are():
-    assert all(
-        StepCode(places, THEORY.steps_failed).nats(1) <= 0.73 + math.log(2.0) for places in (1, 30, 10**6)
-    )
-
-
-@for_each("steps", [0, -1, 31])
-def test_a_best_that_is_no_step_better_or_more_than_the_range_is_refused(steps):
-    with pytest.raises(InputError, match="better by 1 to 30 steps"):
-        StepCode(30, THEORY.steps_failed).nats(steps)
 
 
 # ---- factors

@@ -1,8 +1,9 @@
-"""An edition that was released never changes; what policies cost follows from it."""
+"""An edition that was released never changes; what plans reserve follows from it."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from dataclasses import replace
 from typing import get_args
@@ -10,18 +11,12 @@ from typing import get_args
 import pytest
 from cases import for_each
 
-from reusable_holdout.certainty import (
-    BY_DISTANCE,
-    EDITIONS,
-    LADDERS,
-    THEORY,
-    CellCode,
-    Policy,
-    edition,
-    parameter_free_step,
-    policy_code,
-)
+from reusable_holdout import Plan
+from reusable_holdout.certainty import EDITIONS, THEORY, Cell, CellCode, SpanCode, edition
+from reusable_holdout.certainty.outcome_code import Span
 from reusable_holdout.errors import LedgerMismatchError
+from reusable_holdout.plan.numbers import OWN_BUDGET
+from reusable_holdout.plan.wish import Asks
 
 # Of all numbers of an edition, written out; whoever finds a better constant adds an edition, and a line here.
 RELEASED = {
@@ -58,67 +53,85 @@ def test_an_edition_is_found_by_its_number_alone():
             edition(wrong)
 
 
+# ---- what a plan reserves for its dearest charge, by an edition
+
 OTHER = replace(
     THEORY,
-    steps_failed=0.25,
     claims=THEORY.claims._replace(stands=3.0, charge=0.5, failed=0.125, measured=(0.5, 0.25)),
     charge=CellCode(THEORY.charge.cells[:4], failed=0.125),
     by_evidence=THEORY.by_evidence._replace(charged=0.05),
 )
-
-
-@for_each(("places", "whole"), [(0.2, 1), (1.0, 1), (1.01, 2), (40.0, 40)])
-@for_each("policy", LADDERS)
-def test_the_dearest_charge_of_a_ladder_is_a_step_or_a_failure(policy, places, whole):
-    found = policy_code(policy, places=places, theory=OTHER)
-    assert found.charge_nats == pytest.approx(max(math.log(2 * whole / 0.75), math.log(4)), rel=1e-13)
-    assert found.shares == (0.5, 0.5)
-    assert policy_code(policy, places=places).charge_nats >= -math.log(0.03)
-
-
-@for_each(("places", "claims"), [(3.0, 3), (40.4, 40)])
-def test_the_dearest_outcome_of_a_claim_is_a_failure_after_all_others(places, claims):
-    begun = (
-        3.0 + 4 * 0.5 + 0.125 + 2 * (0.5 + 0.25)
-    )  # it stands, four cells of a charge, a failure, measured cells
-    found = policy_code("claims", places=places, theory=OTHER)
-    assert found.charge_nats == pytest.approx(math.log((claims + begun) / 0.125), rel=1e-13)
-    assert found.shares == (0.5, 0.5)
-
-
-def test_a_gates_yes_and_a_checks_dearest_cell_are_what_they_cost():
-    assert policy_code("gate", places=1.0) == (-math.log(0.5), (1.0, 1.0))
-    assert policy_code("gate", places=1.0, theory=EDITIONS[2]) == (-math.log(0.97), (1.0, 1.0))
-    for policy in ("thresholdout", "guess-and-check"):
-        assert policy_code(policy, places=1.0) == (-math.log(0.1355), THEORY.scores)
-        assert policy_code(policy, places=1.0, by_evidence=True) == (-math.log(0.1355), THEORY.by_evidence)
-    cheaper = replace(THEORY, charge=CellCode(THEORY.charge.cells[2:4], failed=0.5))
-    assert policy_code("thresholdout", places=1.0, theory=cheaper).charge_nats == -math.log(0.1355)
-    dearer = replace(THEORY, charge=CellCode(THEORY.charge.cells, failed=0.01))
-    assert policy_code("thresholdout", places=1.0, theory=dearer).charge_nats == -math.log(0.01)
-    assert policy_code("thresholdout", places=1.0, by_evidence=True, theory=OTHER).shares == (0.8, 0.05)
-
-
-def test_ladders_and_claims_are_decided_by_a_distance():
-    assert {"ladder", "parameter-free-ladder"} == LADDERS
-    assert {"ladder", "parameter-free-ladder", "claims"} == BY_DISTANCE
-    assert parameter_free_step(400) == 0.05
-
-
-FAILURES = {
-    "thresholdout": max(THEORY.charge.failure_nats, THEORY.spans.failure_nats),
-    "guess-and-check": max(THEORY.charge.failure_nats, THEORY.spans.failure_nats),
-    "gate": THEORY.gate.failure_nats,
-    "ladder": -math.log(THEORY.steps_failed),
-    "parameter-free-ladder": -math.log(THEORY.steps_failed),
-    "claims": math.log(40 / THEORY.claims.failed),  # of the 40th claim, after none that failed
+DEARER = {
+    "a cell": replace(OTHER, charge=CellCode((Cell(1, 1.0, math.inf, 0.001),), failed=0.5)),
+    "a failure": replace(OTHER, charge=CellCode(THEORY.charge.cells, failed=0.001)),
+    "a span": replace(OTHER, spans=SpanCode((Span(-1.0, 1.0, 0.0, 0.001),), failed=0.5)),
+    "a ratio's failure": replace(OTHER, spans=SpanCode(THEORY.spans.spans, failed=0.001)),
+    "a gate's yes": replace(OTHER, gate=CellCode((Cell(-1, 0.0, math.inf, 0.001),), failed=0.5)),
+    "a gate's failure": replace(OTHER, gate=CellCode(THEORY.gate.cells, failed=0.001)),
 }
 
 
-@for_each("by_evidence", [False, True])
-@for_each(("policy", "nats"), FAILURES.items())
-def test_what_a_failure_costs_is_part_of_what_every_policy_reserves(policy, nats, by_evidence):
-    assert set(FAILURES) == set(get_args(Policy))
-    assert policy_code(policy, places=40.0, by_evidence=by_evidence).charge_nats >= nats
-    if policy != "claims":  # a view of a guard's may have any policy that costs no more
-        assert THEORY.gate.worst <= policy_code(policy, places=40.0).charge_nats
+NUMBERS = itertools.count(100)
+
+
+@pytest.fixture
+def certificate_by(monkeypatch):
+    """Return the certificate of a plan that is certified by another edition."""
+
+    def made(theory, **stated):
+        number = next(NUMBERS)  # what a plan of an edition can keep is remembered by its number
+        monkeypatch.setitem(EDITIONS, number, theory)
+        shared = replace(OWN_BUDGET, theory=number)
+        return Plan(100_000, queries=stated.pop("queries", 40), **stated, shared=shared).scores
+
+    return made
+
+
+def test_the_dearest_outcome_of_a_claim_is_a_failure_after_all_others(certificate_by):
+    begun = (
+        3.0 + 4 * 0.5 + 0.125 + 2 * (0.5 + 0.25)
+    )  # it stands, four cells of a charge, a failure, measured cells
+    for claims in (3, 40):
+        found = certificate_by(OTHER, queries=claims, board="claims")
+        assert found.charge_nats == pytest.approx(math.log((claims + begun) / 0.125), rel=1e-13)
+        assert found.shares == (0.5, 0.5)
+
+
+def test_a_gates_yes_and_its_failure_are_what_it_costs(certificate_by):
+    for theory, nats in ((THEORY, -math.log(0.5)), (DEARER["a gate's failure"], -math.log(0.001))):
+        found = certificate_by(theory, charges=3, gates=True)
+        assert (found.charge_nats, found.shares) == (nats, (1.0, 1.0))
+    assert certificate_by(DEARER["a cell"], charges=3, gates=True).charge_nats == -math.log(0.5)
+
+
+def test_a_plan_for_everything_reserves_the_dearest_charge_of_any_way_and_metric(certificate_by):
+    assert certificate_by(THEORY, charges=3).charge_nats == -math.log(0.1355)
+    for what, theory in DEARER.items():
+        assert certificate_by(theory, charges=3).charge_nats == -math.log(0.001), what
+
+
+@for_each(
+    ("family", "shares"),
+    [("binomial", "scores"), ("bounded", "scores"), ("mean", "by_evidence"), ("ratio", "by_evidence")],
+)
+def test_the_shares_of_a_check_are_those_of_what_decides_it(certificate_by, family, shares):
+    spread = {"spread": 0.3} if family in ("mean", "ratio") else {}
+    for theory in (THEORY, OTHER):
+        found = certificate_by(theory, charges=3, family=family, **spread)
+        assert found.shares == getattr(theory, shares)
+    assert OTHER.by_evidence == (0.8, 0.05)
+
+
+@for_each("family", ["binomial", "mean", "bounded-difference"])
+def test_what_a_failure_costs_is_part_of_what_every_plan_reserves(family):
+    failures = {
+        "all": max(code.failure_nats for code in (THEORY.charge, THEORY.spans, THEORY.gate)),
+        "gates": THEORY.gate.failure_nats,
+        "claims": math.log(40 / THEORY.claims.failed),  # of the 40th claim, after none that failed
+    }
+    stated = {"all": {"charges": 3}, "gates": {"charges": 3, "gates": True}, "claims": {"board": "claims"}}
+    assert {*stated} == {*failures} == {*get_args(Asks)}
+    for asks, nats in failures.items():
+        plan = Plan(100_000, queries=40, family=family, **stated[asks])
+        assert plan.asks == asks
+        assert plan.scores.charge_nats == plan.pairs.charge_nats >= nats

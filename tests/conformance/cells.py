@@ -24,6 +24,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from conformance.loops import LOOPS, REFUSED, Loop, Stage
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, Refused
@@ -108,12 +109,12 @@ def _staged(situation: str, folder: Path, jobs: int) -> tuple[ReusableHoldout, S
     X = rng.normal(size=(2 * _ROWS, _COLUMNS))
     y = (X[:, 0] + X[:, 1] + rng.normal(size=2 * _ROWS) > 0).astype(np.int64)
     does_not_fit = situation == "wrong input"
-    exact = {"charges": 2, "threshold": 0.9, "noise_scale": 1e-6, "vacuous": True, "seed": 0}
-    guard = ReusableHoldout(
+    exact = {"charges": 2, "threshold": 0.9, "noise": 1e-6, "vacuous": True, "seed": 0}
+    guard = made_guard(
         X[_ROWS:, : _COLUMNS - does_not_fit],
         y[_ROWS:],
         queries=_HALT_AFTER if situation == "halt" else 100,
-        witness=False,
+        unwitnessed=True,
         ledger=folder / "guard.db",
         **exact,
     )

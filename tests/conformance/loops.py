@@ -173,7 +173,7 @@ def _trained(stage: Stage, *, by_xgboost: bool) -> Any:
 
 def _ask(task: tuple[ReusableHoldout, NDArray[np.int64], int]) -> float:
     guard, predictions, number = task
-    return float(guard.evaluate_predictions(np.roll(predictions, number), prior=0.5).value)
+    return float(guard.evaluate(np.roll(predictions, number), prior=0.5).value)
 
 
 def _tasks(stage: Stage) -> Iterator[tuple[ReusableHoldout, NDArray[np.int64], int]]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
+from made_guards import made_guard
 from numpy.typing import NDArray
 from optuna.distributions import FloatDistribution
 from optuna_integration import OptunaSearchCV
@@ -77,9 +78,15 @@ def guarded_rows(folder: Path, *, jobs: int = 1, weighted: bool = False, **setti
     X = rng.normal(size=(_TRAIN + _HELD, 4))
     y = (X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.normal(size=len(X)) > 0).astype(np.int64)
     weights = rng.uniform(size=_HELD) if weighted else None
-    exact = {"threshold": 0.05, "noise_scale": 1e-6, "charges": 60, "vacuous": True}
-    wish = {"queries": 500, "ledger": folder / "guard.db", "witness": False, "seed": 0, **(settings or exact)}
-    guard = ReusableHoldout(X[_TRAIN:], y[_TRAIN:], sample_weight=weights, **wish)
+    exact = {"threshold": 0.05, "noise": 1e-6, "charges": 60, "vacuous": True}
+    wish = {
+        "queries": 500,
+        "ledger": folder / "guard.db",
+        "unwitnessed": True,
+        "seed": 0,
+        **(settings or exact),
+    }
+    guard = made_guard(X[_TRAIN:], y[_TRAIN:], sample_weight=weights, **wish)
     return Rows(guard, X[:_TRAIN], y[:_TRAIN], X[_TRAIN:], y[_TRAIN:], weights, folder, jobs)
 
 

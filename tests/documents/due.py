@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 from documents.pages import ROOT
 from documents.recorded import made, printed_by
 from long_tests import GUARD
 from site_recorded import RECORDED, Recorded, recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 __all__ = ["DUE", "README", "again", "code_of", "due"]
 

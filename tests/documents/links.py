@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from site_pages import anchor
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["Link", "anchors", "dead", "links"]
 

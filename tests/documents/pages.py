@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import re
 import shlex
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reusable_holdout.cli import main
+from reusable_holdout.registry import registry_of_its_own
 
 __all__ = ["DOCS", "ROOT", "Block", "as_shown", "blocks", "not_as_shown", "pages", "run", "with_output"]
 
@@ -124,10 +124,9 @@ def _main() -> None:
         "--check", action="store_true", help="change nothing; fail if a page says something else"
     )
     options = parser.parse_args()
-    os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
     for page in (page.resolve() for page in options.pages):
         text = page.read_text()
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), registry_of_its_own():
             printed = run(text, name=page.name)
         if not options.check:
             page.write_text(with_output(text, printed))

@@ -44,7 +44,7 @@ def test_it_searches_and_turns_dark_and_nothing_is_fetched_from_elsewhere(site, 
 
     page.locator("label[for=__palette_1]").click()
     playwright_api.expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
-    page.goto(f"file://{site}/choose.html")
+    page.goto(f"file://{site}/ways-to-ask.html")
     playwright_api.expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
     drawn = page.locator("img[src='images/choose.svg']")
     assert drawn.evaluate("picture => picture.naturalWidth") > 100

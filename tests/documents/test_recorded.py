@@ -79,7 +79,6 @@ def test_a_figure_that_was_not_printed_is_found():
 
 AGAIN = {
     "every_theorem.txt": ("reusable_holdout/mechanisms", "reusable_holdout/mechanisms/accounting"),
-    "every_mechanism-seed-1.txt": ("reusable_holdout/mechanisms", "reusable_holdout/mechanisms/accounting"),
     "published_mistakes.txt": ("reusable_holdout/mechanisms",),
 }
 

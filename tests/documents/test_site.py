@@ -86,7 +86,7 @@ def test_every_page_is_in_the_navigation_and_what_was_measured_is_among_them(sit
 
 
 def test_every_public_package_is_named_where_the_names_are_listed():
-    listed = (DOCS / "api.md").read_text()
+    listed = (DOCS / "stability.md").read_text()
     assert [package for package in public_names() if f"`{package}`" not in listed] == []
     assert "Plan" in public_names()["reusable_holdout"]
     assert "GuardedSearchCV" in public_names()["reusable_holdout_sklearn"]
@@ -96,7 +96,7 @@ def test_no_page_takes_longer_than_ten_minutes():
     pages = {page.name: page.read_text() for page in DOCS.glob("*.md")} | {
         source.page: source.text for source in sources() if source.page.startswith("measured/")
     }
-    assert len(pages) > 40
+    assert len(pages) > 30
     words = {name: len(text.replace("|", " ").split()) for name, text in pages.items()}  # a bar is no word
     assert {name: count for name, count in words.items() if count > _LONGEST} == {}
 
@@ -143,7 +143,7 @@ def test_the_glossary_has_each_word_once_in_order_and_those_of_the_readme():
 
 
 def test_the_picture_of_the_house_has_all_its_rooms():
-    tree = (DOCS / "house.md").read_text().partition("```text")[2].partition("```")[0]
+    tree = (ROOT / "CONTRIBUTING.md").read_text().partition("```text")[2].partition("```")[0]
     shown = set(re.findall(r"[\w.]+(?=/?\b)", tree))
     rooms = {path.name for path in (ROOT / "reusable_holdout").iterdir() if not path.name.startswith("_")}
     rooms |= {path.name.removeprefix("reusable_holdout") for path in (ROOT / "integrations").iterdir()}

@@ -31,7 +31,7 @@ def test_guards_keep_their_promise_where_the_textbook_does_not(tmp_path):
         folder=tmp_path,
     )
     assert (tmp_path / "here.png").stat().st_size > 10_000
-    for way in ("checks", "mixed"):
+    for way in ("checks", "tolerances", "mixed"):
         assert f"least coverage of a guard asked by {way}" in text
     textbook = [
         line for line in text.splitlines() if line.strip().startswith("boosting") and "textbook" in line
@@ -46,12 +46,12 @@ def test_a_broken_promise_ends_with_status_one(tmp_path):
     """The textbook's interval, passed off as a guard's."""
     code = (
         "import sys, coverage\n"
-        "coverage.TEXTBOOK, name = 'no such policy', coverage.TEXTBOOK\n"
+        "coverage.TEXTBOOK, name = 'no such holdout', coverage.TEXTBOOK\n"
         "guard = coverage.Setup.guard\n"
         "textbook = lambda setup, labels: coverage.TextbookHoldout(labels, setup.metric)\n"
         "coverage.Setup.guard = textbook\n"
         "sys.exit(coverage.main(['--runs', '30', '--jobs', '1', '--metrics', 'accuracy', '--attacks', 'boosting',"
-        " '--policies', 'thresholdout', '--ways', 'checks']))\n"
+        " '--holdouts', 'guarded', '--ways', 'checks']))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -62,7 +62,7 @@ def test_a_broken_promise_ends_with_status_one(tmp_path):
         check=False,
     )
     assert done.returncode == 1, done.stderr[-2000:]
-    assert "PROMISE BROKEN: boosting, thresholdout, accuracy, checks" in done.stdout
+    assert "PROMISE BROKEN: boosting, guarded, accuracy, checks" in done.stdout
 
 
 def test_cells_that_cannot_be_are_refused(capsys, monkeypatch):

@@ -15,6 +15,7 @@ from cases import for_each
 from examples.scripts import EXAMPLES
 from reusable_holdout_evals.gate import make_gate, what_is_possible
 
+from reusable_holdout import Difference
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
 
@@ -240,7 +241,8 @@ def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_nam
             ) as gate:
                 assert what_is_possible(gate.plan).shown <= named
                 told = (
-                    gate.guard.compare_predictions(one, scores[0], prior=improvement) for one in scores[1:]
+                    gate.guard.gate(Difference(one, scores[0]), improvement, tolerance=gate.tolerance)
+                    for one in scores[1:]
                 )
                 accepted[improvement] += any(answer.charged for answer in told)
     assert accepted[named] == 0

@@ -45,7 +45,7 @@ def box(tmp_path):
     pd.DataFrame({"id": [f"r{row}" for row in range(ROWS)], "label": labels}).to_csv(
         tmp_path / "labels.csv", index=False
     )
-    settings = ["--id=id", "--policy=gate", "--queries=100", "--charges=3"]
+    settings = ["--id=id", "--gates", "--queries=100", "--charges=3"]
     place = tmp_path / "box"
     subprocess.run([*BOX, "init", place, "--labels", tmp_path / "labels.csv", *settings], check=True)
     process = subprocess.Popen([*BOX, "serve", place], stderr=subprocess.DEVNULL)

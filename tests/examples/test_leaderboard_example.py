@@ -59,22 +59,6 @@ def test_the_benchmark_measures_every_database_and_loses_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_season_over_http_is_what_the_guard_itself_tells(tmp_path):
-    script = "leaderboard/thousand_teams_over_http.py"
-    text = run(script, "--boards", "1", "--together", "3", "--directly", folder=tmp_path)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-    tables = [row for row in rows if len(row) > 1 and not row[0].startswith("-")]
-    _, served, direct, _, *reads = tables
-    assert served[1:3] == ["100", "0"]  # teams certified, honest refused
-    assert served[5] == served[7] == "0"  # intervals missed, pairs that are placed unjustly
-    assert served[8] == "100, 0, honest"
-    assert direct[1:3] == served[1:3]
-    assert abs(float(direct[3]) - float(served[3])) < 0.01  # three at a time come in another order
-    assert [read[0] for read in reads] == ["page", "board", "rank history"]
-    assert all(0 < float(read[1]) < 100 for read in reads)  # kB
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_neighbours_are_certified_and_no_pair_of_coin_flips_is(tmp_path):
     text = run("leaderboard/neighbours.py", "--quick", folder=tmp_path)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from attacks import boosting_attack, coin_truth, flip_attack
 from examples.scripts import EXAMPLES
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 ROWS = 1_000
 
@@ -22,13 +21,12 @@ def mixed(monkeypatch):
         sys.modules.pop(name)
 
 
-def guard_of(settings, metric="accuracy", policy="thresholdout"):
+def guard_of(settings, metric="accuracy"):
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
-    return ReusableHoldout(
+    return made_guard(
         None,
         labels,
         metric=metric,
-        policy=policy,
         queries=120,
         charges=4,
         threshold=0.06,
@@ -43,10 +41,9 @@ def attacked(way, attack, metric="accuracy"):
     return attack(way.holdout, rows=ROWS, truth=truth, metric=metric, questions=60, seed=0)
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "ladder"])
 @pytest.mark.parametrize("attack", [boosting_attack, flip_attack])
-def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, policy):
-    guard = guard_of(mixed.settings, policy=policy)
+def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack):
+    guard = guard_of(mixed.settings)
     way = mixed(guard, seed=2)
     result = attacked(way, attack)
     assert len(result.answers) == len(result.truths) >= 60
@@ -54,8 +51,7 @@ def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, pol
     assert min(way.told[kind] for kind in ("reveal", "choose", "slice")) >= 1
     assert sum(way.told.values()) >= 6
     assert guard.halt_reason == "final"
-    kinds = {"reveal", "choose", "final", "view", "check", guard._ways.policy.name}
-    assert set(guard.history()["kind"]) == kinds
+    assert set(guard.history()["way"]) == {"reveal", "choose", "final", "view", "check"}
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])
@@ -63,7 +59,7 @@ def test_who_was_not_chosen_is_told_to_be_no_better_than_the_winner(mixed, metri
     guard = guard_of(mixed.settings, metric=metric)
     answers = attacked(mixed(guard, seed=4), boosting_attack, metric).answers
     losers = [
-        answer for answer in answers if answer.kind == "choose" and {answer.low, answer.high} & {0.0, 1.0}
+        answer for answer in answers if answer.way == "choose" and {answer.low, answer.high} & {0.0, 1.0}
     ]
     assert losers
     for answer in losers:
@@ -79,8 +75,8 @@ def test_a_miss_of_the_final_is_a_miss(mixed, monkeypatch):
     guard = guard_of(mixed.settings)
     way = mixed(guard, seed=2)
     result = attacked(way, flip_attack)
-    told = guard.final_predictions
-    monkeypatch.setattr(guard, "final_predictions", lambda several: list(map(miss, told(several))))
+    told = guard.final
+    monkeypatch.setattr(guard, "final", lambda several: list(map(miss, told(several))))
     assert not way.covered(result)
 
 

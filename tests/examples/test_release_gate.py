@@ -33,5 +33,5 @@ def test_the_loop_is_told_verdicts_and_nothing_else(tmp_path):
     assert lines[3].startswith(
         "broken against v3: no verdict (status 3): reusable-holdout: there must be a file"
     )
-    assert re.search(r"2 +accuracy +v3 less v1 .*0\.0200 +0\.0200 +True", done.stdout)
+    assert re.search(r"2 +accuracy +v3 less v1 +0\.0200 .* 0\.0200 +better +True", done.stdout)
     assert len(list(tmp_path.glob("v?.csv"))) == 4

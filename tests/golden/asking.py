@@ -6,6 +6,7 @@ A ledger is a folder with `guard.db`, its key, `holdout.npz` (the rows, and all 
     {"array": name}    is an array of holdout.npz
     {"view": name}     is another metric, slice or policy of the rows, by `on()`
     {"pair": [a, b]}   is a tuple
+    {"difference": [a, b]}  is the difference of two
     {"rails": [[view, value], ...]}  are guardrails
 """
 
@@ -21,9 +22,26 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FOLDER", "Golden", "asked", "goldens", "history_of", "spelled_metric"]
+__all__ = ["FOLDER", "Golden", "as_read", "asked", "goldens", "history_of", "spelled_metric"]
 
 FOLDER = Path(__file__).parent
+_READ = (
+    *(
+        "query",
+        "view",
+        "metric",
+        "name",
+        "series",
+        "prior",
+        "value",
+        "low",
+        "high",
+        "threshold",
+        "charged",
+        "way",
+    ),
+    *("told", "nats", "asked", "paired", "charges_left", "asked_at"),
+)
 _PRIVATE = ("guard.db.key", "guard.db.heads")
 
 
@@ -52,6 +70,11 @@ class Golden(NamedTuple):
         """Version and ledger."""
         return f"{self.folder.parent.name}/{self.folder.name}"
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether this version goes on with it; ledgers of 0.2 are read."""
+        return not self.folder.parent.name.startswith("0.2.")
+
     def copied(self, target: Path) -> Path:
         """Ledger of a copy in a folder, with its key and witness; git keeps no modes."""
         target.mkdir()
@@ -63,13 +86,15 @@ class Golden(NamedTuple):
 
     def opened(self, ledger: Path | str, **changes: Any) -> Any:
         """Guard of a copy, or of the same ledger in another place."""
-        from reusable_holdout import ReusableHoldout
+        from reusable_holdout import ReusableHoldout, Rows
 
         given = {name: self._value(value, {}) for name, value in self.expected["holdout"].items()}
+        rows = Rows(given.pop("X", None), given.pop("y"), **given)
+        given = {}
         heads = ledger.with_name("guard.db.heads") if isinstance(ledger, Path) else None
         if heads is not None and heads.exists():
             given["witness"] = heads
-        return ReusableHoldout.open(ledger, given.pop("X", None), given.pop("y"), **given, **changes)
+        return ReusableHoldout.open(ledger, rows, **given, **changes)
 
     def views(self, guard: Any) -> dict[str, Any]:
         """Its other metrics, slices and policies by their names, and itself by none."""
@@ -93,6 +118,10 @@ class Golden(NamedTuple):
             return self.arrays[of]
         if what == "view":
             return views[of]
+        if what == "difference":
+            from reusable_holdout import Difference
+
+            return Difference(*(self._value(one, views) for one in of))
         if what == "pair":
             return tuple(self._value(one, views) for one in of)
         if what == "rails":
@@ -126,7 +155,7 @@ def asked(guard: Any, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
     except Halted as halt:
         return {"halted": halt.reason, "answers": [_told(one) for one in halt.answers]}
     choice = {}
-    if call == "choose_predictions":
+    if call == "choose":
         choice = {"index": answers.index, "others": answers.others}
         answers = answers.answer
     each = answers if isinstance(answers, list) else [answers]
@@ -134,7 +163,7 @@ def asked(guard: Any, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(answer: Any) -> dict[str, Any]:
-    names = ("query", "prior", "value", "charged", "low", "high", "threshold", "kind", "told", "nats", "name")
+    names = ("query", "prior", "value", "charged", "low", "high", "threshold", "way", "told", "nats", "name")
     told = {name: getattr(answer, name) for name in names}
     rails = [[one.metric, one.prior, one.low, one.high] for one in answer.guardrails]
     return told | ({"guardrails": rails} if rails else {})
@@ -148,3 +177,9 @@ def history_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
     }
     columns["asked_at"] = [round(time.timestamp(), 3) for time in columns["asked_at"]]
     return columns
+
+
+def as_read(history: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """A history that 0.2 wrote, as this version reads it."""
+    named = {"way" if name == "kind" else name: column for name, column in history.items()}
+    return {name: named[name] for name in _READ if name in named}

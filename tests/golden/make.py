@@ -16,8 +16,9 @@ import numpy as np
 from golden.asking import FOLDER, Golden, asked, history_of, spelled_metric
 from golden.dumping import dumped
 from golden.ledgers import LEDGERS
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Difference, Rows, verify
 from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
@@ -62,8 +63,13 @@ class Making:
             X=X, y=y, **{name: settings[name] for name in ("groups", "sample_weight") if name in settings}
         )
         chosen = spelled_metric(metric) if isinstance(metric, list) else metric
-        self._guard = ReusableHoldout(
-            X, y, metric=chosen, ledger=self.folder / "guard.db", **{"witness": False} | settings
+        self._guard = made_guard(
+            X,
+            y,
+            metric=chosen,
+            ledger=self.folder / "guard.db",
+            unwitnessed="witness" not in settings,
+            **settings,
         )
         self._views[""] = self._guard
 
@@ -83,15 +89,15 @@ class Making:
 
     def ask_model(self, model: Any, prior: float) -> None:
         """Ask about a model: in the history, but not asked again, for which model it is no version promises."""
-        asked(self._guard, "evaluate", {"model": model, "prior": prior})
+        asked(self._guard, "evaluate", {"subject": model, "prior": prior})
 
-    def rotate(self, X: Any, y: Any, **settings: Any) -> None:
+    def rotate(self, rows: Rows, **settings: Any) -> None:
         """Go on with other rows; those before cannot be asked about again."""
         self._histories.append(history_of(self._guard.history()))
-        old, self._guard = self._guard, self._guard.rotate(X, y, **settings).guard
+        old, self._guard = self._guard, self._guard.rotate(rows, early=True, **settings).guard
         old.close()
         self._questions, self._views, self._arrays = [], {"": self._guard}, {}
-        self._hold(X=X, y=y)
+        self._hold(X=rows.X, y=rows.y)
 
     def close(self, following: Sequence[tuple[str, dict[str, Any]]] = ()) -> None:
         """Write down all that must stay so, and what questions would be told that are not asked.
@@ -152,6 +158,8 @@ class Making:
             return {"array": name}
         if isinstance(value, _Of):
             return {"view": value.name}
+        if isinstance(value, Difference):
+            return {"difference": [self._spell(one) for one in value]}
         if isinstance(value, tuple):
             return {"pair": [self._spell(one) for one in value]}
         if isinstance(value, dict):
@@ -163,7 +171,7 @@ class Making:
     def _meant(self, value: Any) -> Any:
         if isinstance(value, _Of):
             return self._views[value.name]
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and not isinstance(value, Difference):
             return tuple(self._meant(one) for one in value)
         if isinstance(value, dict):
             return {self._meant(of): self._meant(one) for of, one in value.items()}

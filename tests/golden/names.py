@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import _parser
 from reusable_holdout.version import __version__
 
@@ -55,7 +55,7 @@ def _of_commands(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
 
 
 def _columns() -> Iterator[str]:
-    guard = ReusableHoldout(None, np.arange(100) % 2, queries=1, charges=1, vacuous=True)
+    guard = made_guard(None, np.arange(100) % 2, queries=1, charges=1, vacuous=True)
     return (f"column {name}" for name in guard.history().columns)
 
 

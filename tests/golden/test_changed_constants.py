@@ -11,6 +11,7 @@ from cases import for_each
 from children import Child
 from golden.changing import leaves
 from long_tests import GUARD
+from made_guards import made_guard
 
 from reusable_holdout.certainty import THEORY
 
@@ -68,16 +69,16 @@ def made_by_a_newer_edition():
     ):
         from reusable_holdout import Plan, verify
 
-        (golden,) = (one for one in goldens() if one.name == "0.2.0/outcomes")  # noqa: F821
+        (golden,) = (one for one in goldens() if one.name == "0.3.0.dev1/outcomes")  # noqa: F821
         ledger = golden.copied(Path(folder) / "copy")  # noqa: F821
         labels = golden.arrays[golden.expected["holdout"]["y"]["array"]]
         with golden.opened(ledger) as guard:
-            view = guard.on("f1", vacuous=True)
-            view.evaluate_predictions(labels, prior=0.9)
+            view = guard.on("f1", allow={"vacuous"})
+            view.evaluate(labels, prior=0.9)
             editions = [view.plan.shared.theory]
             fresh = labels[::-1].copy()
-            with guard.rotate(None, fresh, early=True, vacuous=True, tolerance=0.25).guard as following:
-                following.evaluate_predictions(fresh, prior=0.9)
+            with guard.rotate(None, fresh, early=True, allow={"vacuous"}, tolerance=0.25).guard as following:
+                following.evaluate(fresh, prior=0.9)
                 editions.append(following.plan.shared.theory)
         plan = Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8)
         return editions, verify(ledger).problems, plan.final_half_width()
@@ -87,7 +88,7 @@ def test_an_old_ledger_goes_on_by_its_edition_and_its_next_epoch_by_the_newest()
     from reusable_holdout import Plan
 
     editions, problems, width = said(child(made_by_a_newer_edition))
-    assert editions == [2, 4]
+    assert editions == [3, 4]
     assert problems == []
     assert width != Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8).final_half_width()
 
@@ -99,15 +100,12 @@ def resumed_by_its_settings():
         tempfile.TemporaryDirectory() as folder,  # noqa: F821
         loaded_afresh(changes | other_constants([("plan.wish", "_NOISE_SHARE", 0.08)])),  # noqa: F821
     ):
-        from reusable_holdout import ReusableHoldout
-
-        (golden,) = (one for one in goldens() if one.name == "0.2.0/ladder")  # noqa: F821
+        (golden,) = (one for one in goldens() if one.name == "0.3.0.dev1/claims")  # noqa: F821
         ledger = golden.copied(Path(folder) / "copy")  # noqa: F821
-        labels = golden.arrays[golden.expected["holdout"]["y"]["array"]]
-        settings = {"queries": 40, "charges": 10, "reveals": 2, "estimate": 0.8, "prevalence": 0.25}
-        with ReusableHoldout(
-            None, labels, metric="roc_auc", policy="ladder", ledger=ledger, vacuous=True, **settings
-        ) as guard:
+        arrays = golden.arrays
+        X, y = (arrays[golden.expected["holdout"][name]["array"]] for name in ("X", "y"))
+        settings = {"queries": 60, "prior_error": 0.01, "estimate": 0.75, "overlapping": True}
+        with made_guard(X, y, board="claims", ledger=ledger, **settings) as guard:
             views, question = golden.views(guard), golden.expected["following"][0]
             told = golden.ask(views, question)
             return (
@@ -181,7 +179,7 @@ _FINDING = [
 _PART_OF_LEDGERS = [
     ("certainty.certificate", "GRID_SLACK", 1e-6),
     ("noise.calibration", "_COMPARISON", 18.0),
-    ("guard.kinds.stated", "_TOLERANCE_GRID", 1 << 27),
+    ("guard.statements", "_TOLERANCE_GRID", 1 << 27),
 ]
 
 

@@ -1,16 +1,17 @@
-"""Ledgers that released versions wrote: each opens, replays, goes on and verifies as on its first day."""
+"""Ledgers that released versions wrote: each verifies as on its first day; those of 0.3 open, replay and go on, too."""
 
 import json
 
 import pytest
 from cases import for_each
-from golden.asking import goldens, history_of
+from golden.asking import as_read, goldens, history_of
 from golden.make import make
 from servers import new_database
 
 from reusable_holdout import verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import LedgerError
+from reusable_holdout.guard import released
 
 GOLDENS = goldens()
 each_golden = for_each("golden", GOLDENS, ids=[golden.name for golden in GOLDENS])
@@ -57,23 +58,30 @@ def test_there_are_golden_ledgers_of_every_released_version():
     assert {golden.folder.parent.name for golden in GOLDENS} >= {"0.2.0"}
 
 
-GOING_ON = [golden for golden in GOLDENS if golden.folder.name != "clusters"]
+READ = [golden for golden in GOLDENS if not golden.is_asked]
+ASKED = [golden for golden in GOLDENS if golden.is_asked]
 
 
-@for_each("golden", [golden for golden in GOLDENS if golden not in GOING_ON])
-def test_a_ledger_of_a_mean_over_the_rows_of_groups_is_read_and_no_longer_asked(golden, tmp_path):
+@for_each("golden", READ, ids=[golden.name for golden in READ])
+def test_a_ledger_of_0_2_is_read_and_no_longer_asked(golden, tmp_path):
     ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
     is_as_written_down(ledger, golden)
-    with pytest.raises(LedgerError, match=r"largest_group.*ask it with reusable-holdout 0\.2\.1"):
+    for epoch, history in enumerate(golden.expected["histories"], start=1):
+        found = history_of(released(ledger, epoch=epoch).history)
+        assert as_read(found) == as_read(history)
+    with pytest.raises(
+        LedgerError, match=r"written by reusable-holdout 0\.2, by which it can still be asked"
+    ):
         golden.opened(ledger)
+    assert ledger.read_bytes() == (golden.folder / "guard.db").read_bytes()
 
 
-@for_each("golden", GOING_ON, ids=[golden.name for golden in GOING_ON])
+@for_each("golden", ASKED, ids=[golden.name for golden in ASKED])
 def test_a_golden_ledger_goes_on_as_when_it_was_made(golden, tmp_path):
     goes_on(golden.copied(tmp_path / golden.name.replace("/", "-")), golden)
 
 
-@for_each("golden", GOING_ON, ids=[golden.name for golden in GOING_ON])
+@for_each("golden", ASKED, ids=[golden.name for golden in ASKED])
 def test_reading_a_golden_ledger_changes_nothing_in_it(golden, tmp_path):
     ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
     verify(ledger)
@@ -87,18 +95,24 @@ def test_the_command_line_verifies_and_shows_a_golden_ledger(golden, tmp_path, c
     assert main(["verify", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["head"] == golden.expected["head"]
     assert main(["history", str(ledger)]) == 0
-    assert str(golden.expected["histories"][-1]["kind"][0]) in capsys.readouterr().out
+    history = golden.expected["histories"][-1]
+    assert str(history["way" if golden.is_asked else "kind"][0]) in capsys.readouterr().out
+    assert main(["report", str(ledger), "--out", str(tmp_path / "report.html")]) == 0
+    assert "report.html" in capsys.readouterr().out
 
 
 @for_each("golden", [golden for golden in GOLDENS if (golden.folder / "postgresql.sql").exists()])
-def test_a_golden_ledger_of_a_server_goes_on_as_when_it_was_made(golden, postgresql_server, tmp_path):
+def test_a_golden_ledger_of_a_server_is_read_or_goes_on(golden, postgresql_server, tmp_path):
     import psycopg
 
     server_url = new_database(postgresql_server)
     key = golden.copied(tmp_path / golden.name.replace("/", "-")).with_name("guard.db.key")
     with psycopg.connect(server_url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute((golden.folder / "postgresql.sql").read_text())
-    goes_on(server_url, golden, key=key)
+    if golden.is_asked:
+        goes_on(server_url, golden, key=key)
+    else:
+        is_as_written_down(server_url, golden)
 
 
 def test_golden_ledgers_are_made_once(tmp_path):

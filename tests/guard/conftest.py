@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout
 
@@ -13,7 +14,7 @@ SETTINGS = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.1,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
 }
 
@@ -46,9 +47,7 @@ def make_guard(labels, closed_at_the_end):
     def make(ledger=None, *, X=None, y=labels, **changes):
         if changes.get("policy") == "gate":  # it has no threshold
             changes = {**changes, "threshold": None}
-        return closed_at_the_end(
-            ReusableHoldout(X, y, ledger=ledger, **{"vacuous": True, **SETTINGS, **changes})
-        )
+        return closed_at_the_end(made_guard(X, y, ledger=ledger, **{"vacuous": True, **SETTINGS, **changes}))
 
     return make
 
@@ -81,7 +80,7 @@ def spend(scoring):
     """Charged questions, up to three in a guard of these settings."""
 
     def ask(guard, count=3):
-        return [guard.evaluate_predictions(scoring(0.7, k), prior=0.85) for k in range(count)]
+        return [guard.evaluate(scoring(0.7, k), prior=0.85) for k in range(count)]
 
     return ask
 

@@ -7,28 +7,27 @@ state. No sampling, no noise.
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from types import SimpleNamespace
 
 import numpy as np
 
-from reusable_holdout.certainty import Certificate, ConfidenceBound, Shares, policy_code
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Compare
-from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.evidence import EvidenceCheck, EvidenceCompare, EvidenceGate
-from reusable_holdout.guard.kinds.final import EvidenceFinal, Final
-from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
-from reusable_holdout.guard.kinds.samples import MeanSample
-from reusable_holdout.guard.kinds.scores import Scores
-from reusable_holdout.guard.kinds.table import POLICIES
+from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.rules import Distance
+from reusable_holdout.rules.evidence import ByEvidence
+from reusable_holdout.rules.samples import MeanSample
+from reusable_holdout.ways import FAILED, State, Terms
+from reusable_holdout.ways import Told as Named
+from reusable_holdout.ways.check import Asked, Check
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.gate import Gate
+from reusable_holdout.ways.reveal import Choose, Reveal
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))
-BY_EVIDENCE = {"thresholdout": EvidenceCheck, "gate": EvidenceGate}
 _EQUAL = SimpleNamespace(relative_weights=None)
 
 
@@ -44,7 +43,6 @@ class Told:
     missed: bool
     charges: int
     nats: float
-    value: float | None
     last: int = 0
 
 
@@ -55,7 +53,7 @@ class Game:
     Parameters
     ----------
     kinds : set of str
-        Of "policy", "reveal", "compare", "choose", "batch", "failure", "final".
+        Of "main" (a check or a gate), "reveal", "compare", "choose", "batch", "failure", "final".
     heads : float
         Probability of label 1.
     tolerance : float, optional
@@ -69,8 +67,8 @@ class Game:
     charges: int
     beta: float
     threshold: float
-    policy: str = "thresholdout"
-    kinds: frozenset = frozenset({"policy", "reveal", "final"})
+    gate: bool = False
+    kinds: frozenset = frozenset({"main", "reveal", "final"})
     heads: float = 0.5
     finals: tuple = (1,)
     priors: int = 2
@@ -78,44 +76,47 @@ class Game:
     twin: object = None
     unit: float | None = None
     tolerance: float | None = None
+    says_of_a_failure: object = Named(FAILED)
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self):
-        places = 1.0 / self.threshold if self.threshold else 2.0
-        charge_nats, shares = policy_code(self.policy, places=places, by_evidence=self.tolerance is not None)
         spread = self.unit or math.sqrt(0.5 / self.rows)
+        shares = THEORY.scores if self.tolerance is None else THEORY.by_evidence
+        dearest = max(THEORY.charge.worst, THEORY.spans.worst, THEORY.gate.worst)
         self.certificate = Certificate(
             bound=ConfidenceBound("binomial", rows=self.rows, sum_of_squares=1.0 / self.rows),
             queries=self.queries,
             charges=self.charges,
             beta=self.beta,
             noise_scale=0.0,
-            lower=0.0,
-            upper=1.0,
             tolerance=self.tolerance or 1.0,
-            fixed_threshold=0.0 if self.policy == "gate" else self.threshold,
+            fixed_threshold=0.0 if self.gate and self.tolerance is None else self.threshold,
             least_threshold=spread,
-            charge_nats=charge_nats,
-            shares=shares,
-            mechanism="noiseless",
+            charge_nats=THEORY.gate.worst if self.gate else dearest,
+            decides="distance" if self.tolerance is None else "evidence",
+            shares=Shares(1.0, 1.0) if self.gate else shares,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )
-        halves = Certificate(**{**vars_of(self.certificate), "shares": HALVES})
-        paired = Certificate(
-            **{
-                **vars_of(self.certificate),
-                "bound": ConfidenceBound("bounded", rows=self.rows, sum_of_squares=1.0 / self.rows),
-                "lower": -1.0,
-                "upper": 1.0,
-            }
+        halves = replace(self.certificate, shares=HALVES)
+        paired = replace(
+            self.certificate,
+            bound=ConfidenceBound("bounded", rows=self.rows, sum_of_squares=1.0 / self.rows),
+            tolerance=self.certificate.tolerance / 2.0,
+            fixed_threshold=self.certificate.fixed_threshold / 2.0,
+            shares=shares,
         )
-        self.ask = (POLICIES if self.tolerance is None else BY_EVIDENCE)[self.policy](self.certificate, NOISE)
-        self.reveal = (Reveal if self.tolerance is None else EvidenceReveal)(halves, NOISE)
-        self.choose = Choose(halves, NOISE)
-        plain = Final if self.tolerance is None else EvidenceFinal
-        self.final = plain(halves, NOISE)
-        self.compare = (Compare if self.tolerance is None else EvidenceCompare)(paired, NOISE)
+        rule, by_rows = (Distance, False) if self.tolerance is None else (ByEvidence, True)
+        own = rule(self.certificate, gate=self.gate)
+        self.ask = (
+            Gate(self.certificate, "gate", NOISE, own)
+            if self.gate
+            else Check(self.certificate, "check", NOISE, own)
+        )
+        self.reveal = Reveal(halves, "reveal", NOISE, by_rows=by_rows)
+        self.choose = Choose(replace(halves, spread=None), "choose", NOISE, by_rows=False)
+        self.final = Final(halves, "final")
+        self.compare = Check(paired, "compare", NOISE, rule(paired))
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
         )
@@ -145,51 +146,65 @@ class Game:
         low, high = interval
         return not low <= truth <= high
 
-    def decided_on(self, kind, score, rows, prior):
-        """What a kind decides on: the score, and if evidence decides that of the rows' terms."""
-        terms = (np.array(rows) * GRID).astype(np.int64)
-        if isinstance(kind, EvidenceReveal | EvidenceFinal):
-            return MeanSample(score, terms, None)
-        if not getattr(kind, "measures_rows", False):
+    def measured(self, way, score, rows):
+        """What is measured for a reveal or a final: the score, and if evidence decides the rows' terms."""
+        if not way.by_rows:
             return score
-        return kind.weighed(_EQUAL, np.array([[score, *terms]]), np.array([prior]), None)[0]
+        return MeanSample(score, (np.array(rows) * GRID).astype(np.int64), None)
+
+    def decided(self, way, scores, rows, priors, names, failed, state):
+        """Decide a batch of checks or gates by its scores and its rows' terms; the outcomes, up to a halt."""
+        numbers = [
+            [score, *(np.array(row) * GRID).astype(np.int64)] for score, row in zip(scores, rows, strict=True)
+        ]
+        stated = np.array(priors)
+        measured = np.array(numbers, dtype=np.int64)
+        weighed = way.rule.weighed(_EQUAL, measured if way.rule.by_rows else measured[:, :1], stated, None)
+        batch = way.decide(Asked(names, stated, None, weighed, np.array(failed)), state)
+        outcomes = [
+            way.outcome(way.calm, Terms(prior, unit)) if one is None else one
+            for one, prior, unit in zip(batch.outcomes, priors, batch.units.tolist(), strict=False)
+        ]
+        return batch.units.tolist(), outcomes
+
+    def decided_alone(self, way, score, rows, prior, state):
+        """Terms and outcome of one question."""
+        if isinstance(way, Reveal):
+            return way.decide(self.measured(way, score, rows), prior, b"question", state)
+        (unit,), (outcome,) = self.decided(way, [score], [rows], [prior], [b"question"], [False], state)
+        return Terms(prior, unit), outcome
 
     def told_one(self, name, prior, state, truth):
         """Outcomes of one question by its score."""
-        kind = self.reveal if name == "reveal" else self.ask
-        terms = kind.terms(prior, state, None)
+        way = self.reveal if name == "reveal" else self.ask
         found = {}
         for score in range(self.rows + 1):
             rows = [1.0] * score + [0.0] * (self.rows - score)
-            measured = self.decided_on(kind, score * GRID // self.rows, rows, prior)
-            outcome = kind.decide(measured, terms, b"question", state)
-            found.setdefault(outcome, []).append(score)
-        return self._told(kind, found, terms, state, truth)
+            decided = self.decided_alone(way, score * GRID // self.rows, rows, prior, state)
+            found.setdefault(decided, []).append(score)
+        return self._told(way, found, state, truth)
 
     def told_difference(self, prior, state, differing):
         """Outcomes of a comparison by how many of the differing rows the first has right; fair labels only."""
-        terms = self.compare.terms(prior, state, None)
         found = {}
         for right in range(differing + 1):
             difference = ((2 * right - differing) * GRID // self.rows + GRID) >> 1
             rows = [1.0] * right + [0.0] * (differing - right) + [0.5] * (self.rows - differing)
-            measured = self.decided_on(self.compare, difference, rows, prior)
-            outcome = self.compare.decide(measured, terms, b"question", state)
-            found.setdefault(outcome, []).append(right)
-        return self._told(self.compare, found, terms, state, 0.0)
+            decided = self.decided_alone(self.compare, difference, rows, (1.0 + prior) / 2.0, state)
+            found.setdefault(decided, []).append(right)
+        return self._told(self.compare, found, state, 0.5)
 
-    def _told(self, kind, found, terms, state, truth):
-        length = self.length(kind, state)
+    def _told(self, way, found, state, truth):
+        length = self.length(way, state)
         return tuple(
             Told(
                 tuple(scores),
-                self.misses(kind.interval(outcome, terms, length), truth),
+                self.misses(way.interval(outcome.told, terms, length), truth),
                 int(outcome.charged),
                 outcome.nats,
-                outcome.value if kind.climbs else state.value,
                 int(outcome.charged),
             )
-            for outcome, scores in found.items()
+            for (terms, outcome), scores in found.items()
         )
 
     def told_choice(self, priors, state, truths, fails=(None, None)):
@@ -209,11 +224,11 @@ class Game:
             terms_of[outcome] = terms
         told, length = [], self.length(self.choose, state)
         for outcome, scores in found.items():
-            winner = int(outcome.told.split()[1])
-            missed = self.misses(self.choose.interval(outcome, terms_of[outcome], length), truths[winner])
-            others = self.choose.others(outcome, terms_of[outcome], length)
+            winner, terms = outcome.told.winner.candidate, terms_of[outcome]
+            missed = self.misses(self.choose.interval(outcome.told, terms, length), truths[winner])
+            others = self.choose.others(outcome.told, terms, length)
             beaten = any(truth > others for place, truth in enumerate(truths) if place != winner)
-            told.append(Told(tuple(scores), missed or beaten, 0, outcome.nats, state.value))
+            told.append(Told(tuple(scores), missed or beaten, 0, outcome.nats))
         return tuple(told)
 
     def told_batch(self, priors, state, truths, fails=(None, None)):
@@ -224,36 +239,20 @@ class Game:
         found = {}
         length = self.length(self.ask, state)
         for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
-            grid = np.array(
-                [
-                    self.decided_on(
-                        self.ask,
-                        score * GRID // self.rows,
-                        [1.0] * score + [0.0] * (self.rows - score),
-                        prior,
-                    )
-                    for score, prior in zip(scores, priors, strict=True)
-                ]
-            )
+            rows = [[1.0] * score + [0.0] * (self.rows - score) for score in scores]
+            grid = [score * GRID // self.rows for score in scores]
             names = [b"question %d" % place for place in range(len(priors))]
-            failed = np.array([broken(score, when) for score, when in zip(scores, fails, strict=True)])
-            batch = self.ask.decide_many(Scores(grid, failed), np.array(priors), names, state)
-            missed, name, value = False, [], state.value
-            for place, outcome in enumerate(batch.outcomes):
-                terms = (float(batch.priors[place]), float(batch.thresholds[place]))
-                if outcome is None:
-                    interval = self.ask.agreed(*terms, length)
-                else:
-                    interval = self.ask.interval(outcome, Terms(*terms), length)
-                    value = outcome.value
-                missed |= self.misses(interval, truths[place])
-                name.append(outcome)
-            charged = [outcome for outcome in name if outcome is not None]
-            nats = sum(outcome.nats for outcome in charged)
-            last = max(
-                (place for place, outcome in enumerate(name, start=1) if outcome is not None), default=0
+            failed = [broken(score, when) for score, when in zip(scores, fails, strict=True)]
+            units, outcomes = self.decided(self.ask, grid, rows, priors, names, failed, state)
+            each = list(zip(outcomes, priors, units, truths, strict=False))
+            missed = any(
+                self.misses(self.ask.interval(outcome.told, Terms(prior, unit), length), truth)
+                for outcome, prior, unit, truth in each
             )
-            key = (tuple(name), missed, len(charged), nats, value if self.ask.climbs else state.value, last)
+            charged = [outcome for outcome in outcomes if outcome.charged]
+            nats = sum(outcome.nats for outcome in charged)
+            last = max((place for place, one in enumerate(outcomes, start=1) if one.charged), default=0)
+            key = (tuple(one.told for one in outcomes), missed, len(charged), nats, last)
             found.setdefault(key, []).append(scores)
         return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
 
@@ -263,9 +262,9 @@ class Game:
         missed = []
         for score in range(self.rows + 1):
             rows = [1.0] * score + [0.0] * (self.rows - score)
-            measured = self.decided_on(self.final, score * GRID // self.rows, rows, 0.0)
-            outcome = self.final.decide(measured, b"", length=length, answers=answers)
-            if self.misses(self.final.interval(outcome, self.final.terms(outcome), length), truth):
+            measured = self.measured(self.final, score * GRID // self.rows, rows)
+            terms, outcome = self.final.decide(measured, length)
+            if self.misses(self.final.interval(outcome.told, terms, length), truth):
                 missed.append(score)
         return tuple(missed)
 
@@ -346,7 +345,7 @@ class Game:
         """Probability of these holdouts and a miss from here on, at best."""
         if not holdouts or self.hopeless(state):
             return 0.0
-        key = (holdouts, state.asked, state.charges, round(state.nats, 9), state.value, state.last_charge)
+        key = (holdouts, state.asked, state.charges, round(state.nats, 9), state.last_charge)
         if key not in self.known:
             self.nodes += 1
             self.known[key] = max(self.moves(holdouts, groups, state, first), default=0.0)
@@ -387,7 +386,6 @@ class Game:
                 state.charges + told.charges,
                 state.nats + told.nats,
                 False,
-                told.value,
                 state.asked + told.last if told.last else state.last_charge,
             )
             total += self.value(some, groups, later)
@@ -400,7 +398,7 @@ class Game:
 
     def missed_at_the_end(self, holdouts, several, state):
         """Holdouts of which a final of several misses one."""
-        public, missed = state._replace(query=0, asked=0, value=None), 0
+        public, missed = state._replace(query=0, asked=0), 0
         for predicted in several:
             truth = self.population(predicted.bit_count())
             for score in self.missed_by_a_final(public, len(several), truth):
@@ -425,21 +423,18 @@ class Game:
     def distinct(self, state, truth):
         """Questions about one vector that differ in what they tell."""
         found = {}
-        for name in ("policy", "reveal"):
-            if name in self.kinds:
-                priors = [math.nan] if name == "policy" and self.ask.climbs else self.stated
-                for prior in priors:
-                    stated = 0.0 if math.isnan(prior) else prior
-                    told = self.told_one(name, stated, state, truth)
-                    found.setdefault(frozenset(told), told)
+        for name in ("main", "reveal"):
+            for prior in self.stated if name in self.kinds else ():
+                told = self.told_one(name, prior, state, truth)
+                found.setdefault(frozenset(told), told)
         return found.values()
 
     def failures(self, holdouts, agreeing, others, state, truth):
         """Metrics that raise where some predictions are right often, or seldom."""
-        terms = self.ask.terms(0.0, state, None)
-        failed = self.ask.fail(terms, state)
-        missed = self.misses(self.ask.interval(failed, terms, self.length(self.ask, state)), truth)
-        outcome = Told((), missed, int(failed.charged), failed.nats, state.value, int(failed.charged))
+        terms = Terms(0.0, self.ask.unit(0.0, state, None))
+        failed = self.ask.outcome(self.says_of_a_failure, terms)
+        missed = self.misses(self.ask.interval(failed.told, terms, self.length(self.ask, state)), truth)
+        outcome = Told((), missed, int(failed.charged), failed.nats, int(failed.charged))
         for predicted, left in others:
             by_score = self.agreeing(predicted)
             for when in self.ways_to_fail:
@@ -488,11 +483,6 @@ class Game:
 def broken(score, when):
     """Return True if a model that fails below a score, or not below it, fails at this one."""
     return when is not None and (score < when[0]) == when[1]
-
-
-def vars_of(certificate):
-    """Fields of a certificate."""
-    return {name: getattr(certificate, name) for name in type(certificate).__dataclass_fields__}
 
 
 def bits(chosen):

@@ -3,18 +3,18 @@
 import sqlite3
 
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
+from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways.table import Ways
 
 __all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql", "state_after"]
 
 
 def every_way(guard):
     """Ways to ask that a guard has."""
-    names = ("policy", "comparison", "reveal", "choose", "final", "guarded", "guarded_comparison")
-    return [way for name in names if (way := getattr(guard._ways, name)) is not None]
+    ways = guard._view.ways
+    return [ways.named(name) for name in sorted(ways._names)]
 
 
 def sql(ledger, *statements):
@@ -61,12 +61,12 @@ def rewrite(ledger, change):
 def recompute(ledger, query, **changes):
     """What a forger does who runs our own source on the row: everything that follows from it is made to fit."""
     text, rows, _ = all_rows(ledger)
-    kinds, states = Configuration.parse(text).view.ways(), [State(last_charge=0)]
+    ways, states = Ways(Configuration.parse(text).view.kept), [State(last_charge=0)]
     finals = sum(row.kind == "final" for row in rows)
     for row in rows:
         if row.query == query:
             row = row._replace(**changes)  # noqa: PLW2901 - the forged one
-        fitting = _fitting(kinds.named(row.kind), row, states[-1], states[row.batch - 1], finals)
+        fitting = _fitting(ways.named(row.kind), row, states[-1], states[row.batch - 1], finals)
         names = ", ".join(f"{name} = ?" for name in Row._fields)
         sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitting, row.query))
         states.append(state_after(fitting, states[-1]))
@@ -75,22 +75,20 @@ def recompute(ledger, query, **changes):
 
 def state_after(row, before):
     """State after a row, from the one before it."""
-    last = row.asked if row.charged else before.last_charge
-    return State(row.query, row.asked, row.charges, row.spent_nats, row.kind == "final", None, last)
+    return State.after(row, row.asked if row.charged else before.last_charge)
 
 
-def _fitting(kind, row, state, began, finals):
+def _fitting(way, row, state, began, finals):
     """The row that a guard would have written which told this."""
-    threshold = kind.threshold(row.prior, state, None) if isinstance(kind, Check) else 0.0
-    terms = Terms(row.prior, threshold)
-    outcome = kind.outcome(row.told, terms)
-    if kind.name == "final":
-        terms = kind.terms(outcome, finals)
-    low, high = kind.interval(outcome, terms, kind.length(began, finals))
+    terms, told = Terms(row.prior, way.unit(row.prior, state, None)), Told.parse(row.told)
+    outcome = way.outcome(told, terms)
+    if way.ends:
+        terms = Terms(outcome.value, 0.0)
+    low, high = way.interval(told, terms, way.length(began, finals if way.ends else 1))
     charged = int(outcome.charged)
     return row._replace(
         prior=terms.prior,
-        threshold=terms.threshold,
+        threshold=terms.unit,
         value=outcome.value,
         low=float(low),
         high=float(high),
@@ -98,5 +96,5 @@ def _fitting(kind, row, state, began, finals):
         charges=state.charges + charged,
         nats=outcome.nats,
         spent_nats=state.nats + outcome.nats,
-        asked=state.asked + kind.takes(row.told),
+        asked=state.asked + way.takes(told),
     )

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.counting import ROWS, Counting, Failing, predictions
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 
-SETTINGS = {"charges": 2, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7, "seed": 1}
+SETTINGS = {"charges": 2, "threshold": 0.1, "noise": 0.0, "estimate": 0.7, "seed": 1}
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ def make(counting):
 
     def make(queries=40, **changes):
         y = (np.arange(ROWS) >= 0.5 * ROWS).astype(int)
-        guard = ReusableHoldout(
-            np.zeros((ROWS, 1)), y, metric=metric, queries=queries, **{**SETTINGS, **changes}
-        )
+        guard = made_guard(np.zeros((ROWS, 1)), y, metric=metric, queries=queries, **{**SETTINGS, **changes})
         counting.measured = counting.predicted = 0
         return guard
 
@@ -36,38 +34,38 @@ def ask(guard, counting, share, way):
     model, told = counting.model(share), predictions(share)
     ways = {
         "evaluate": lambda: guard.evaluate(model, prior=0.2),
-        "evaluate_predictions": lambda: guard.evaluate_predictions(told, prior=0.2),
-        "evaluate_many": lambda: guard.evaluate_many([told, predictions(share + 0.01)], [0.2, 0.2]),
+        "evaluate predictions": lambda: guard.evaluate(told, prior=0.2),
+        "evaluate several": lambda: guard.evaluate([told, predictions(share + 0.01)], prior=[0.2, 0.2]),
         "compare": lambda: guard.compare(model, counting.model(0.5), prior=0.2),
-        "compare_predictions": lambda: guard.compare_predictions(told, predictions(0.5), prior=0.2),
+        "compare predictions": lambda: guard.compare(told, predictions(0.5), prior=0.2),
         "reveal": lambda: guard.reveal(model, prior=0.2),
-        "reveal_predictions": lambda: guard.reveal_predictions(told, prior=0.2),
+        "reveal predictions": lambda: guard.reveal(told, prior=0.2),
         "choose": lambda: guard.choose([model, counting.model(share + 0.01)], [0.2, 0.2]),
-        "choose_predictions": lambda: guard.choose_predictions([told, predictions(share + 0.01)], [0.2, 0.2]),
+        "choose predictions": lambda: guard.choose([told, predictions(share + 0.01)], [0.2, 0.2]),
         "final": lambda: guard.final(model),
-        "final_predictions": lambda: guard.final_predictions(told),
+        "final predictions": lambda: guard.final(told),
     }
     return ways[way]()
 
 
 WAYS = [
-    *("evaluate", "evaluate_predictions", "evaluate_many", "compare", "compare_predictions"),
-    *("reveal", "reveal_predictions", "choose", "choose_predictions"),
+    *("evaluate", "evaluate predictions", "evaluate several", "compare", "compare predictions"),
+    *("reveal", "reveal predictions", "choose", "choose predictions"),
 ]
-FINALS = ["final", "final_predictions"]
+FINALS = ["final", "final predictions"]
 AFFORDED = {"charges": 1, "reveals": 4, "choices": [2] * 4, "threshold": None, "tolerance": 0.2}
 
 
-@for_each("way", ["reveal", "reveal_predictions", "choose", "choose_predictions"])
+@for_each("way", ["reveal", "reveal predictions", "choose", "choose predictions"])
 def test_what_would_break_a_promise_is_refused_before_the_rows_are_read(make, counting, way):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
-    assert not guard.price(way.removesuffix("_predictions"), candidates=2).allowed
+    assert not guard.price(way.removesuffix(" predictions"), candidates=2).allowed
     with pytest.raises(InputError, match="are left beside the charges"):
         ask(guard, counting, 0.7, way)
     assert (counting.used, guard.answered) == (0, 0)
 
 
-@for_each("way", ["choose", "choose_predictions"])
+@for_each("way", ["choose", "choose predictions"])
 def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(make, counting, way):
     guard = make(queries=5, **AFFORDED)
     for share in (0.6, 0.65):
@@ -80,34 +78,40 @@ def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(m
 
 def test_a_batch_of_more_than_are_left_is_refused_before_the_rows_are_read(make, counting):
     guard = make(queries=3)
-    first = ask(guard, counting, 0.7, "evaluate_many")
+    first = ask(guard, counting, 0.7, "evaluate several")
     used = counting.used
     with pytest.raises(BudgetError, match="2 new questions asked, 1 left of 3"):
-        ask(guard, counting, 0.6, "evaluate_many")
+        ask(guard, counting, 0.6, "evaluate several")
     four = [predictions(share) for share in (0.7, 0.71, 0.7, 0.71)]  # more than are left, but none is new
-    again = guard.evaluate_many(four, [0.2] * 4)
+    again = guard.evaluate(list(four), prior=[0.2] * 4)
     assert [one.value for one in again] == [one.value for one in (*first, *first)]
     assert counting.used == used
-    mixed = guard.evaluate_many([*four, predictions(0.8)], [0.2] * 5)  # one of five is
+    mixed = guard.evaluate([*four, predictions(0.8)], prior=[0.2] * 5)  # one of five is
     assert [one.replayed for one in mixed] == [True] * 4 + [False]
     assert guard.queries_asked == 3
 
 
 def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(make, monkeypatch):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
-    monkeypatch.setattr(guard._transcript, "needs_rows", lambda *_: True)  # it had room when it was asked
+    looked = iter([True])  # it had room when it was asked
+    refused = type(guard._view.ways.choose).check_affordable
+
+    def check(way, *given):
+        return None if next(looked, False) else refused(way, *given)
+
+    monkeypatch.setattr(type(guard._view.ways.choose), "check_affordable", check)
     with pytest.raises(InputError, match="are left beside the charges"):
-        guard.choose_predictions([predictions(0.7), predictions(0.71)], [0.2, 0.2])
+        guard.choose([predictions(0.7), predictions(0.71)], [0.2, 0.2])
     assert guard.answered == 0
 
 
 def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(make, counting):
-    guard = make(policy="guess-and-check")
+    guard = make(threshold=None, vacuous=True)
     for act in (
         lambda: guard.evaluate(counting.model(), prior=0.2, tolerance=0.001),
-        lambda: guard.evaluate_predictions(predictions(0.7), prior=0.2, tolerance=0.001),
+        lambda: guard.evaluate(predictions(0.7), prior=0.2, tolerance=0.001),
         lambda: guard.compare(counting.model(), counting.model(0.5), prior=0.2, tolerance=0.001),
-        lambda: guard.evaluate_many([predictions(0.7)] * 2, [0.2] * 2, tolerances=[0.2, 0.001]),
+        lambda: guard.evaluate(list([predictions(0.7)] * 2), prior=[0.2] * 2, tolerance=[0.2, 0.001]),
     ):
         with pytest.raises(InputError, match="a tolerance must be at least"):
             act()
@@ -129,12 +133,12 @@ def test_after_a_halt_nothing_new_reads_the_rows_and_what_was_asked_replays_with
     first = ask(guard, counting, 0.7, way)
     if spent == "charges":
         for share in (0.98, 0.97):
-            guard.evaluate_predictions(predictions(share), prior=0.1)
+            guard.evaluate(predictions(share), prior=0.1)
     elif spent == "queries":
         for place in range(8 - guard.queries_asked):
-            guard.evaluate_predictions(predictions(0.7 + place / ROWS), prior=0.21)
+            guard.evaluate(predictions(0.7 + place / ROWS), prior=0.21)
     else:
-        guard.final_predictions(predictions(0.75))
+        guard.final(predictions(0.75))
     assert guard.halt_reason == spent
     counting.measured = counting.predicted = 0
     with pytest.raises(Halted):
@@ -168,7 +172,7 @@ def test_what_was_asked_before_is_told_again_without_its_model(make, counting, w
 
 
 def test_a_failure_is_told_again_without_the_model(make, counting):
-    guard = make()
+    guard = make(threshold=None, vacuous=True)
     for _ in range(2):
         with pytest.raises(
             ModelError, match=r"took one charge \(query 1, after which \d+ of \d+ queries were left\), \d"

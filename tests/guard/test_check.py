@@ -1,4 +1,4 @@
-"""The policy keeps step with its ledger, and a tie is charged however it is asked; by listed noise."""
+"""A check keeps step with its ledger, and a tie is charged however it is asked; by listed noise."""
 
 from collections import defaultdict
 
@@ -7,14 +7,12 @@ import pytest
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout import Plan, verify
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.scores import Scores
+from reusable_holdout.ledger import Transaction
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise, key_from_seed
-
-MECHANISMS = ["numeric-sparse", "noiseless"]
-NOISY = [name for name in MECHANISMS if name != "noiseless"]
+from reusable_holdout.rules import Distance
+from reusable_holdout.ways import State
+from reusable_holdout.ways.check import Asked, Check
 
 # ---- in step with the ledger
 
@@ -29,7 +27,7 @@ def listed_noise(monkeypatch):
     script = defaultdict(int)
     for charges, noise in enumerate(THRESHOLD_NOISE):
         script["threshold", spent(charges)] = round(noise * GRID)
-    monkeypatch.setattr("reusable_holdout.guard.standing.KeyedNoise", lambda *_, **__: ScriptedNoise(script))
+    monkeypatch.setattr("reusable_holdout.guard.view.KeyedNoise", lambda *_, **__: ScriptedNoise(script))
 
 
 def out_of_memory(*_):
@@ -43,7 +41,7 @@ def test_each_charge_renews_the_threshold_noise_of_every_process(make_guard, led
     one, other = (make_guard(ledger, **PLENTY) for _ in range(2))
 
     def charged(guard, score, prior):
-        return guard.evaluate_predictions(scoring(score), prior=prior).charged
+        return guard.evaluate(scoring(score), prior=prior).charged
 
     assert not charged(other, 0.70, prior=0.77)  # 0.07 is below 0.1
     assert charged(one, 0.71, prior=0.86)
@@ -56,10 +54,10 @@ def test_each_charge_renews_the_threshold_noise_of_every_process(make_guard, led
 @pytest.mark.usefixtures("listed_noise")
 def test_a_batch_meets_the_threshold_noise_that_another_process_renewed(make_guard, ledger, scoring):
     one, other = (make_guard(ledger, **PLENTY) for _ in range(2))
-    assert one.evaluate_predictions(scoring(0.71), prior=0.86).charged
-    answers = other.evaluate_many([scoring(0.70), scoring(0.72), scoring(0.73)], [0.72, 0.79, 0.88])
+    assert one.evaluate(scoring(0.71), prior=0.86).charged
+    answers = other.evaluate([scoring(0.70), scoring(0.72), scoring(0.73)], prior=[0.72, 0.79, 0.88])
     assert [answer.charged for answer in answers] == [False, True, False]
-    answers = one.evaluate_many([scoring(0.74), scoring(0.75)], [0.89, 0.82])
+    answers = one.evaluate([scoring(0.74), scoring(0.75)], prior=[0.89, 0.82])
     assert [answer.charged for answer in answers] == [False, False]
 
 
@@ -69,92 +67,88 @@ def test_a_charge_whose_commit_failed_does_not_renew_the_threshold_noise(make_gu
     guard = make_guard(**PLENTY)
 
     with monkeypatch.context() as broken:
-        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
+        broken.setattr(Transaction, "append", out_of_memory)
         with pytest.raises(MemoryError):
-            guard.evaluate_predictions(scoring(0.71), prior=0.86)
-    assert not guard.evaluate_predictions(scoring(0.72), prior=0.79).charged  # 0.07 is still below 0.1
-    assert guard.evaluate_predictions(scoring(0.71), prior=0.86).charged
-    assert guard.evaluate_predictions(scoring(0.73), prior=0.80).charged
+            guard.evaluate(scoring(0.71), prior=0.86)
+    assert not guard.evaluate(scoring(0.72), prior=0.79).charged  # 0.07 is still below 0.1
+    assert guard.evaluate(scoring(0.71), prior=0.86).charged
+    assert guard.evaluate(scoring(0.73), prior=0.80).charged
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_last_charge_can_be_made_again_after_its_commit_failed(
-    make_guard, monkeypatch, scoring, mechanism
-):
-    guard = make_guard(charges=1, mechanism=mechanism, noise_scale=0.0)
+def test_the_last_charge_can_be_made_again_after_its_commit_failed(make_guard, monkeypatch, scoring):
+    guard = make_guard(charges=1, noise=0.0)
     with monkeypatch.context() as broken:
-        broken.setattr("reusable_holdout.ledger.epoch.Epoch.append", out_of_memory)
+        broken.setattr(Transaction, "append", out_of_memory)
         for _ in range(2):
             with pytest.raises(MemoryError):
-                guard.evaluate_predictions(scoring(0.7), prior=0.85)
-    answer = guard.evaluate_predictions(scoring(0.7), prior=0.85)
+                guard.evaluate(scoring(0.7), prior=0.85)
+    answer = guard.evaluate(scoring(0.7), prior=0.85)
     assert (answer.told, answer.charged, answer.charges_left) == ("cell 3", True, 0)
 
 
-@pytest.mark.parametrize("mechanism", NOISY)
-def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards(mechanism):
-    policy = noisy(mechanism)
+def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards():
+    way = noisy()
     for charges in (0, 1, 3, 2, 2, 0, 3):
         state = State(charges=charges, last_charged=b"q%d" % charges)
-        core, fresh = policy._at(state), policy._resumed(state)
+        core, fresh = way._at(state), way.core(state)
         assert core.spent == charges
-        assert getattr(core, "_offset", None) == getattr(fresh, "_offset", None)
+        assert core._offset == fresh._offset
 
 
 # ---- ties
 
 
-def noisy(mechanism):
-    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise_scale=0.01, mechanism=mechanism)
-    return Check(plan.certificate(), KeyedNoise(key_from_seed(3)))
+def noisy():
+    plan = Plan(rows=2_000, queries=40, charges=4, threshold=0.125, noise=0.01)
+    return Check(plan.scores, "check", KeyedNoise(key_from_seed(3)), Distance(plan.scores))
 
 
-def tied_score(policy, prior, question, state):
+def tied_score(way, prior, question, state):
     """Score above the prior that ties with its threshold, all noise counted; grid units."""
-    core, limit = policy._at(state), GRID // 8  # the threshold is 1/8
-    noise = int(core.query_noise([question])[0])
-    return policy.grid_unit(prior) + limit + core._offset - noise
+    core, limit = way._at(state), GRID // 8  # the threshold is 1/8
+    return way.grid(prior) + limit + core._offset - int(core.query_noise([question])[0])
 
 
 @pytest.mark.parametrize("charges", [0, 2])
-@pytest.mark.parametrize("mechanism", NOISY)
-def test_a_tie_is_charged_alone_and_in_a_batch(mechanism, charges):
+def test_a_tie_is_charged_alone_and_in_a_batch(charges):
     """A question's price must not depend on how it was asked, and the certificate counts ties as charges."""
-    policy, state, prior = noisy(mechanism), State(charges=charges), 0.25
-    terms = policy.terms(prior, state, None)
-    assert terms == Terms(0.25, 0.125)
+    way, state, prior = noisy(), State(charges=charges), 0.25
+    assert way.unit(prior, state, None) == 0.125
     for question in (b"first", b"second", b"third"):
-        tie = tied_score(policy, prior, question, state)
+        tie = tied_score(way, prior, question, state)
         for score, expected in ((tie - 1, False), (tie, True), (tie + 1, True)):
-            alone = policy.decide(score, terms, question, state)
-            batch = policy.decide_many(Scores.of([np.int64(score)]), np.array([prior]), [question], state)
-            assert alone.charged is expected
-            assert batch.outcomes == ([alone] if expected else [None])
-            assert (batch.priors.tolist(), batch.thresholds.tolist()) == ([prior], [0.125])
+            for count in (1, 3):  # what comes after it in a batch does not matter
+                scores = np.full((count, 1), score, dtype=np.int64)
+                digests = [question, *[b"others %d" % place for place in range(count - 1)]]
+                asked = Asked(digests, np.full(count, prior), None, scores, np.zeros(count, dtype=bool))
+                batch = way.decide(asked, state)
+                assert (batch.outcomes[0] is not None) is expected
+                assert batch.units[0] == 0.125
 
 
-POLICIES = {  # with a threshold of 1/8: prior, the score that ties with it, and one row to the free side
-    "thresholdout": (0.375, 0.5, 0.4995),
-    "guess-and-check": (0.625, 0.5, 0.5005),
+POINTS = {  # with a threshold of 1/8: prior, the score that ties with it, and one row to the free side
+    "above": (0.375, 0.5, 0.4995),
+    "below": (0.625, 0.5, 0.5005),
     "gate": (0.5, 0.5, 0.4995),
-    "ladder": (None, 0.125, 0.1245),
 }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard, scoring, policy, mechanism):
-    prior, tie, short = POLICIES[policy]
+@pytest.mark.parametrize("point", POINTS)
+def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard, scoring, point):
+    prior, tie, short = POINTS[point]
+    settings = {"gates": True, "threshold": None} if point == "gate" else {"threshold": 0.125}
     for score, expected in ((short, False), (tie, True)):
-        alone, batch = (make_guard(policy=policy, mechanism=mechanism, threshold=0.125) for _ in "12")
-        one = alone.evaluate_predictions(scoring(score), prior=prior)
-        (many,) = batch.evaluate_many([scoring(score)], None if prior is None else [prior])
+        alone, batch = (make_guard(**settings) for _ in "12")
+        if point == "gate":
+            one, (many,) = alone.gate(scoring(score), prior), batch.gate([scoring(score)], [prior])
+        else:
+            one = alone.evaluate(scoring(score), prior=prior)
+            (many,) = batch.evaluate([scoring(score)], prior=[prior])
         assert one.charged is many.charged is expected
-        assert one[:2] == many[:2]
+        assert one[:3] == many[:3]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_comparison_at_its_threshold_is_charged(make_guard, scoring, mechanism):
-    guard = make_guard(mechanism=mechanism, threshold=0.125)
-    assert not guard.compare_predictions(scoring(0.6245), scoring(0.5), prior=0.0).charged
-    assert guard.compare_predictions(scoring(0.625), scoring(0.5), prior=0.0).charged
+def test_a_comparison_at_its_threshold_is_charged(make_guard, scoring):
+    guard = make_guard(threshold=0.125)
+    assert not guard.compare(scoring(0.6245), scoring(0.5), prior=0.0).charged
+    assert guard.compare(scoring(0.625), scoring(0.5), prior=0.0).charged

@@ -11,12 +11,14 @@ import pytest
 from cases import for_each
 from children import Child
 from guard.forging import all_rows, seal_again, sql
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.ways import State, Told
+from reusable_holdout.ways.table import Ways
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)
@@ -31,16 +33,16 @@ def right(accuracy, variant=0):
 @pytest.fixture
 def board(tmp_path, closed_at_the_end):
     def make(ledger="guard.db", **changes):
-        settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "witness": False} | changes
+        settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "unwitnessed": True} | changes
         place = None if ledger is None else tmp_path / ledger
-        return closed_at_the_end(ReusableHoldout(None, LABELS, policy="claims", ledger=place, **settings))
+        return closed_at_the_end(made_guard(None, LABELS, policy="claims", ledger=place, **settings))
 
     return make
 
 
 def led(guard):
     """A board with a lead that none of the others claims."""
-    assert guard.evaluate_predictions(right(0.95), prior=0.95, series="leader").told == "measured 0"
+    assert guard.evaluate(right(0.95), prior=0.95, series="leader").told == "measured 0"
     return guard
 
 
@@ -52,10 +54,10 @@ def sound(guard):
 
 def test_the_same_predictions_are_one_question_whoever_claims_what_of_them(board):
     guard = led(board())
-    first = guard.evaluate_predictions(right(0.7), prior=0.5, series="low")
+    first = guard.evaluate(right(0.7), prior=0.5, series="low")
     assert first.charged
     assert first.charges_left == 1
-    again = guard.evaluate_predictions(right(0.7), prior=0.7, series="other")
+    again = guard.evaluate(right(0.7), prior=0.7, series="other")
     assert again.replayed
     assert again.charges_left == 2
     assert (again.value, again.low, again.high, again.query) == (
@@ -64,10 +66,10 @@ def test_the_same_predictions_are_one_question_whoever_claims_what_of_them(board
         first.high,
         first.query,
     )
-    anew = guard.evaluate_predictions(right(0.7), prior=0.7, series="other", anew=True)
+    anew = guard.evaluate(right(0.7), prior=0.7, series="other", anew=True)
     assert not anew.replayed
     assert (anew.told, anew.value) == ("agreed", 0.7)
-    same = guard.evaluate_predictions(right(0.7), prior=0.7, series="other", anew=True)
+    same = guard.evaluate(right(0.7), prior=0.7, series="other", anew=True)
     assert same == anew._replace(replayed=True)
     assert guard.queries_asked == 3
     assert sound(guard)
@@ -76,13 +78,13 @@ def test_the_same_predictions_are_one_question_whoever_claims_what_of_them(board
 def test_whoever_has_nothing_left_fixes_nobodys_answer(board):
     guard = led(board())
     for variant in range(2):
-        assert guard.evaluate_predictions(right(0.6, variant), prior=0.9, series="spent").charged
-    lost = guard.evaluate_predictions(right(0.7), prior=0.7, series="spent")
+        assert guard.evaluate(right(0.6, variant), prior=0.9, series="spent").charged
+    lost = guard.evaluate(right(0.7), prior=0.7, series="spent")
     assert (lost.told, lost.low, lost.high, lost.charges_left) == ("not certified", 0.0, 1.0, 0)
     assert guard.queries_asked == 3
-    fresh = guard.evaluate_predictions(right(0.7), prior=0.7, series="fresh")
+    fresh = guard.evaluate(right(0.7), prior=0.7, series="fresh")
     assert (fresh.told, fresh.replayed) == ("agreed", False)
-    shown = guard.evaluate_predictions(right(0.7), prior=0.7, series="spent")
+    shown = guard.evaluate(right(0.7), prior=0.7, series="spent")
     assert (shown.told, shown.replayed) == ("agreed", True)
     assert [guard.charges_left_of(name) for name in ("spent", "fresh", "nobody")] == [0, 2, 2]
     history = guard.history()
@@ -94,26 +96,26 @@ def test_whoever_has_nothing_left_fixes_nobodys_answer(board):
 def test_nobody_is_halted_by_others_but_the_declared_number_and_a_final_end_it(board):
     guard = led(board(queries=13))
     for variant in range(8):
-        assert guard.evaluate_predictions(right(0.6, variant), prior=0.9, series=f"liar {variant}").charged
+        assert guard.evaluate(right(0.6, variant), prior=0.9, series=f"liar {variant}").charged
     assert not guard.halted
-    assert guard.reveal_predictions(right(0.8), prior=0.8).value == pytest.approx(0.8, abs=0.02)
-    answers = guard.evaluate_many([right(0.7, k) for k in range(3)], [0.7] * 3, series="honest")
+    assert guard.reveal(right(0.8), prior=0.8).value == pytest.approx(0.8, abs=0.02)
+    answers = guard.evaluate([right(0.7, k) for k in range(3)], prior=[0.7] * 3, series="honest")
     assert [answer.told for answer in answers] == ["agreed"] * 3
     assert guard.halt_reason == "queries"
     with pytest.raises(Halted, match="all 13 declared queries"):
-        guard.evaluate_predictions(right(0.7, 9), prior=0.7)
-    assert guard.evaluate_predictions(right(0.7, 0), prior=0.1, series="late").replayed
-    last = guard.final_predictions(right(0.8))
+        guard.evaluate(right(0.7, 9), prior=0.7)
+    assert guard.evaluate(right(0.7, 0), prior=0.1, series="late").replayed
+    last = guard.final(right(0.8))
     assert last.low < 0.8 < last.high
     with pytest.raises(Halted, match="final was given"):
-        guard.evaluate_predictions(right(0.7, 9), prior=0.7)
+        guard.evaluate(right(0.7, 9), prior=0.7)
     assert sound(guard)
 
 
 def test_a_batch_that_is_halted_on_the_way_keeps_its_answers(board):
     guard = board(queries=2)
     with pytest.raises(Halted) as halt:
-        guard.evaluate_many([right(0.7, k) for k in range(4)], [0.7] * 4)
+        guard.evaluate([right(0.7, k) for k in range(4)], prior=[0.7] * 4)
     assert [answer.query for answer in halt.value.answers] == [1, 2]
 
 
@@ -121,12 +123,12 @@ def test_others_make_intervals_wider_and_each_answer_keeps_its_own(board):
     guard = led(board())
     widths = []
     for variant in range(12):
-        honest = guard.evaluate_predictions(right(0.7, variant), prior=0.7, series="honest")
+        honest = guard.evaluate(right(0.7, variant), prior=0.7, series="honest")
         widths.append(honest.high - honest.low)
-        guard.evaluate_predictions(right(0.6, 100 + variant), prior=0.9, series=f"liar {variant}")
+        guard.evaluate(right(0.6, 100 + variant), prior=0.9, series=f"liar {variant}")
     assert widths == sorted(widths)
     assert widths[-1] > 1.05 * widths[0]
-    told = guard.evaluate_predictions(right(0.7, 1), prior=0.7, series="honest")
+    told = guard.evaluate(right(0.7, 1), prior=0.7, series="honest")
     assert told.high - told.low == widths[1]
 
 
@@ -136,13 +138,13 @@ def test_another_process_another_thread_and_another_opening_follow_the_same_boar
     ask = [
         guard,
         twin,
-        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3, witness=False)),
+        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3)),
     ]
 
     def claim(number):
         prior = 0.9 if number % 5 == 0 else 0.7
         one = ask[number % 3]
-        return one.evaluate_predictions(right(0.7, number), prior=prior, series=f"team {number % 7}")
+        return one.evaluate(right(0.7, number), prior=prior, series=f"team {number % 7}")
 
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(claim, range(60)))
@@ -154,14 +156,14 @@ def test_another_process_another_thread_and_another_opening_follow_the_same_boar
 _KILLED = """
 import json, os, signal, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 labels = np.random.default_rng(5).integers(0, 2, 4_000)
-settings = {"queries": 200, "prior_error": 0.01, "estimate": 0.75, "witness": False, "seed": 3}
-guard = ReusableHoldout(None, labels, policy="claims", ledger=sys.argv[1], **settings)
+plan = Plan(board="claims", queries=200, prior_error=0.01, estimate=0.75)
+guard = ReusableHoldout(None, labels, plan=plan, allow={"no witness"}, seed=3, ledger=sys.argv[1])
 for number in range(200):
     wrong = np.random.default_rng([7, number]).permutation(4_000) >= 2_800
     prior = 0.9 if number % 4 == 0 else 0.7
-    answer = guard.evaluate_predictions(
+    answer = guard.evaluate(
         np.where(wrong, 1 - labels, labels), prior=prior, series=f"team {number // 10}"
     )
     print(json.dumps([answer.query, answer.value, answer.told, answer.charges_left]), flush=True)
@@ -174,7 +176,7 @@ def test_a_kill_loses_no_charge_and_gives_no_free_answer(tmp_path, closed_at_the
     told += [json.loads(child.stdout.readline()) for _ in range(23)]
     child.kill()
     told += [json.loads(line) for line in child.communicate().splitlines() if line.endswith("]")]
-    guard = closed_at_the_end(ReusableHoldout.open(ledger, None, LABELS, seed=3, witness=False))
+    guard = closed_at_the_end(ReusableHoldout.open(ledger, None, LABELS, seed=3))
     history = guard.history()
     assert len(history) - len(told) in {0, 1}
     for (query, value, name, left), row in zip(told, history.itertuples(), strict=False):
@@ -196,11 +198,11 @@ def test_a_kill_loses_no_charge_and_gives_no_free_answer(tmp_path, closed_at_the
 )
 def test_a_change_of_a_board_is_found_though_its_seals_are_made_again(board, tmp_path, change):
     guard = board()
-    guard.evaluate_predictions(right(0.75), prior=0.75, series="a")
-    guard.evaluate_predictions(right(0.7, 1), prior=0.7, series="a")
-    assert guard.evaluate_predictions(right(0.6, 2), prior=0.75, series="b").charged
-    guard.evaluate_predictions(right(0.6, 3), prior=0.6, series="b")
-    guard.evaluate_predictions(right(0.7, 4), prior=0.7, series="c")
+    guard.evaluate(right(0.75), prior=0.75, series="a")
+    guard.evaluate(right(0.7, 1), prior=0.7, series="a")
+    assert guard.evaluate(right(0.6, 2), prior=0.75, series="b").charged
+    guard.evaluate(right(0.6, 3), prior=0.6, series="b")
+    guard.evaluate(right(0.7, 4), prior=0.7, series="c")
     guard.close()
     sql(tmp_path / "guard.db", (change,))
     seal_again(tmp_path / "guard.db")
@@ -211,14 +213,14 @@ def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(
     """Each claim's outcomes depend on those before it; a batch's intervals would be narrower than they may be."""
     ledger, guard = tmp_path / "guard.db", led(board())
     for variant in range(4):
-        guard.evaluate_predictions(right(0.6, variant), prior=0.75, series=f"liar {variant}")
-    honest = guard.evaluate_predictions(right(0.7), prior=0.7, series="honest")
+        guard.evaluate(right(0.6, variant), prior=0.75, series=f"liar {variant}")
+    honest = guard.evaluate(right(0.7), prior=0.7, series="honest")
     guard.close()
     sql(ledger, ("UPDATE answers SET seal = NULL WHERE query < 6",), ("UPDATE answers SET batch = 1",))
     text, rows, _ = all_rows(ledger)
-    kind = Configuration.parse(text).view.ways().named("claim")
-    for row, terms in zip(rows, kind.recalled(rows), strict=True):
-        low, high = kind.interval(kind.outcome(row.told, terms), terms, kind.length(State()))
+    way = Ways(Configuration.parse(text).view.kept).claim
+    for row, terms in zip(rows, way.recalled(rows), strict=True):
+        low, high = way.interval(Told.parse(row.told), terms, way.length(State()))
         sql(ledger, ("UPDATE answers SET low = ?, high = ? WHERE query = ?", low, high, row.query))
     seal_again(ledger)
     assert high - low < honest.high - honest.low
@@ -231,14 +233,14 @@ def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(
 def test_what_is_asked_for_says_whose_charges_are_left(board):
     guard = led(board())
     for variant in range(3):
-        guard.evaluate_predictions(right(0.6, variant), prior=0.9, series=f"liar {variant}")
-    revealed = guard.reveal_predictions(right(0.8), prior=0.8)
+        guard.evaluate(right(0.6, variant), prior=0.9, series=f"liar {variant}")
+    revealed = guard.reveal(right(0.8), prior=0.8)
     assert revealed.charges_left == guard.charges_left == 2
-    assert guard.reveal_predictions(right(0.8), prior=0.8) == revealed._replace(replayed=True)
-    assert guard.choose_predictions([right(0.8, 1), right(0.7, 1)], [0.8, 0.7]).answer.charges_left == 2
-    guard.evaluate_predictions(right(0.6, 3), prior=0.9)
-    assert guard.reveal_predictions(right(0.8), prior=0.8).charges_left == guard.charges_left == 1
-    assert guard.final_predictions(right(0.8)).charges_left == 1
+    assert guard.reveal(right(0.8), prior=0.8) == revealed._replace(replayed=True)
+    assert guard.choose([right(0.8, 1), right(0.7, 1)], [0.8, 0.7]).answer.charges_left == 2
+    guard.evaluate(right(0.6, 3), prior=0.9)
+    assert guard.reveal(right(0.8), prior=0.8).charges_left == guard.charges_left == 1
+    assert guard.final(right(0.8)).charges_left == 1
     assert guard.history()["charges_left"].tolist() == [2, 1, 1, 1, 2, 2, 1, 1]
 
 
@@ -247,7 +249,7 @@ def test_a_model_is_claimed_by_its_cross_validation_and_asked_anew_as_prediction
     X = rng.normal(size=(2_000, 2))
     y = (X[:, 0] + rng.normal(size=2_000) > 0).astype(int)
     settings = {"queries": 50, "prior_error": 0.02, "estimate": 0.75}
-    guard = closed_at_the_end(ReusableHoldout(X[1_000:], y[1_000:], policy="claims", **settings))
+    guard = closed_at_the_end(made_guard(X[1_000:], y[1_000:], policy="claims", **settings))
     model = LogisticRegression().fit(X[:1_000], y[:1_000])
     low = guard.evaluate(model, prior=0.4, series="low")
     assert low.charged
@@ -255,38 +257,33 @@ def test_a_model_is_claimed_by_its_cross_validation_and_asked_anew_as_prediction
     assert (replay.replayed, replay.query) == (True, 1)
     anew = guard.evaluate(model, X[:1_000], y[:1_000], series="own", anew=True)
     assert (anew.replayed, anew.charged, anew.query) == (False, False, 2)
-    plain = closed_at_the_end(ReusableHoldout(X[1_000:], y[1_000:], queries=20, tolerance=0.2))
+    plain = closed_at_the_end(made_guard(X[1_000:], y[1_000:], queries=20, tolerance=0.2))
     with pytest.raises(InputError, match="board of claims"):
         plain.evaluate(model, prior=0.7, anew=True)
 
 
 def test_what_is_not_certified_is_printed_so(board):
     guard = led(board(charges=1))
-    assert guard.evaluate_predictions(right(0.7), prior=0.9, series="a").charged
-    stands = guard.evaluate_predictions(right(0.7, 1), prior=0.7, series="b")
-    beyond = guard.evaluate_predictions(right(0.6), prior=0.99, series="a")
+    assert guard.evaluate(right(0.7), prior=0.9, series="a").charged
+    stands = guard.evaluate(right(0.7, 1), prior=0.7, series="b")
+    beyond = guard.evaluate(right(0.6), prior=0.99, series="a")
     assert (beyond.told, beyond.low, beyond.high) == ("not certified", 0.0, 1.0)
     assert str(beyond) == (
         f"0.9900 in [0.0000, 1.0000] (not certified; query {beyond.query}, 0 charges left)"
     )
-    again = guard.evaluate_predictions(right(0.6), prior=0.99, series="a")
+    again = guard.evaluate(right(0.6), prior=0.99, series="a")
     assert str(again).startswith("0.9900 in [0.0000, 1.0000] (not certified, replayed; ")
     assert "not certified" in beyond._repr_html_()
     assert "not certified" not in f"{stands}{stands._repr_html_()}"
 
 
-def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(board):
+def test_another_metric_of_the_rows_has_claims_of_its_own(board):
     guard = board()
-    guard.evaluate_predictions(right(0.7), prior=0.7, series="a")
-    other = guard.on("balanced_accuracy", vacuous=True)
-    answer = other.evaluate_predictions(right(0.7), prior=0.7, series="a")
+    guard.evaluate(right(0.7), prior=0.7, series="a")
+    other = guard.on("balanced_accuracy", allow={"vacuous"})
+    answer = other.evaluate(right(0.7), prior=0.7, series="a")
     assert (answer.told, answer.query) == ("measured 0", 3)
     assert sound(guard)
-    with pytest.raises(InputError, match="by claims or none"):
-        guard.on("balanced_accuracy", policy="thresholdout", tolerance=0.2)
-    plain = ReusableHoldout(None, LABELS, queries=20, tolerance=0.2)
-    with pytest.raises(InputError, match="by claims or none"):
-        plain.on(policy="claims")
 
 
 @for_each(
@@ -301,28 +298,28 @@ def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(bo
 def test_a_slip_is_refused_and_nothing_is_asked(board, ask, words):
     guard = board(None)
     with pytest.raises(InputError, match=words):
-        guard.evaluate_predictions(right(0.7), **ask)
+        guard.evaluate(right(0.7), **ask)
     assert guard.answered == 0
 
 
 def test_anew_and_compare_are_refused_in_words_that_say_where_they_belong(board):
-    plain = ReusableHoldout(None, LABELS, queries=20, tolerance=0.2)
+    plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
     with pytest.raises(InputError, match="board of claims"):
-        plain.evaluate_predictions(right(0.7), prior=0.7, anew=True)
-    with pytest.raises(InputError, match="another policy"):
-        board(None).compare_predictions(right(0.7), right(0.6), prior=0.1)
+        plain.evaluate(right(0.7), prior=0.7, anew=True)
+    with pytest.raises(InputError, match="a board of claims"):
+        board(None).compare(right(0.7), right(0.6), prior=0.1)
     with pytest.raises(InputError, match="tolerance"):
         board(None, tolerance=0.1)
 
 
 def test_a_board_goes_on_with_fresh_rows(board):
     guard = board()
-    guard.evaluate_predictions(right(0.6), prior=0.9, series="a")
+    guard.evaluate(right(0.6), prior=0.9, series="a")
     fresh = np.random.default_rng(8).integers(0, 2, ROWS)
     rotation = guard.rotate(None, fresh, early=True)
-    assert rotation.guard.policy == "claims"
+    assert rotation.guard.plan.asks == "claims"
     assert rotation.guard.charges_left_of("a") == 2
-    answer = rotation.guard.evaluate_predictions(fresh, prior=1.0, series="a")
+    answer = rotation.guard.evaluate(fresh, prior=1.0, series="a")
     assert answer.told == "measured 0"
     rotation.guard.close()
     assert sound(guard)

@@ -2,11 +2,13 @@
 
 import warnings
 
+import made_guards
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from scipy import sparse
 from sklearn import datasets
 
@@ -154,11 +156,11 @@ def told(make):
 
 
 def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tmp_path):
-    plan = {**PLAN, "ledger": tmp_path / "guard.db", "witness": False}
-    guard, caught = told(lambda: ReusableHoldout(FEATURES[SOME], LABELS[SOME], **plan))
+    plan = {**PLAN, "ledger": tmp_path / "guard.db", "unwitnessed": True}
+    guard, caught = told(lambda: made_guard(FEATURES[SOME], LABELS[SOME], **plan))
     (warning,) = caught
     assert warning.category is CopiedRowsWarning
-    assert warning.filename == __file__
+    assert warning.filename == made_guards.__file__
     assert str(warning.message) == (
         "200 of 2,000 rows have exactly the features of others; copies are no independent draws: all rows are worth "
         "about 1,667, and intervals would be too narrow; pass groups= with one name for a row and its "
@@ -180,7 +182,7 @@ def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tm
 def test_no_label_shows_in_the_warning():
     """Copies whose labels had to agree would tell, row by row, which labels do."""
     said = [
-        [str(warning.message) for warning in told(lambda y=y: ReusableHoldout(FEATURES[SOME], y, **PLAN))[1]]
+        [str(warning.message) for warning in told(lambda y=y: made_guard(FEATURES[SOME], y, **PLAN))[1]]
         for y in (LABELS[SOME], RNG.permutation(LABELS), np.arange(ROWS) % 2)
     ]
     assert len(said[0]) == 1
@@ -188,27 +190,25 @@ def test_no_label_shows_in_the_warning():
 
 
 def test_nothing_that_a_guard_tells_or_writes_depends_on_it():
-    made = [
-        told(lambda y=y: ReusableHoldout(FEATURES[SOME], y, **PLAN))[0] for y in (LABELS[SOME], 1 - LABELS)
-    ]
+    made = [told(lambda y=y: made_guard(FEATURES[SOME], y, **PLAN))[0] for y in (LABELS[SOME], 1 - LABELS)]
     assert made[0].plan == made[1].plan
     assert [repr(guard) for guard in made] == [repr(made[0])] * 2
-    assert "cop" not in made[0]._ledger.configuration()
+    assert "cop" not in made[0]._view.ledger.configuration()
 
 
 def test_groups_are_the_owners_word_and_labels_alone_repeat():
     for make in (
-        lambda: ReusableHoldout(FEATURES[SOME], LABELS[SOME], groups=SOME, **PLAN),
-        lambda: ReusableHoldout(None, LABELS[SOME], **PLAN),
-        lambda: ReusableHoldout(sparse.csr_matrix(FEATURES[SOME]), LABELS[SOME], **PLAN),
-        lambda: ReusableHoldout(None, np.arange(ROWS), metric="score", **PLAN),
+        lambda: made_guard(FEATURES[SOME], LABELS[SOME], groups=SOME, **PLAN),
+        lambda: made_guard(None, LABELS[SOME], **PLAN),
+        lambda: made_guard(sparse.csr_matrix(FEATURES[SOME]), LABELS[SOME], **PLAN),
+        lambda: made_guard(None, np.arange(ROWS), metric="score", **PLAN),
     ):
         assert told(make)[1] == []
 
 
 def test_rows_in_chunks_are_not_looked_at(tmp_path):
     frame_of(FEATURES[SOME]).assign(label=LABELS[SOME]).to_parquet(tmp_path / "rows.parquet")
-    make = lambda: ReusableHoldout(ParquetRows(tmp_path / "rows.parquet"), "label", **PLAN)  # noqa: E731
+    make = lambda: made_guard(ParquetRows(tmp_path / "rows.parquet"), "label", **PLAN)  # noqa: E731
     assert told(make)[1] == []
 
 
@@ -216,7 +216,7 @@ def test_where_warnings_are_errors_its_words_are_not_withheld_and_nothing_is_wri
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(HoldoutError, match="exactly the features") as caught:
-            ReusableHoldout(FEATURES[SOME], LABELS[SOME], ledger=tmp_path / "guard.db", **PLAN)
+            made_guard(FEATURES[SOME], LABELS[SOME], ledger=tmp_path / "guard.db", **PLAN)
     assert isinstance(caught.value, CopiedRowsWarning)
     assert list(tmp_path.iterdir()) == []
 
@@ -224,4 +224,4 @@ def test_where_warnings_are_errors_its_words_are_not_withheld_and_nothing_is_wri
 def test_rows_that_no_digest_takes_are_refused_as_ever():
     X = np.zeros(ROWS, dtype=[("a", float), ("b", float)])
     with pytest.raises(HoldoutError, match="must hold numbers, dates or text"):
-        ReusableHoldout(X, LABELS, **PLAN)
+        made_guard(X, LABELS, **PLAN)

@@ -7,8 +7,8 @@ Every seed is fixed: a run that holds today holds always.
 import numpy as np
 import pytest
 from long_tests import GUARD
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 pytestmark = pytest.mark.long(*GUARD)
@@ -20,7 +20,7 @@ MOST_MISSES = 10
 PLANS = {
     "planned": {"tolerance": 0.05},
     # a threshold of 1.6 standard deviations: a tenth of all questions is charged, and told nearly exactly
-    "talkative": {"threshold": 0.008, "charges": 60, "noise_scale": 1e-5},
+    "talkative": {"threshold": 0.008, "charges": 60, "noise": 1e-5},
 }
 
 
@@ -58,12 +58,12 @@ def misses(answers):
 def majority_attack(rng, settings, *, claim, seed):
     """Ask a thousand coin flips in a batch, then the vote of the good ones; all answers."""
     labels, classifiers = flips(rng, ROWS), flips(rng, (CLASSIFIERS, ROWS))
-    guard = ReusableHoldout(
+    guard = made_guard(
         None, labels, queries=CLASSIFIERS + 1, seed=seed, classes=[0, 1], vacuous=True, **settings
     )
-    answers = answered(lambda: guard.evaluate_many(classifiers, np.full(CLASSIFIERS, TRUTH)))
+    answers = answered(lambda: guard.evaluate(list(classifiers), prior=np.full(CLASSIFIERS, TRUTH)))
     vote = majority(good(classifiers, answers))
-    return answers + answered(lambda: guard.evaluate_many([vote], [claim])), labels, classifiers
+    return answers + answered(lambda: guard.evaluate([vote], prior=[claim])), labels, classifiers
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -102,7 +102,7 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
     for run in range(RUNS):
         rng = np.random.default_rng([47, run])
         labels, classifiers = flips(rng, rows), flips(rng, (count, rows))
-        guard = ReusableHoldout(
+        guard = made_guard(
             None,
             labels,
             queries=count + 1,
@@ -110,19 +110,19 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
             vacuous=True,
             threshold=0.02,
             charges=60,
-            noise_scale=1e-5,
+            noise=1e-5,
         )
         answers = []
         try:
             for classifier in classifiers:
-                answers += [guard.evaluate_predictions(classifier, prior=TRUTH)]
+                answers += [guard.evaluate(classifier, prior=TRUTH)]
         except Halted:
             pass
         chosen = good(classifiers, answers)
         vote = majority(chosen)
         # one half, or what she believes the vote of so many lucky ones to be
         prior = TRUTH if run % 2 else TRUTH + 0.4 * np.sqrt(len(chosen) / rows)
-        answers += answered(lambda g=guard, v=vote, p=prior: g.evaluate_many([v], [p]))
+        answers += answered(lambda g=guard, v=vote, p=prior: g.evaluate([v], prior=[p]))
         missed += bool(misses(answers))
         gains.append((vote == labels).mean() - TRUTH)
     assert missed <= MOST_MISSES
@@ -151,7 +151,7 @@ def test_hill_climbing_does_not_fool_the_guard():
     for run in range(RUNS):
         rng = np.random.default_rng([53, run])
         labels = flips(rng, rows)
-        guard = ReusableHoldout(
+        guard = made_guard(
             None,
             labels,
             queries=300,
@@ -159,11 +159,11 @@ def test_hill_climbing_does_not_fool_the_guard():
             vacuous=True,
             threshold=0.01,
             charges=40,
-            noise_scale=1e-5,
+            noise=1e-5,
         )
 
         def ask(tried, value, guard=guard):
-            return guard.evaluate_predictions(tried, prior=value)
+            return guard.evaluate(tried, prior=value)
 
         best, answers = climb(ask, rng, rows, 300, block=60)
         missed += bool(misses(answers))

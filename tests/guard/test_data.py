@@ -105,8 +105,8 @@ STRINGS = np.array(["no", "yes"])
 )
 def test_labels_may_be_text(make_guard, labels, scoring, wrap):
     guard = make_guard(y=wrap(STRINGS[labels]))
-    assert guard.final_predictions(wrap(STRINGS[scoring(0.9)])).value == 0.9
-    assert guard.final_predictions(STRINGS[scoring(0.9)]).replayed
+    assert guard.final(wrap(STRINGS[scoring(0.9)])).value == 0.9
+    assert guard.final(STRINGS[scoring(0.9)]).replayed
 
 
 def test_text_labels_from_a_model(make_guard, problem):
@@ -119,7 +119,7 @@ def test_text_labels_from_a_model(make_guard, problem):
 
 def test_booleans_are_labels(make_guard, labels, scoring):
     guard = make_guard(y=labels.astype(bool))
-    assert guard.final_predictions(scoring(0.9).astype(bool)).value == 0.9
+    assert guard.final(scoring(0.9).astype(bool)).value == 0.9
 
 
 def test_roc_auc_takes_probabilities_and_scores(make_guard, problem):
@@ -130,8 +130,8 @@ def test_roc_auc_takes_probabilities_and_scores(make_guard, problem):
     from sklearn.metrics import roc_auc_score
 
     backwards = 1.0 - model.predict_proba(X)[:, 1]
-    assert guard.evaluate_predictions(backwards, prior=0.5).charged
-    assert guard.final_predictions(backwards).value == pytest.approx(roc_auc_score(y, backwards), abs=1e-6)
+    assert guard.evaluate(backwards, prior=0.5).charged
+    assert guard.final(backwards).value == pytest.approx(roc_auc_score(y, backwards), abs=1e-6)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_several_classes(make_guard, multiclass, metric):
         queries=10,
         charges=2,
         threshold=0.25 * span,
-        noise_scale=0.0,
+        noise=0.0,
         estimate=None,
     )
     answer = guard.evaluate(LogisticRegression(), X_train, np.array(["red", "green", "blue"])[y_train])
@@ -186,7 +186,7 @@ def test_real_values_with_bounds(make_guard):
         X=X[600:],
         y=y[600:],
         threshold=1.0,
-        noise_scale=0.0,
+        noise=0.0,
         estimate=None,
         queries=5,
         charges=2,
@@ -194,6 +194,6 @@ def test_real_values_with_bounds(make_guard):
     answer = guard.evaluate(LinearRegression(), X[:600], y[:600])
     assert not answer.charged
     assert guard.metric.lower <= answer.low <= answer.value <= answer.high <= guard.metric.upper
-    assert guard.evaluate_predictions(np.full(2_000, -5.0), prior=0.1).charged
-    wrong = guard.final_predictions(np.full(2_000, -5.0))
+    assert guard.evaluate(np.full(2_000, -5.0), prior=0.1).charged
+    wrong = guard.final(np.full(2_000, -5.0))
     assert wrong.value == pytest.approx(np.mean(np.abs(y[600:] + 5.0)), abs=1e-6)

@@ -12,8 +12,9 @@ from children import Child
 from guard.forging import every_way, recompute, seal_again, sql
 from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Difference, verify
 from reusable_holdout.certainty import ConfidenceBound
 from reusable_holdout.errors import Halted, InputError, ModelError, RotatedError
 from reusable_holdout.metrics import mae
@@ -38,16 +39,25 @@ def places_of(charges, last):
 def new_questions(guard, scoring):
     """Every way to ask something new, of predictions."""
     fresh = scoring(0.7, 77)
-    stated = {} if guard.policy == "ladder" else {"prior": 0.7}
-    ways = [
-        lambda: guard.evaluate_predictions(fresh, **stated),
-        lambda: guard.evaluate_many([fresh], [0.7] if stated else None),
-        lambda: guard.reveal_predictions(fresh, prior=0.7),
-        lambda: guard.choose_predictions([fresh], [0.7]),
-        lambda: guard.final_predictions(fresh),
-        lambda: guard.final_predictions([fresh, scoring(0.6, 77)]),
+    asked = {
+        "all": [
+            lambda: guard.evaluate(fresh, prior=0.7),
+            lambda: guard.evaluate([fresh], prior=[0.7]),
+            lambda: guard.compare(fresh, scoring(0.6), prior=0.7),
+        ],
+        "gates": [
+            lambda: guard.gate(fresh, 0.7),
+            lambda: guard.gate([fresh], [0.7]),
+            lambda: guard.gate(Difference(fresh, scoring(0.6)), 0.7),
+        ],
+    }
+    return [
+        *asked[guard.plan.asks],
+        lambda: guard.reveal(fresh, prior=0.7),
+        lambda: guard.choose([fresh], [0.7]),
+        lambda: guard.final(fresh),
+        lambda: guard.final([fresh, scoring(0.6, 77)]),
     ]
-    return [*ways, lambda: guard.compare_predictions(fresh, scoring(0.6), **stated)] if stated else ways
 
 
 # ---- what is told
@@ -57,8 +67,8 @@ def new_questions(guard, scoring):
 @pytest.mark.parametrize("score", [0.0, 0.5, 0.7005, 0.8345, 1.0])
 def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, scoring, score):
     guard = make_guard(place)
-    answer = guard.final_predictions(scoring(score), name="the end")
-    assert (answer.kind, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
+    answer = guard.final(scoring(score), name="the end")
+    assert (answer.way, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
     assert (answer.value, answer.told, answer.prior) == (score, f"value {score}", score)
     assert (answer.query, answer.charges_left, answer.name) == (1, 3, "the end")
     low, high = ends(score, places=0.0, number=math.log(2))
@@ -68,8 +78,8 @@ def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, sco
 
 def test_no_noise_is_added_whatever_the_plans(make_guard, scoring):
     for seed in range(5):
-        guard = make_guard(noise_scale=0.02, threshold=0.4, seed=seed)
-        assert guard.final_predictions(scoring(0.7)).value == 0.7
+        guard = make_guard(noise=0.02, threshold=0.4, seed=seed)
+        assert guard.final(scoring(0.7)).value == 0.7
 
 
 @pytest.mark.parametrize("before", [0, 30])
@@ -78,11 +88,11 @@ def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(
 ):
     guard = make_guard(ledger, **ASKING)
     for k in range(before):
-        guard.evaluate_predictions(scoring(0.7, 100 + k), prior=0.7)
+        guard.evaluate(scoring(0.7, 100 + k), prior=0.7)
     told = sum(answer.nats for answer in spend(guard, 2))
-    told += guard.reveal_predictions(scoring(0.6), prior=0.6).nats
-    guard.evaluate_predictions(scoring(0.65), prior=0.65)  # what is agreed costs nothing
-    answer = guard.final_predictions(scoring(0.7))
+    told += guard.reveal(scoring(0.6), prior=0.6).nats
+    guard.evaluate(scoring(0.65), prior=0.65)  # what is agreed costs nothing
+    answer = guard.final(scoring(0.7))
     low, high = ends(0.7, places=places_of(2, before + 2), number=math.log(2 * 3), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert verify(ledger).problems == []
@@ -93,14 +103,14 @@ def test_the_last_charge_of_a_batch_is_at_its_own_index_after_those_that_a_choic
     make_guard, place, scoring
 ):
     guard = make_guard(place, **ASKING)
-    told = guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer.nats
-    batch = guard.evaluate_many([scoring(0.7, k + 1) for k in range(6)], [0.7, 0.85, 0.7, 0.85, 0.7, 0.7])
+    told = guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer.nats
+    batch = guard.evaluate([scoring(0.7, k + 1) for k in range(6)], prior=[0.7, 0.85, 0.7, 0.85, 0.7, 0.7])
     assert [answer.charged for answer in batch] == [False, True, False, True, False, False]
     told += sum(answer.nats for answer in batch)
     length = -math.log(0.025) + places_of(2, 6) + math.log(2 * 3) + told + math.log(4)
     expected = (BOUND.upper(0.7, log_level=-length) - BOUND.lower(0.7, log_level=-length)) / 2
     assert guard.final_width == pytest.approx(expected, rel=1e-9)
-    answer = guard.final_predictions(scoring(0.7))
+    answer = guard.final(scoring(0.7))
     assert (answer.high - answer.low) / 2 == pytest.approx(expected, abs=1 / ROWS)
 
 
@@ -113,24 +123,24 @@ def test_after_three_choices_that_favourites_win_it_is_at_most_2_6_looks_wide(ro
     def scoring(accuracy):
         return np.roll(np.arange(rows) < round(accuracy * rows), next(number)).astype(np.int64)
 
-    guard = ReusableHoldout(
+    guard = made_guard(
         None, labels, queries=100, charges=1, choices=[33] * 3, estimate=0.87, classes=[0, 1], seed=0
     )
     for _ in range(3):
         favourite = scoring(0.87 + off * math.sqrt(0.87 * 0.13 / rows))
         priors = [0.87, *[0.82] * 32]
-        choice = guard.choose_predictions([favourite, *(scoring(0.6) for _ in range(32))], priors)
+        choice = guard.choose([favourite, *(scoring(0.6) for _ in range(32))], priors)
         assert choice.index == 0
         assert choice.answer.nats <= 3.0
-    last = guard.final_predictions(scoring(0.87))
+    last = guard.final(scoring(0.87))
     assert last.high - last.low <= 2.6 * 2.0 * guard.plan.one_look
 
 
 def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
     guard = make_guard()
-    answers = guard.final_predictions([scoring(0.7), scoring(0.6), scoring(0.8)], name="last")
+    answers = guard.final([scoring(0.7), scoring(0.6), scoring(0.8)], name="last")
     assert [answer.value for answer in answers] == [0.7, 0.6, 0.8]
-    assert [(answer.query, answer.kind, answer.name) for answer in answers] == [
+    assert [(answer.query, answer.way, answer.name) for answer in answers] == [
         (1, "final", "last"),
         (2, "final", "last"),
         (3, "final", "last"),
@@ -145,7 +155,7 @@ def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
 def test_of_losses_and_of_other_ranges(make_guard):
     metric = mae(lower=-1.0, upper=3.0)
     guard = make_guard(y=np.zeros(ROWS), metric=metric, estimate=0.5, threshold=0.4)
-    answer = guard.final_predictions(np.full(ROWS, 0.625))
+    answer = guard.final(np.full(ROWS, 0.625))
     assert answer.value == pytest.approx(0.625, abs=1e-8)
     assert -1.0 < answer.low < 0.625 < answer.high < 3.0
 
@@ -167,10 +177,10 @@ def test_models_are_told_by_their_names(make_guard, problem):
 
 
 @BOTH
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate", "ladder"])
+@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
     guard = make_guard(place, policy=policy, reveals=2, choices=[2])
-    last = guard.final_predictions(scoring(0.7))
+    last = guard.final(scoring(0.7))
     assert (guard.halted, guard.halt_reason, guard.charges_left) == (True, "final", 3)
     before = guard.history()
     for ask in new_questions(guard, scoring):
@@ -179,22 +189,22 @@ def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
         assert halt.value.reason == "final"
         assert "final(model) still" not in str(halt.value)
     assert guard.history().equals(before)
-    assert guard.final_predictions(scoring(0.7)) == last._replace(replayed=True)
+    assert guard.final(scoring(0.7)) == last._replace(replayed=True)
 
 
 @BOTH
 def test_what_was_asked_before_replays_free_afterwards(make_guard, place, scoring):
     guard = make_guard(place, **ASKING, choices=[2])
     before = [
-        guard.evaluate_predictions(scoring(0.7), prior=0.85),
-        guard.reveal_predictions(scoring(0.7), prior=0.7),
-        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
+        guard.evaluate(scoring(0.7), prior=0.85),
+        guard.reveal(scoring(0.7), prior=0.7),
+        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
     ]
-    guard.final_predictions(scoring(0.7))
+    guard.final(scoring(0.7))
     again = [
-        guard.evaluate_predictions(scoring(0.7), prior=0.85),
-        guard.reveal_predictions(scoring(0.7), prior=0.7),
-        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
+        guard.evaluate(scoring(0.7), prior=0.85),
+        guard.reveal(scoring(0.7), prior=0.7),
+        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
     ]
     assert again == [answer._replace(replayed=True, charges_left=2) for answer in before]
     assert len(guard.history()) == 4
@@ -203,14 +213,14 @@ def test_what_was_asked_before_replays_free_afterwards(make_guard, place, scorin
 @BOTH
 def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, place, scoring):
     guard = make_guard(place)
-    one, other = guard.final_predictions([scoring(0.7), scoring(0.6)])
-    assert guard.final_predictions([scoring(0.6), scoring(0.7)]) == [
+    one, other = guard.final([scoring(0.7), scoring(0.6)])
+    assert guard.final([scoring(0.6), scoring(0.7)]) == [
         other._replace(replayed=True),
         one._replace(replayed=True),
     ]
-    assert guard.final_predictions(scoring(0.6)).replayed
+    assert guard.final(scoring(0.6)).replayed
     with pytest.raises(Halted):
-        guard.final_predictions([scoring(0.6), scoring(0.5)])
+        guard.final([scoring(0.6), scoring(0.5)])
     assert len(guard.history()) == 2
 
 
@@ -219,34 +229,34 @@ def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     guard = make_guard(place)
     told = sum(answer.nats for answer in spend(guard))
     with pytest.raises(Halted, match=r"guard\.final\(model\) still certifies"):
-        guard.evaluate_predictions(scoring(0.6), prior=0.6)
-    answer = guard.final_predictions(scoring(0.7))
+        guard.evaluate(scoring(0.6), prior=0.6)
+    answer = guard.final(scoring(0.7))
     low, high = ends(0.7, places=places_of(3, 3), number=math.log(6), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert guard.halt_reason == "final"
     with pytest.raises(Halted):
-        guard.final_predictions(scoring(0.6))
+        guard.final(scoring(0.6))
 
 
 def test_it_is_allowed_after_the_last_query(make_guard, scoring):
     guard = make_guard(queries=3)
-    guard.evaluate_many([scoring(0.7, k) for k in range(3)], [0.7] * 3)
+    guard.evaluate([scoring(0.7, k) for k in range(3)], prior=[0.7] * 3)
     assert guard.halt_reason == "queries"
-    answers = guard.final_predictions([scoring(0.7), scoring(0.6)])
+    answers = guard.final([scoring(0.7), scoring(0.6)])
     assert [answer.query for answer in answers] == [4, 5]
     assert guard.queries_asked == 3
 
 
 def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
     guard = make_guard(ledger)
-    guard.final_predictions(scoring(0.7))
+    guard.final(scoring(0.7))
     rng = np.random.default_rng(9)
     fresh = rng.integers(0, 2, 2 * ROWS)
     rotation = guard.rotate(None, fresh)  # a final is a halt
-    answer = rotation.guard.final_predictions(fresh)
+    answer = rotation.guard.final(fresh)
     assert (answer.value, answer.query) == (1.0, 1)
     with pytest.raises(RotatedError):
-        guard.final_predictions(scoring(0.6))
+        guard.final(scoring(0.6))
     assert guard.history()["value"].tolist() == [0.7]
     assert verify(ledger).problems == []
     assert np.array_equal(rotation.y, labels)
@@ -259,12 +269,12 @@ def test_bad_input_is_refused_and_ends_nothing(make_guard, scoring, problem):
     guard = make_guard()
     for predictions in ([], (), None, scoring(0.7)[:5], [scoring(0.7), scoring(0.7)[:5]], scoring(0.7) + 5):
         with pytest.raises(InputError):
-            guard.final_predictions(predictions)
+            guard.final(predictions)
     with pytest.raises(InputError, match="two are the same"):
-        guard.final_predictions([scoring(0.7), scoring(0.7)])
+        guard.final([scoring(0.7), scoring(0.7)])
     with pytest.raises(InputError, match="names must be text"):
-        guard.final_predictions(scoring(0.7), name=3)
-    with pytest.raises(InputError, match="final_predictions"):
+        guard.final(scoring(0.7), name=3)
+    with pytest.raises(InputError, match="ask with predictions"):
         guard.final(Crashing())
     with pytest.raises(InputError):
         make_guard(X=problem[2], y=problem[3]).final([])
@@ -279,7 +289,7 @@ def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
         with pytest.raises(ModelError, match="withheld"):
             guard.final(Crashing())
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.nats) == ("final", "failed", 0)
+    assert (row.way, row.told, row.nats) == ("final", "failed", 0)
     assert np.isnan([row.value, row.low, row.high]).all()
     assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
 
@@ -287,9 +297,9 @@ def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
 def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile())
     with pytest.raises(ModelError) as caught:
-        guard.final_predictions([scoring(0.9, 100), scoring(0.7)])
+        guard.final([scoring(0.9, 100), scoring(0.7)])
     assert "row 0" not in str(caught.value)
-    assert guard.final_predictions(scoring(0.7)).value == 0.7  # it was given, together with the failure
+    assert guard.final(scoring(0.7)).value == 0.7  # it was given, together with the failure
     assert guard.history()["told"].tolist() == ["failed", "value 0.7"]
     assert verify(ledger).problems == []
 
@@ -301,13 +311,13 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
     pyplot = pytest.importorskip("matplotlib.pyplot")
     guard, heard = make_guard(ledger), []
     guard.subscribe(heard.append)
-    first = guard.evaluate_predictions(scoring(0.7), prior=0.7)
-    answers = guard.final_predictions([scoring(0.6), scoring(0.65)])
-    guard.final_predictions(scoring(0.6))
+    first = guard.evaluate(scoring(0.7), prior=0.7)
+    answers = guard.final([scoring(0.6), scoring(0.65)])
+    guard.final(scoring(0.6))
     assert heard == [[first], answers]
     assert str(answers[0]).endswith("(final; query 2, 3 charges left)")
     history = guard.history()
-    assert history["kind"].tolist() == ["check", "final", "final"]
+    assert history["way"].tolist() == ["check", "final", "final"]
     assert history["asked"].tolist() == [1, 1, 1]
     for column in ("told", "nats", "value", "prior", "low", "high", "threshold", "charged"):
         assert history[column].tolist() == [getattr(answer, column) for answer in (first, *answers)]
@@ -319,9 +329,9 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
     assert verify(ledger).problems == []
     again = reopen(ledger)
     assert again.halt_reason == "final"
-    assert again.final_predictions(scoring(0.65)) == answers[1]._replace(replayed=True)
+    assert again.final(scoring(0.65)) == answers[1]._replace(replayed=True)
     with pytest.raises(Halted):
-        again.final_predictions(scoring(0.7))
+        again.final(scoring(0.7))
 
 
 # ---- of all threads and processes, one
@@ -333,7 +343,7 @@ def test_threads_give_one_final(make_guard, ledger, scoring):
 
         def ask(k, guard=guard):
             try:
-                return guard.final_predictions(scoring(0.7, k)).query
+                return guard.final(scoring(0.7, k)).query
             except Halted as halt:
                 return halt.reason
 
@@ -344,7 +354,7 @@ def test_threads_give_one_final(make_guard, ledger, scoring):
 
 def _final(guard, predictions):
     try:
-        return guard.final_predictions(predictions).query
+        return guard.final(predictions).query
     except Halted as halt:
         return halt.reason
 
@@ -377,7 +387,7 @@ elif sys.argv[2] == "before the commit":
     Transaction.append = dying_after(Transaction.append)
 else:
     Transaction.__exit__ = dying_after(Transaction.__exit__)
-guard.final_predictions([labels, 1 - labels])
+guard.final([labels, 1 - labels])
 """
 
 
@@ -395,21 +405,21 @@ def test_a_final_that_was_killed_was_given_whole_or_not_at_all(
     assert len(guard.history()) == (2 if given else 0)
     if given:
         with pytest.raises(Halted):
-            guard.final_predictions(scoring(0.7))
-        assert [answer.value for answer in guard.final_predictions([labels, 1 - labels])] == [1.0, 0.0]
+            guard.final(scoring(0.7))
+        assert [answer.value for answer in guard.final([labels, 1 - labels])] == [1.0, 0.0]
     else:
-        assert guard.final_predictions(scoring(0.7)).value == 0.7
+        assert guard.final(scoring(0.7)).value == 0.7
     assert verify(ledger).problems == []
 
 
 def test_a_handle_of_before_knows_that_it_was_given(make_guard, ledger, scoring):
     guard = make_guard(ledger)
     handle = pickle.dumps(guard)
-    guard.final_predictions(scoring(0.7))
+    guard.final(scoring(0.7))
     with pickle.loads(handle) as other:
         assert other.halt_reason == "final"
         with pytest.raises(Halted):
-            other.evaluate_predictions(scoring(0.6), prior=0.6)
+            other.evaluate(scoring(0.6), prior=0.6)
 
 
 # ---- verification
@@ -454,11 +464,11 @@ FORGERIES = {  # of 1 (agreed), 2 (charged), 3 (revealed), 4 (chosen), 5 and 6 (
 def all_kinds(make_guard, ledger, scoring):
     """Ledger of six answers, one of each kind and a final of two."""
     with make_guard(ledger, **ASKING, choices=[2]) as guard:
-        guard.evaluate_predictions(scoring(0.7), prior=0.7)
-        guard.evaluate_predictions(scoring(0.7), prior=0.85)
-        guard.reveal_predictions(scoring(0.7), prior=0.7)
-        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6])
-        guard.final_predictions([scoring(0.7), scoring(0.6)])
+        guard.evaluate(scoring(0.7), prior=0.7)
+        guard.evaluate(scoring(0.7), prior=0.85)
+        guard.reveal(scoring(0.7), prior=0.7)
+        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6])
+        guard.final([scoring(0.7), scoring(0.6)])
     assert verify(ledger).problems == []
     return ledger
 
@@ -490,16 +500,16 @@ def test_a_forgery_of_what_could_have_been_is_found_with_the_expected_head_only(
 def test_an_answer_after_the_final_is_found(make_guard, ledger, scoring, monkeypatch, kind):
     """By a guard that forgets that it has ended, each of whose rows is certified and sealed as it should be."""
     guard = make_guard(ledger, **ASKING, choices=[2])
-    guard.final_predictions(scoring(0.7))
+    guard.final(scoring(0.7))
     for way in every_way(guard):
         monkeypatch.setattr(way, "halt_reason", lambda _: None)
     fresh = scoring(0.6)
     {
-        "final": lambda: guard.final_predictions(fresh),
-        "check": lambda: guard.evaluate_predictions(fresh, prior=0.6),
-        "reveal": lambda: guard.reveal_predictions(fresh, prior=0.6),
-        "choose": lambda: guard.choose_predictions([fresh], [0.6]),
-        "compare": lambda: guard.compare_predictions(fresh, scoring(0.7), prior=-0.1),
+        "final": lambda: guard.final(fresh),
+        "check": lambda: guard.evaluate(fresh, prior=0.6),
+        "reveal": lambda: guard.reveal(fresh, prior=0.6),
+        "choose": lambda: guard.choose([fresh], [0.6]),
+        "compare": lambda: guard.compare(fresh, scoring(0.7), prior=-0.1),
     }[kind]()
     monkeypatch.undo()
     problems = verify(ledger).problems
@@ -510,8 +520,8 @@ def test_an_answer_after_the_final_is_found(make_guard, ledger, scoring, monkeyp
 def test_a_final_in_one_commit_with_another_answer_is_found(make_guard, ledger, scoring, told):
     """Its interval would be that of the state before, as if the charge in its own commit had told nothing."""
     with make_guard(ledger) as guard:
-        guard.evaluate_predictions(scoring(0.02), prior=0.99)
-        guard.final_predictions(scoring(0.7))
+        guard.evaluate(scoring(0.02), prior=0.99)
+        guard.final(scoring(0.7))
     sql(
         ledger,
         ("UPDATE answers SET seal = NULL WHERE query = 1",),

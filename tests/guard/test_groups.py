@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 from cases import for_each
+from made_guards import made_guard
 
-from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout import Metric, ReusableHoldout, Rows, verify
 from reusable_holdout.certainty import ConfidenceBound
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.metrics import GRID, accuracy, mae, resolve_metric, rmse
@@ -21,7 +22,7 @@ SETTINGS = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.3,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "seed": 1,
     "vacuous": True,
@@ -29,7 +30,7 @@ SETTINGS = {
 
 
 def make(y=LABELS, groups=USERS, **changes):
-    return ReusableHoldout(None, y, groups=groups, **{**SETTINGS, **changes})
+    return made_guard(None, y, groups=groups, **{**SETTINGS, **changes})
 
 
 def guesses(accuracy, seed=0):
@@ -122,7 +123,7 @@ def test_a_final_of_groups_is_narrower_than_as_many_rows_of_the_largest_spread_w
         assert f"accuracy, {COUNT} groups, 0 of 40 queries" in repr(
             guard
         )  # how many rows is a fact about them
-        answer = guard.final_predictions(guesses(0.7))
+        answer = guard.final(guesses(0.7))
     assert answer.value == pytest.approx(mean_of_groups(guesses(0.7) == LABELS), abs=1e-8)
     bound = ConfidenceBound("bounded", rows=COUNT, sum_of_squares=1 / COUNT)
     level = math.log(0.05 / 2) - math.log(2) - math.log(4)
@@ -133,15 +134,15 @@ def test_a_final_of_groups_is_narrower_than_as_many_rows_of_the_largest_spread_w
 def test_a_slice_counts_each_group_with_its_rows_in_it():
     with make(reveals=3) as guard:
         half = np.arange(ROWS) < ROWS // 2
-        part = guard.on(sample_weight=half, vacuous=True)
+        part = guard.on(sample_weight=half, allow={"vacuous"})
         assert part.plan.rows == len(np.unique(USERS[half]))
-        last = part.final_predictions(guesses(0.7))
+        last = part.final(guesses(0.7))
     assert last.value == pytest.approx(mean_of_groups((guesses(0.7) == LABELS)[half], USERS[half]), abs=1e-8)
 
 
 def test_two_models_are_compared_group_by_group():
-    with make(comparison_tolerance=0.5) as guard:
-        answer = guard.compare_predictions(guesses(0.9), guesses(0.6, 1), prior=0.3)
+    with make(tolerance=0.5, charges=None) as guard:
+        answer = guard.compare(guesses(0.9), guesses(0.6, 1), prior=0.3)
     assert (answer.charged, answer.low < 0.3 < answer.high) == (False, True)
 
 
@@ -150,31 +151,31 @@ def test_two_models_are_compared_group_by_group():
 
 def test_a_ledger_belongs_to_its_groups(tmp_path):
     with make(ledger=tmp_path / "guard.db") as guard:
-        first = guard.evaluate_predictions(guesses(0.7), prior=0.7)
+        first = guard.evaluate(guesses(0.7), prior=0.7)
         assert (
             pickle.loads(pickle.dumps(guard)) is guard or pickle.loads(pickle.dumps(guard)).plan == guard.plan
         )
     verify(tmp_path / "guard.db").check()
-    with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, groups=USERS, seed=1) as again:
-        assert again.evaluate_predictions(guesses(0.7), prior=0.7) == first._replace(replayed=True)
+    with ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, groups=USERS), seed=1) as again:
+        assert again.evaluate(guesses(0.7), prior=0.7) == first._replace(replayed=True)
     for other in (None, np.arange(ROWS)):
         with pytest.raises(LedgerMismatchError, match="groups"):
-            ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, groups=other, seed=1)
+            ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, groups=other), seed=1)
 
 
 def test_a_process_that_never_saw_the_guard_knows_its_groups(tmp_path):
     from concurrent.futures import ProcessPoolExecutor
 
     with make(ledger=tmp_path / "guard.db") as guard, ProcessPoolExecutor(1) as pool:
-        told = pool.submit(guard.evaluate_predictions, guesses(0.7), prior=0.7).result()
-        assert guard.evaluate_predictions(guesses(0.7), prior=0.7) == told._replace(replayed=True)
+        told = pool.submit(guard.evaluate, guesses(0.7), prior=0.7).result()
+        assert guard.evaluate(guesses(0.7), prior=0.7) == told._replace(replayed=True)
 
 
 def test_the_next_rows_need_groups_too(tmp_path):
     with make(ledger=tmp_path / "guard.db") as guard:
-        with pytest.raises(InputError, match="pass groups="):
+        with pytest.raises(InputError, match=r"pass Rows\(X, y, groups="):
             guard.rotate(None, 1 - LABELS, early=True)
-        fresh = guard.rotate(None, 1 - LABELS, groups=USERS // 2, early=True, vacuous=True).guard
+        fresh = guard.rotate(Rows(None, 1 - LABELS, groups=USERS // 2), early=True, allow={"vacuous"}).guard
         assert fresh.plan.rows == len(np.unique(USERS // 2))
         fresh.close()
 
@@ -209,8 +210,8 @@ def test_a_loss_of_ones_own_is_averaged_by_groups():
         greater_is_better=False,
         loss=lambda y, p: np.minimum(np.abs(p - y), 2.0),
     )
-    with ReusableHoldout(
+    with made_guard(
         None, np.zeros(ROWS), metric=own, groups=USERS, queries=5, charges=1, seed=1, vacuous=True
     ) as guard:
         told = np.linspace(0, 2, ROWS)
-        assert guard.final_predictions(told).value == pytest.approx(mean_of_groups(told), abs=1e-6)
+        assert guard.final(told).value == pytest.approx(mean_of_groups(told), abs=1e-6)

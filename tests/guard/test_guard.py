@@ -28,11 +28,12 @@ HISTORY = [
     "series",
     "prior",
     "value",
-    "charged",
     "low",
     "high",
     "threshold",
-    "kind",
+    "outcome",
+    "charged",
+    "way",
     "told",
     "nats",
     "asked",
@@ -47,9 +48,9 @@ HISTORY = [
 
 @BOTH
 def test_an_answer_that_agrees_is_the_prior_and_costs_nothing(make_guard, place, scoring):
-    answer = make_guard(place).evaluate_predictions(scoring(0.7), prior=0.61, name="first")
+    answer = make_guard(place).evaluate(scoring(0.7), prior=0.61, name="first")
     assert isinstance(answer, Answer)
-    assert answer[:2] == (0.61, False)
+    assert (answer.value, answer.charged) == (0.61, False)
     assert (answer.prior, answer.query, answer.charges_left, answer.replayed) == (0.61, 1, 3, False)
     assert (answer.threshold, answer.name) == (0.1, "first")
     assert answer.low <= 0.61 - 0.1 < 0.61 + 0.1 <= answer.high  # the holdout value is within the threshold
@@ -71,9 +72,9 @@ CELLS = [  # the holdout's value is 0.7: prior, the cell in thresholds of 0.1 to
 def test_an_answer_that_deviates_tells_its_cell_and_costs_a_charge(
     make_guard, place, scoring, prior, told, middle, weight
 ):
-    answer = make_guard(place).evaluate_predictions(scoring(0.7), prior=prior)
+    answer = make_guard(place).evaluate(scoring(0.7), prior=prior)
     assert (answer.value, answer.charged, answer.prior) == (middle, True, prior)
-    assert (answer.kind, answer.told, answer.charges_left) == ("check", told, 2)
+    assert (answer.way, answer.told, answer.charges_left) == ("check", told, 2)
     assert answer.nats == pytest.approx(-math.log(weight), abs=1e-12)
     assert answer.low < 0.7 < answer.high
 
@@ -82,19 +83,39 @@ def test_a_cell_between_two_ends_tells_its_middle_and_an_open_one_its_near_end(m
     guard = make_guard(threshold=0.05, charges=20)
     for accuracy, middle in ((0.0, 0.1), (0.3456, 0.35), (0.99, 0.6), (1.0, 0.6)):
         # 0.4 or more below 0.5; 0.1 to 0.2 below it; 0.1 or more above it
-        assert guard.evaluate_predictions(scoring(accuracy), prior=0.5).value == pytest.approx(middle)
+        assert guard.evaluate(scoring(accuracy), prior=0.5).value == pytest.approx(middle)
 
 
 def test_the_nearness_of_a_deviation_to_the_threshold_decides_to_the_last_row(make_guard, scoring):
     guard = make_guard(threshold=0.1003)  # 200.6 rows
-    assert not guard.evaluate_predictions(scoring(0.7), prior=0.6).charged  # 200 rows away
-    assert guard.evaluate_predictions(scoring(0.7005), prior=0.6).charged  # 201 rows away
+    assert not guard.evaluate(scoring(0.7), prior=0.6).charged  # 200 rows away
+    assert guard.evaluate(scoring(0.7005), prior=0.6).charged  # 201 rows away
 
 
 def test_the_types_of_an_answer_are_plain(make_guard, scoring):
-    answer = make_guard().evaluate_predictions(scoring(0.7), prior=np.float32(0.25))
-    batch = make_guard().evaluate_many([scoring(0.7)], np.array([0.25], dtype=np.float32))[0]
-    kinds = [float, bool, float, float, float, int, int, bool, float, str, str, float, str, tuple, bool]
+    answer = make_guard().evaluate(scoring(0.7), prior=np.float32(0.25))
+    batch = make_guard().evaluate([scoring(0.7)], prior=np.array([0.25], dtype=np.float32))[0]
+    kinds = [
+        *(
+            float,
+            float,
+            float,
+            str,
+            float,
+            bool,
+            int,
+            bool,
+            float,
+            int,
+            float,
+            str,
+            str,
+            float,
+            str,
+            tuple,
+            bool,
+        )
+    ]
     assert [type(field) for field in answer] == kinds
     assert [type(field) for field in batch] == kinds
     assert type(answer.paired) is bool
@@ -103,8 +124,8 @@ def test_the_types_of_an_answer_are_plain(make_guard, scoring):
 
 def test_a_batch_of_one_answers_like_a_single_question(make_guard, scoring):
     for prior in (0.65, 0.2):
-        single = make_guard().evaluate_predictions(scoring(0.7), prior=prior)
-        assert make_guard().evaluate_many([scoring(0.7)], [prior]) == [single]
+        single = make_guard().evaluate(scoring(0.7), prior=prior)
+        assert make_guard().evaluate([scoring(0.7)], prior=[prior]) == [single]
 
 
 # ---- batches
@@ -114,7 +135,7 @@ def test_a_batch_of_one_answers_like_a_single_question(make_guard, scoring):
 def test_a_batch_answers_in_the_order_of_its_questions(make_guard, place, scoring):
     guard = make_guard(place)
     asked = [scoring(0.7), scoring(0.9), scoring(0.5)]
-    answers = guard.evaluate_many(asked, [0.7, 0.5, 0.45], names=["a", "b", "c"])
+    answers = guard.evaluate(list(asked), prior=[0.7, 0.5, 0.45], name=["a", "b", "c"])
     assert [answer.value for answer in answers] == [0.7, 0.7, 0.45]
     assert [answer.charged for answer in answers] == [False, True, False]
     assert [answer.query for answer in answers] == [1, 2, 3]
@@ -125,16 +146,16 @@ def test_a_batch_answers_in_the_order_of_its_questions(make_guard, place, scorin
 def test_a_matrix_and_a_list_are_the_same_batch(make_guard, scoring):
     guard = make_guard()
     matrix = np.stack([scoring(0.7), scoring(0.6)])
-    first = guard.evaluate_many(matrix, [0.7, 0.6])
-    again = guard.evaluate_many(list(matrix), (0.7, 0.6))
+    first = guard.evaluate(list(matrix), prior=[0.7, 0.6])
+    again = guard.evaluate(list(matrix), prior=(0.7, 0.6))
     assert [answer._replace(replayed=True) for answer in first] == again
 
 
 @BOTH
 def test_a_question_that_comes_twice_in_a_batch_is_asked_once(make_guard, place, scoring):
     guard = make_guard(place)
-    answers = guard.evaluate_many(
-        [scoring(0.9), scoring(0.7), scoring(0.9), scoring(0.9)], [0.5, 0.7, 0.5, 0.5]
+    answers = guard.evaluate(
+        [scoring(0.9), scoring(0.7), scoring(0.9), scoring(0.9)], prior=[0.5, 0.7, 0.5, 0.5]
     )
     assert [answer.query for answer in answers] == [1, 2, 1, 1]
     assert [answer.replayed for answer in answers] == [False, False, True, True]
@@ -145,14 +166,14 @@ def test_a_question_that_comes_twice_in_a_batch_is_asked_once(make_guard, place,
 
 def test_the_same_predictions_with_another_prior_are_another_question(make_guard, scoring):
     guard = make_guard()
-    answers = guard.evaluate_many([scoring(0.7), scoring(0.7)], [0.7, 0.71])
+    answers = guard.evaluate([scoring(0.7), scoring(0.7)], prior=[0.7, 0.71])
     assert [answer.query for answer in answers] == [1, 2]
 
 
 def test_a_batch_may_mix_known_and_new_questions(make_guard, scoring):
     guard = make_guard()
-    known = guard.evaluate_predictions(scoring(0.9), prior=0.5)
-    answers = guard.evaluate_many([scoring(0.7), scoring(0.9), scoring(0.8)], [0.7, 0.5, 0.8])
+    known = guard.evaluate(scoring(0.9), prior=0.5)
+    answers = guard.evaluate([scoring(0.7), scoring(0.9), scoring(0.8)], prior=[0.7, 0.5, 0.8])
     assert [answer.replayed for answer in answers] == [False, True, False]
     assert answers[1]._replace(replayed=False) == known
     assert [answer.query for answer in answers] == [2, 1, 3]
@@ -160,9 +181,9 @@ def test_a_batch_may_mix_known_and_new_questions(make_guard, scoring):
 
 def test_one_batch_is_no_wider_than_its_questions_one_by_one(make_guard, scoring):
     asked, priors = [scoring(0.7, k) for k in range(3)], [0.85, 0.85, 0.85]
-    together = make_guard().evaluate_many(asked, priors)
+    together = make_guard().evaluate(list(asked), prior=priors)
     guard = make_guard()
-    alone = [guard.evaluate_predictions(one, prior=prior) for one, prior in zip(asked, priors, strict=True)]
+    alone = [guard.evaluate(one, prior=prior) for one, prior in zip(asked, priors, strict=True)]
     for batch, single in zip(together, alone, strict=True):
         assert batch.value == single.value
         assert batch.low >= single.low
@@ -174,10 +195,10 @@ def test_one_batch_is_no_wider_than_its_questions_one_by_one(make_guard, scoring
 def test_a_batch_without_charges_is_the_same_as_its_questions_one_by_one(make_guard, place, scoring):
     asked = [scoring(0.7, k) for k in range(6)]
     priors = np.linspace(0.65, 0.75, 6)
-    together = make_guard(place).evaluate_many(asked, priors, names=list("abcdef"))
+    together = make_guard(place).evaluate(list(asked), prior=priors, name=list("abcdef"))
     guard = make_guard()
     for k, answer in enumerate(together):
-        alone = guard.evaluate_predictions(asked[k], prior=priors[k], name="abcdef"[k])
+        alone = guard.evaluate(asked[k], prior=priors[k], name="abcdef"[k])
         assert not alone.charged
         assert (answer.low, answer.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
         assert answer._replace(low=0.0, high=0.0) == alone._replace(low=0.0, high=0.0)
@@ -186,13 +207,13 @@ def test_a_batch_without_charges_is_the_same_as_its_questions_one_by_one(make_gu
 @BOTH
 def test_a_batch_larger_than_the_queries_left_is_refused_whole(make_guard, place, scoring):
     guard = make_guard(place, queries=4)
-    guard.evaluate_predictions(scoring(0.9), prior=0.75)
+    guard.evaluate(scoring(0.9), prior=0.75)
     asked = [scoring(0.6, k) for k in range(4)]
     with pytest.raises(BudgetError, match="4 new questions asked, 3 left of 4"):
-        guard.evaluate_many(asked, [0.6] * 4)
+        guard.evaluate(list(asked), prior=[0.6] * 4)
     assert (guard.queries_asked, int(guard.history()["charged"].sum())) == (1, 1)
     # known questions and repetitions do not count
-    answers = guard.evaluate_many([scoring(0.9), *asked[:3], asked[0]], [0.75] + [0.6] * 4)
+    answers = guard.evaluate([scoring(0.9), *asked[:3], asked[0]], prior=[0.75] + [0.6] * 4)
     assert [answer.query for answer in answers] == [1, 2, 3, 4, 2]
 
 
@@ -202,9 +223,9 @@ def test_a_batch_larger_than_the_queries_left_is_refused_whole(make_guard, place
 @BOTH
 def test_asking_again_gives_the_recorded_answer_free(make_guard, place, scoring):
     guard = make_guard(place)
-    first = guard.evaluate_predictions(scoring(0.9), prior=0.5, name="first")
-    guard.evaluate_predictions(scoring(0.2), prior=0.5)
-    again = guard.evaluate_predictions(scoring(0.9), prior=0.5, name="another name")
+    first = guard.evaluate(scoring(0.9), prior=0.5, name="first")
+    guard.evaluate(scoring(0.2), prior=0.5)
+    again = guard.evaluate(scoring(0.9), prior=0.5, name="another name")
     assert again.replayed
     assert again._replace(replayed=False, charges_left=first.charges_left) == first
     assert guard.queries_asked == 2
@@ -213,7 +234,7 @@ def test_asking_again_gives_the_recorded_answer_free(make_guard, place, scoring)
 def test_a_replay_is_recognised_in_any_container_and_dtype(make_guard, scoring):
     guard = make_guard()
     predictions = scoring(0.9)
-    guard.evaluate_predictions(predictions, prior=0.5)
+    guard.evaluate(predictions, prior=0.5)
     forms = [
         predictions.tolist(),
         predictions.astype(np.uint8),
@@ -224,18 +245,18 @@ def test_a_replay_is_recognised_in_any_container_and_dtype(make_guard, scoring):
         np.repeat(predictions, 2)[::2],
     ]
     for form in forms:
-        assert guard.evaluate_predictions(form, prior=0.5).replayed
-    assert guard.evaluate_predictions(predictions, prior=np.float64(0.5)).replayed
-    assert guard.evaluate_many([predictions], [0.5])[0].replayed
+        assert guard.evaluate(form, prior=0.5).replayed
+    assert guard.evaluate(predictions, prior=np.float64(0.5)).replayed
+    assert guard.evaluate([predictions], prior=[0.5])[0].replayed
 
 
 @BOTH
 def test_noise_is_the_same_for_the_same_question(place, make_guard, scoring):
-    guard = make_guard(place, noise_scale=0.01, seed=5, charges=20)
-    values = {guard.evaluate_predictions(scoring(0.9), prior=0.3).value for _ in range(5)}
+    guard = make_guard(place, noise=0.01, seed=5, charges=20)
+    values = {guard.evaluate(scoring(0.9), prior=0.3).value for _ in range(5)}
     assert len(values) == 1
-    other = make_guard(noise_scale=0.01, seed=5, charges=20)  # made anew, from the same seed
-    assert {other.evaluate_predictions(scoring(0.9), prior=0.3).value} == values
+    other = make_guard(noise=0.01, seed=5, charges=20)  # made anew, from the same seed
+    assert {other.evaluate(scoring(0.9), prior=0.3).value} == values
 
 
 # ---- what was released
@@ -248,10 +269,10 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
     assert list(empty.columns) == HISTORY
     assert len(empty) == 0
     answers = [
-        guard.evaluate_predictions(scoring(0.7), prior=0.7, name="one"),
-        *guard.evaluate_many([scoring(0.9), scoring(0.6)], [0.5, 0.65], names=["two", "three"]),
+        guard.evaluate(scoring(0.7), prior=0.7, name="one"),
+        *guard.evaluate([scoring(0.9), scoring(0.6)], prior=[0.5, 0.65], name=["two", "three"]),
     ]
-    guard.evaluate_predictions(scoring(0.7), prior=0.7)  # a replay is nothing new
+    guard.evaluate(scoring(0.7), prior=0.7)  # a replay is nothing new
     history = guard.history()
     assert list(history.columns) == HISTORY
     assert history["series"].tolist() == ["", "", ""]
@@ -264,7 +285,7 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
 
 def test_changing_the_history_changes_nothing(make_guard, scoring):
     guard = make_guard()
-    guard.evaluate_predictions(scoring(0.9), prior=0.5)
+    guard.evaluate(scoring(0.9), prior=0.5)
     history = guard.history()
     history.loc[:, "value"] = 0.0
     assert guard.history()["value"].tolist() == [0.7]
@@ -273,12 +294,12 @@ def test_changing_the_history_changes_nothing(make_guard, scoring):
 def test_listeners_hear_of_new_answers_only(make_guard, scoring):
     guard, heard = make_guard(), []
     end = guard.subscribe(lambda answers: heard.extend(answer.query for answer in answers))
-    guard.evaluate_predictions(scoring(0.9), prior=0.5)
-    guard.evaluate_predictions(scoring(0.9), prior=0.5)
-    guard.evaluate_many([scoring(0.9), scoring(0.6), scoring(0.6)], [0.5, 0.6, 0.6])
+    guard.evaluate(scoring(0.9), prior=0.5)
+    guard.evaluate(scoring(0.9), prior=0.5)
+    guard.evaluate([scoring(0.9), scoring(0.6), scoring(0.6)], prior=[0.5, 0.6, 0.6])
     assert heard == [1, 2]
     with pytest.raises(Halted):
-        guard.evaluate_many([scoring(0.7, k) for k in range(5)], [0.85] * 5)
+        guard.evaluate([scoring(0.7, k) for k in range(5)], prior=[0.85] * 5)
     assert heard == [1, 2, *range(3, guard.queries_asked + 1)]
     end()
     end()
@@ -292,7 +313,7 @@ def test_a_listener_that_fails_does_not_lose_the_answer(make_guard, scoring):
 
     guard.subscribe(failing)
     with pytest.warns(RuntimeWarning, match="no network"):
-        answer = guard.evaluate_predictions(scoring(0.9), prior=0.5)
+        answer = guard.evaluate(scoring(0.9), prior=0.5)
     assert answer.value == 0.7
     assert guard.queries_asked == 1
 
@@ -314,14 +335,14 @@ def test_the_repr_says_what_is_left(make_guard, spend, scoring):
 @BOTH
 def test_a_closed_guard_answers_nothing(make_guard, place, scoring):
     with make_guard(place) as guard:
-        guard.evaluate_predictions(scoring(0.9), prior=0.5)
+        guard.evaluate(scoring(0.9), prior=0.5)
     guard.close()  # twice is no harm
     for ask in (
-        lambda: guard.evaluate_predictions(scoring(0.9), prior=0.5),
-        lambda: guard.evaluate_many([scoring(0.9)], [0.5]),
-        lambda: guard.reveal_predictions(scoring(0.9), prior=0.5),
-        lambda: guard.choose_predictions([scoring(0.9)], [0.5]),
-        lambda: guard.final_predictions(scoring(0.9)),
+        lambda: guard.evaluate(scoring(0.9), prior=0.5),
+        lambda: guard.evaluate([scoring(0.9)], prior=[0.5]),
+        lambda: guard.reveal(scoring(0.9), prior=0.5),
+        lambda: guard.choose([scoring(0.9)], [0.5]),
+        lambda: guard.final(scoring(0.9)),
         lambda: guard.price("final"),
         lambda: guard.final_width,
         guard.history,
@@ -348,11 +369,11 @@ def test_a_copy_is_the_same_guard(make_guard):
 
 
 def test_the_ledger_is_sound_after_all_kinds_of_answers(make_guard, ledger, scoring):
-    guard = make_guard(ledger, noise_scale=0.002, seed=5)
-    guard.evaluate_predictions(scoring(0.7), prior=0.7)
-    guard.evaluate_many([scoring(0.9), scoring(0.6), scoring(0.9)], [0.5, 0.6, 0.5])
+    guard = make_guard(ledger, noise=0.002, seed=5)
+    guard.evaluate(scoring(0.7), prior=0.7)
+    guard.evaluate([scoring(0.9), scoring(0.6), scoring(0.9)], prior=[0.5, 0.6, 0.5])
     with pytest.raises(Halted):
-        guard.evaluate_many([scoring(0.7, k) for k in range(8)], [0.95] * 8)
+        guard.evaluate([scoring(0.7, k) for k in range(8)], prior=[0.95] * 8)
     assert verify(ledger).problems == []
     assert issubclass(LedgerMismatchError, HoldoutError)
 
@@ -392,7 +413,7 @@ def spend_soundly(scoring):
 
     def ask(guard):
         for prior in (0.85, 0.86, 0.87):
-            guard.evaluate_predictions(scoring(0.7), prior=prior)
+            guard.evaluate(scoring(0.7), prior=prior)
         assert guard.halted
 
     return ask
@@ -403,15 +424,15 @@ def test_a_metric_that_fails_takes_one_charge_and_no_second(fragile, place, scor
     make, failing = fragile
     guard = make(place)
     for ask in (
-        lambda: guard.evaluate_predictions(failing, prior=0.9),
-        lambda: guard.evaluate_predictions(failing, prior=0.9),
-        lambda: guard.evaluate_many([failing], [0.9]),
+        lambda: guard.evaluate(failing, prior=0.9),
+        lambda: guard.evaluate(failing, prior=0.9),
+        lambda: guard.evaluate([failing], prior=[0.9]),
     ):
         with pytest.raises(ModelError, match="withheld") as caught:
             ask()
         assert "row 0" not in str(caught.value)
     assert (guard.queries_asked, int(guard.history()["charged"].sum())) == (1, 1)
-    assert guard.evaluate_predictions(scoring(0.7), prior=0.7).query == 2
+    assert guard.evaluate(scoring(0.7), prior=0.7).query == 2
 
 
 def test_the_ledger_is_sound_after_failures_and_the_halt_they_lead_to(fragile, ledger):
@@ -420,12 +441,12 @@ def test_the_ledger_is_sound_after_failures_and_the_halt_they_lead_to(fragile, l
     with pytest.raises(Halted) as halt:
         for k in range(10):
             with pytest.raises(ModelError):
-                guard.evaluate_predictions(failing, prior=0.9 - k / 100)
+                guard.evaluate(failing, prior=0.9 - k / 100)
     assert halt.value.reason == "charges"
     assert len(halt.value.history) == 3
     assert halt.value.history["charged"].all()
     with pytest.raises(ModelError):  # asked before the halt: a replay
-        guard.evaluate_predictions(failing, prior=0.9)
+        guard.evaluate(failing, prior=0.9)
     assert verify(ledger).problems == []
 
 
@@ -435,7 +456,7 @@ def test_a_new_question_after_the_halt_halts_whether_or_not_it_would_fail(fragil
     spend_soundly(guard)
     for predictions in (failing, labels):
         with pytest.raises(Halted):
-            guard.evaluate_predictions(predictions, prior=0.5)
+            guard.evaluate(predictions, prior=0.5)
 
 
 # ---- found by trying to break it
@@ -444,9 +465,9 @@ def test_a_new_question_after_the_halt_halts_whether_or_not_it_would_fail(fragil
 def test_a_batch_that_fails_is_never_free_and_never_silent(fragile, labels):
     make, failing = fragile
     guard = make()
-    guard.evaluate_predictions(labels, prior=1.0)
+    guard.evaluate(labels, prior=1.0)
     with pytest.raises(ModelError):
-        guard.evaluate_many([labels, failing], [1.0, 1.0])
+        guard.evaluate([labels, failing], prior=[1.0, 1.0])
     assert int(guard.history()["charged"].sum()) == 1
 
 
@@ -456,22 +477,22 @@ def test_a_batch_after_the_halt_halts_whether_or_not_it_would_fail(fragile, spen
     spend_soundly(guard)
     for predictions in (labels, failing):
         with pytest.raises(Halted):
-            guard.evaluate_many([scoring(0.7), predictions], [0.85, 0.5])
+            guard.evaluate([scoring(0.7), predictions], prior=[0.85, 0.5])
 
 
 def test_a_question_that_does_not_fail_survives_a_batch_that_does(fragile, labels):
     make, failing = fragile
     guard = make()
     with pytest.raises(ModelError):
-        guard.evaluate_many([labels, failing], [1.0, 1.0])
-    assert guard.evaluate_predictions(labels, prior=1.0).value == 1.0
+        guard.evaluate([labels, failing], prior=[1.0, 1.0])
+    assert guard.evaluate(labels, prior=1.0).value == 1.0
 
 
 def test_a_batch_that_is_too_large_is_refused_also_if_it_would_fail(fragile):
     make, failing = fragile
     guard = make(queries=4)
     with pytest.raises(BudgetError):
-        guard.evaluate_many([failing] + [np.roll(failing, k) for k in range(1, 6)], [0.9] * 6)
+        guard.evaluate(list([failing] + [np.roll(failing, k) for k in range(1, 6)]), prior=[0.9] * 6)
     assert guard.queries_asked == 0
 
 
@@ -482,12 +503,12 @@ def test_resuming_with_other_classes_does_not_give_the_answer_to_another_questio
     y = np.array(["b", "c"])[labels]
     first, second = np.full(2_000, "b"), np.full(2_000, "c")
     with make_guard(ledger, y=y, classes=["a", "b", "c"]) as guard:
-        guard.evaluate_predictions(first, prior=0.9)
+        guard.evaluate(first, prior=0.9)
     try:  # refusing to resume is as good
         again = reopen(ledger, y=y) if resume == "open" else make_guard(ledger, y=y)
     except LedgerMismatchError:
         return
-    assert not again.evaluate_predictions(second, prior=0.9).replayed
+    assert not again.evaluate(second, prior=0.9).replayed
 
 
 def test_another_holdout_of_arrays_in_cells_is_refused(make_guard, reopen, ledger):

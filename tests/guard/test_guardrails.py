@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Difference, verify
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
-from reusable_holdout.guard.kinds.gate import GuardedGate
 from reusable_holdout.metrics import Metric
+from reusable_holdout.ways import Terms, Told
+from reusable_holdout.ways.gate import GuardedGate
 
 ROWS = 4_000
 LABELS = np.arange(ROWS) % 2
@@ -26,13 +28,13 @@ def predictions(first, second=None):
 
 @pytest.fixture
 def gate(tmp_path):
-    with ReusableHoldout(
+    with made_guard(
         None,
         LABELS,
         policy="gate",
         queries=40,
         charges=4,
-        noise_scale=0.0,
+        noise=0.0,
         ledger=tmp_path / "gate.db",
         seed=1,
     ) as made:
@@ -41,36 +43,36 @@ def gate(tmp_path):
 
 def test_yes_needs_every_metric_and_is_one_charge(gate):
     group = gate.on(sample_weight=GROUP)
-    both = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.85})
+    both = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.85})
     assert (both.told, both.charged, both.charges_left) == ("yes with 1:0.85", True, 3)
-    own = gate.evaluate_predictions(predictions(0.8, 1.0), prior=0.85, guardrails={group: 0.85})
-    rail = gate.evaluate_predictions(predictions(1.0, 0.6), prior=0.85, guardrails={group: 0.85})
+    own = gate.gate(predictions(0.8, 1.0), 0.85, guardrails={group: 0.85})
+    rail = gate.gate(predictions(1.0, 0.6), 0.85, guardrails={group: 0.85})
     assert own.told == rail.told == "no with 1:0.85"
     assert not own.charged
     assert gate.charges_left == 3
     assert gate.queries_asked == 6  # each metric of each question
-    assert own[2:4] == rail[2:4] == (0.0, 1.0)  # which one failed is not told
+    assert (own.low, own.high) == (rail.low, rail.high) == (0.0, 1.0)  # which one failed is not told
     assert own.guardrails[0][2:] == (0.0, 1.0)
 
 
 def test_a_yes_is_charged_at_the_last_of_the_queries_that_it_takes(gate, tmp_path):
     group = gate.on(sample_weight=GROUP)
-    told = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.85}).nats
-    told += gate.evaluate_predictions(predictions(0.9), prior=0.89).nats  # the third query
-    told += gate.evaluate_predictions(predictions(0.92), prior=0.85, guardrails={group: 0.85}).nats
-    gate.evaluate_predictions(predictions(0.8), prior=0.85, guardrails={group: 0.85})
-    final = gate._ways.final.certificate
+    told = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.85}).nats
+    told += gate.gate(predictions(0.9), at_least=0.89).nats  # the third query
+    told += gate.gate(predictions(0.92), 0.85, guardrails={group: 0.85}).nats
+    gate.gate(predictions(0.8), 0.85, guardrails={group: 0.85})
+    final = gate._view.ways.final.certificate
     length = final.final_length(charges=3, nats=told, last_charge=5)
     expected = final.final_half_width(length=length, estimate=gate.plan.estimate)
     assert gate.final_width == pytest.approx(expected, rel=1e-9)
-    gate.final_predictions(predictions(0.9))
+    gate.final(predictions(0.9))
     assert verify(tmp_path / "gate.db").problems == []
 
 
 def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(gate):
     group = gate.on(sample_weight=GROUP)
-    answer = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.8})
-    certificate, other = gate._ways.policy.certificate, group._ways.policy.certificate
+    answer = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
+    certificate, other = gate._view.ways.main.certificate, group._view.ways.main.certificate
     length = certificate.length(charges=0, nats=0.0) + math.log(2)
     slack = certificate.comparison_tail
     low, _ = certificate.around(0.85 - slack, 0.85, length=length, share=1.0)
@@ -78,17 +80,17 @@ def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(g
     (rail,) = answer.guardrails
     low, _ = other.around(0.8 - other.comparison_tail, 0.8, length=length, share=1.0)
     assert rail == ("accuracy", 0.8, pytest.approx(low, abs=1e-12), 1.0)
-    plain = gate.evaluate_predictions(predictions(0.9, 0.91), prior=0.85)
+    plain = gate.gate(predictions(0.9, 0.91), at_least=0.85)
     assert plain.low > answer.low - 0.02
 
 
 def test_a_replay_is_free_and_tells_the_same(gate):
     group = gate.on(sample_weight=GROUP)
-    ask = {"prior": 0.85, "guardrails": {group: 0.8}}
-    first = gate.evaluate_predictions(predictions(0.9), **ask)
-    again = gate.evaluate_predictions(predictions(0.9), **ask)
+    ask = {"at_least": 0.85, "guardrails": {group: 0.8}}
+    first = gate.gate(predictions(0.9), **ask)
+    again = gate.gate(predictions(0.9), **ask)
     assert again == first._replace(replayed=True)
-    other = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.81})
+    other = gate.gate(predictions(0.9), 0.85, guardrails={group: 0.81})
     assert not other.replayed
 
 
@@ -98,27 +100,27 @@ def test_models_are_asked_about_with_their_own_kind_of_predictions(tmp_path):
     y = (X[:, 0] + rng.normal(size=ROWS) > 0).astype(int)
     model = LogisticRegression().fit(X[:500], y[:500])
     worse = LogisticRegression().fit(X[:500, ::-1], y[:500])
-    with ReusableHoldout(X, y, policy="gate", queries=40, charges=4, reveals=2, seed=1) as gate:
+    with made_guard(X, y, policy="gate", queries=40, charges=4, reveals=2, seed=1) as gate:
         auc, half = gate.on("roc_auc"), gate.on(sample_weight=GROUP)
-        yes = gate.evaluate(model, prior=0.6, guardrails={auc: 0.6, half: 0.6})
+        yes = gate.gate(model, at_least=0.6, guardrails={auc: 0.6, half: 0.6})
         assert yes.charged
         assert [one.metric for one in yes.guardrails] == ["roc_auc", "accuracy"]
-        no = gate.compare(worse, model, prior=0.0, guardrails={half: -0.01})
+        no = gate.gate(Difference(worse, model), at_least=0.0, guardrails={half: -0.01})
         assert (no.paired, no.charged) == (True, False)
-        better = gate.compare(model, worse, prior=0.0, guardrails={half: -0.01})
+        better = gate.gate(Difference(model, worse), at_least=0.0, guardrails={half: -0.01})
         assert better.charged
         with pytest.raises(InputError, match="compared row by row"):
-            gate.compare(model, worse, prior=0.0, guardrails={auc: -0.01})
+            gate.gate(Difference(model, worse), at_least=0.0, guardrails={auc: -0.01})
 
 
 def test_a_guardrail_may_have_predictions_of_its_own(gate):
     brier = gate.on("brier")
     sure = np.where(predictions(0.95), 0.95, 0.05)
-    yes = gate.evaluate_predictions(predictions(0.95), prior=0.9, guardrails={brier: (sure, 0.15)})
+    yes = gate.gate(predictions(0.95), 0.9, guardrails={brier: (sure, 0.15)})
     assert yes.charged
     assert yes.guardrails[0].low == 0.0
     assert yes.guardrails[0].high > 0.15
-    bad = gate.evaluate_predictions(predictions(0.95), prior=0.9, guardrails={brier: (1 - sure, 0.15)})
+    bad = gate.gate(predictions(0.95), 0.9, guardrails={brier: (1 - sure, 0.15)})
     assert not bad.charged
 
 
@@ -136,51 +138,47 @@ def test_a_guardrail_that_fails_on_the_holdout_never_lets_pass(gate):
     )
     broken.append(True)
     with contextlib.suppress(ModelError):  # it is told where the plan has room for what that costs
-        gate.evaluate_predictions(predictions(0.95), prior=0.9, guardrails={own: 0.5})
+        gate.gate(predictions(0.95), 0.9, guardrails={own: 0.5})
     assert gate.history()["told"].iloc[-1].startswith(("failed with", "no with"))
 
 
-def test_guardrails_of_another_guard_or_policy_are_refused_in_words(gate):
+def test_guardrails_of_another_guard_are_refused_in_words(gate):
     group = gate.on(sample_weight=GROUP)
-    stranger = ReusableHoldout(None, LABELS, policy="gate", queries=40, charges=4, seed=2)
+    stranger = made_guard(None, LABELS, policy="gate", queries=40, charges=4, seed=2)
     for wrong in ({stranger: 0.5}, {gate: 0.5}, {"accuracy": 0.5}):
         with pytest.raises(InputError, match="another metric of the same rows"):
-            gate.evaluate_predictions(predictions(0.9), prior=0.9, guardrails=wrong)
+            gate.gate(predictions(0.9), 0.9, guardrails=wrong)
     for wrong in ([group], {}, 0.5):
         with pytest.raises(InputError, match="must be a dict"):
-            gate.evaluate_predictions(predictions(0.9), prior=0.9, guardrails=wrong)
+            gate.gate(predictions(0.9), 0.9, guardrails=wrong)
     with pytest.raises(InputError, match="a tuple of 3"):
-        gate.evaluate_predictions(predictions(0.9), prior=0.9, guardrails={group: (1, 2, 0.5)})
-    with pytest.raises(InputError, match="belong to a gate"):
-        ReusableHoldout(None, LABELS, queries=40, charges=4, seed=2).evaluate_predictions(
-            predictions(0.9), prior=0.9, guardrails={stranger: 0.5}
-        )
+        gate.gate(predictions(0.9), 0.9, guardrails={group: (1, 2, 0.5)})
     assert gate.queries_asked == 0
 
 
 def test_a_gate_asks_no_more_metrics_than_queries_are_left(gate):
     group = gate.on(sample_weight=GROUP)
     for number in range(39):
-        gate.evaluate_predictions(predictions(0.1 + number / 100), prior=0.95)
+        gate.gate(predictions(0.1 + number / 100), at_least=0.95)
     with pytest.raises(BudgetError, match="2 new questions asked, 1 left"):
-        gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.8})
-    gate.evaluate_predictions(predictions(0.9), prior=0.95)
+        gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
+    gate.gate(predictions(0.9), at_least=0.95)
     with pytest.raises(Halted):
-        gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.8})
+        gate.gate(predictions(0.9), 0.85, guardrails={group: 0.8})
 
 
 def test_a_ledger_with_guardrails_verifies(gate, tmp_path):
     group = gate.on(sample_weight=GROUP)
     for share in (0.7, 0.9, 0.95):
-        gate.evaluate_predictions(predictions(share), prior=0.85, guardrails={group: 0.8})
-    gate.compare_predictions(predictions(0.9), predictions(0.8), prior=0.05, guardrails={group: 0.0})
+        gate.gate(predictions(share), 0.85, guardrails={group: 0.8})
+    gate.gate(Difference(predictions(0.9), predictions(0.8)), 0.05, guardrails={group: 0.0})
     assert verify(tmp_path / "gate.db").problems == []
-    assert gate.history()["kind"].iloc[-1] == "guarded-compare"
+    assert gate.history()["way"].iloc[-1] == "guarded-compare"
 
 
 def test_an_outcome_with_another_spelling_is_none(gate):
-    kind = gate._ways.guarded
-    assert isinstance(kind, GuardedGate)
+    way = gate._view.ways.guarded_gate
+    assert isinstance(way, GuardedGate)
     for told in (
         "yes",
         "yes with",
@@ -190,7 +188,7 @@ def test_an_outcome_with_another_spelling_is_none(gate):
         "agreed",
         "cell 0",
     ):
-        with pytest.raises(InputError, match="has no outcome"):
-            kind.outcome(told, kind.terms(0.5, gate._state(), None))
-        with pytest.raises(InputError, match="has no outcome"):
-            kind.takes(told)
+        read = Told.parse(told)
+        if read is not None:
+            with pytest.raises(InputError, match="has no outcome"):
+                way.outcome(read, Terms(0.5))

@@ -20,7 +20,7 @@ def test_the_guard_halts_when_the_charges_are_spent(make_guard, spend, place, sc
     assert guard.halted
     assert guard.halt_reason == "charges"
     with pytest.raises(Halted, match=r"all 3 charges are spent \(on queries 1, 2, 3\)") as halt:
-        guard.evaluate_predictions(scoring(0.61), prior=0.61)
+        guard.evaluate(scoring(0.61), prior=0.61)
     assert halt.value.reason == "charges"
     assert halt.value.answers == []
     assert halt.value.history["value"].tolist() == [answer.value for answer in answers]
@@ -31,23 +31,23 @@ def test_the_guard_halts_when_the_charges_are_spent(make_guard, spend, place, sc
 def test_a_halt_says_which_queries_were_charged_whatever_ended_it(make_guard, spend, scoring):
     for count, charged, left in [(1, "query 1", "2 charges"), (2, "queries 1, 2", "1 charge")]:
         guard = make_guard()
-        assert str(spend(guard, count)[-1]).endswith(f"(charged; query {count}, {left} left)")
-        guard.final_predictions(scoring(0.7))
+        assert str(spend(guard, count)[-1]).endswith(f"(corrected, charged; query {count}, {left} left)")
+        guard.final(scoring(0.7))
         with pytest.raises(Halted, match=rf"a final was given, .* \(charges were paid on {charged}\);"):
-            guard.evaluate_predictions(scoring(0.61), prior=0.61)
+            guard.evaluate(scoring(0.61), prior=0.61)
 
 
 @BOTH
 def test_the_guard_halts_when_the_queries_are_asked(make_guard, place, scoring):
     guard = make_guard(place, queries=5)
     for k in range(5):
-        guard.evaluate_predictions(scoring(0.7, k), prior=0.7)
+        guard.evaluate(scoring(0.7, k), prior=0.7)
     assert guard.halted
     with pytest.raises(Halted, match="all 5 declared queries are asked") as halt:
-        guard.evaluate_predictions(scoring(0.7, 5), prior=0.7)
+        guard.evaluate(scoring(0.7, 5), prior=0.7)
     assert halt.value.reason == "queries"
     with pytest.raises(Halted) as halt:
-        guard.evaluate_many([scoring(0.7, 6)] * 2, [0.7] * 2)
+        guard.evaluate(list([scoring(0.7, 6)] * 2), prior=[0.7] * 2)
     assert halt.value.reason == "queries"
 
 
@@ -55,33 +55,26 @@ def test_the_guard_halts_when_the_queries_are_asked(make_guard, place, scoring):
 def test_all_charges_are_answered_however_far_off_the_priors_are(make_guard, place, scoring):
     """How many there are is a promise: what is told at a charge costs at most what the plan set aside for it."""
     guard = make_guard(place)
-    left = [guard.evaluate_predictions(scoring(0.999, k), prior=0.0).charges_left for k in range(3)]
+    left = [guard.evaluate(scoring(0.999, k), prior=0.0).charges_left for k in range(3)]
     assert left == [2, 1, 0]
     assert guard.halt_reason == "charges"
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
-def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, scoring, policy):
+@pytest.mark.parametrize("way", ["check", "gate"])
+def test_whatever_is_told_exactly_the_planned_charges_are_answered(make_guard, scoring, way):
     """Every sequence of near, far and farthest deviations to either side."""
     deviations = [(0.5, 0.65), (0.5, 0.95), (0.1, 0.99), (0.5, 0.35), (0.5, 0.05), (0.9, 0.01)]
-    if policy == "gate":  # "yes" is charged, so scores above what was named
+    if way == "gate":  # "yes" is charged, so scores above what was named
         deviations = [(score, prior) for score, prior in deviations if score >= prior]
     for asked in itertools.product(deviations, repeat=3):
-        guard = make_guard(policy=policy, queries=10)
+        guard = make_guard(gates=way == "gate", queries=10, **({"threshold": None} if way == "gate" else {}))
         for place, (score, prior) in enumerate(asked):
-            answer = guard.evaluate_predictions(scoring(score, place), prior=prior)
+            asked_about = scoring(score, place)
+            answer = (
+                guard.gate(asked_about, prior) if way == "gate" else guard.evaluate(asked_about, prior=prior)
+            )
             assert (answer.charged, answer.charges_left) == (True, 2 - place)
         assert guard.halt_reason == "charges"
-
-
-def test_a_ladder_is_answered_as_many_new_bests_as_were_planned(make_guard, scoring):
-    for asked in itertools.product([0.05, 0.12, 0.3], repeat=3):  # below a step, one, and several
-        guard, score = make_guard(policy="ladder"), 0.0
-        for place, gain in enumerate(asked):
-            score = min(1.0, score + gain)
-            answer = guard.evaluate_predictions(scoring(score, place))
-            assert answer.charges_left == 3 - guard.history()["charged"].sum()
-        assert guard.halted == (guard.history()["charged"].sum() == 3)
 
 
 @BOTH
@@ -91,7 +84,7 @@ def test_replays_are_free_after_a_halt(make_guard, spend, place, scoring):
     again = spend(guard)
     assert all(answer.replayed for answer in again)
     assert [answer.value for answer in again] == [answer.value for answer in answers]
-    batch = guard.evaluate_many([scoring(0.7, k) for k in range(3)], [0.85] * 3)
+    batch = guard.evaluate([scoring(0.7, k) for k in range(3)], prior=[0.85] * 3)
     assert batch == again
     assert guard.queries_asked == 3
 
@@ -99,15 +92,15 @@ def test_replays_are_free_after_a_halt(make_guard, spend, place, scoring):
 @BOTH
 def test_a_halt_inside_a_batch_keeps_what_was_released_before_it(make_guard, place, scoring):
     guard = make_guard(place)
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    guard.evaluate(scoring(0.7), prior=0.85)
     asked = [scoring(0.6), scoring(0.7, 1), scoring(0.7, 2), scoring(0.6, 1), scoring(0.7, 3)]
     with pytest.raises(Halted, match="3 of the batch were answered") as halt:
-        guard.evaluate_many(asked, [0.6, 0.85, 0.85, 0.6, 0.85])
+        guard.evaluate(list(asked), prior=[0.6, 0.85, 0.85, 0.6, 0.85])
     released = halt.value.answers
     assert [(answer.query, answer.charged) for answer in released] == [(2, False), (3, True), (4, True)]
     assert guard.history()["query"].tolist() == [1, 2, 3, 4]
     assert halt.value.history["value"].tolist() == guard.history()["value"].tolist()
-    again = guard.evaluate_many(asked[:3], [0.6, 0.85, 0.85])
+    again = guard.evaluate(list(asked[:3]), prior=[0.6, 0.85, 0.85])
     assert [answer._replace(replayed=False, charges_left=0) for answer in again] == [
         answer._replace(charges_left=0) for answer in released
     ]
@@ -118,14 +111,14 @@ def test_a_batch_answers_its_replays_up_to_the_halt(make_guard, spend, scoring):
     spend(guard, 2)
     asked = [scoring(0.7), scoring(0.7, 2), scoring(0.7, 1), scoring(0.6), scoring(0.7)]
     with pytest.raises(Halted) as halt:
-        guard.evaluate_many(asked, [0.85, 0.85, 0.85, 0.6, 0.85])
+        guard.evaluate(list(asked), prior=[0.85, 0.85, 0.85, 0.6, 0.85])
     assert [answer.query for answer in halt.value.answers] == [1, 3, 2]
     assert [answer.replayed for answer in halt.value.answers] == [True, False, True]
 
 
 def test_a_batch_that_ends_with_the_last_charge_does_not_raise(make_guard, scoring):
     guard = make_guard()
-    answers = guard.evaluate_many([scoring(0.7, k) for k in range(3)], [0.85] * 3)
+    answers = guard.evaluate([scoring(0.7, k) for k in range(3)], prior=[0.85] * 3)
     assert answers[-1].charges_left == 0
     assert guard.halted
 
@@ -134,7 +127,7 @@ def test_a_batch_after_the_halt_halts_even_if_it_is_too_large(make_guard, spend,
     guard = make_guard(queries=4)
     spend(guard)
     with pytest.raises(Halted):
-        guard.evaluate_many([scoring(0.6, k) for k in range(4)], [0.6] * 4)
+        guard.evaluate([scoring(0.6, k) for k in range(4)], prior=[0.6] * 4)
 
 
 def test_no_except_exception_swallows_a_halt():
@@ -158,33 +151,33 @@ def interleaved(guard, scoring, rng):
     while not guard.halted:
         score, prior = WORST[rng.integers(len(WORST))]
         predictions = scoring(score, next(fresh) % 1_000)
-        stated = (
-            {"series": str(next(fresh))} if guard.policy == "ladder" else {"prior": prior}
-        )  # a best of its own
-        way = rng.integers(4)
+        way = rng.integers(5)
         if way == 0 and guard.price("reveal").allowed:
-            answer = guard.reveal_predictions(predictions, prior=prior)
+            answer = guard.reveal(predictions, prior=prior)
         elif way == 1 and guard.price("choose", candidates=2).allowed:
             pair = [predictions, scoring(score, next(fresh) % 1_000)]
-            answer = guard.choose_predictions(pair, [prior, 0.5]).answer
-        elif way == 2 and guard.policy in {"thresholdout", "guess-and-check"}:
-            answer = guard.compare_predictions(predictions, scoring(0.5), prior=prior - 0.5)
+            answer = guard.choose(list(pair), [prior, 0.5]).answer
+        elif guard.plan.asks == "gates" or way == 3:
+            answer = guard.gate(predictions, prior)
+        elif way == 2:
+            answer = guard.compare(predictions, scoring(0.5), prior=prior - 0.5)
         else:
-            answer = guard.evaluate_predictions(predictions, **stated)
+            answer = guard.evaluate(predictions, prior=prior)
         left.append((answer.charged, answer.charges_left))
     return left
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate", "ladder"])
-@pytest.mark.parametrize("noise_scale", [0.0, 0.004])
+@pytest.mark.parametrize("gates", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.004])
 def test_whatever_is_asked_between_exactly_the_planned_charges_are_answered(
-    make_guard, ledger, scoring, policy, noise_scale
+    make_guard, ledger, scoring, gates, noise
 ):
-    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise_scale": noise_scale}
+    settings = {"charges": 5, "queries": 150, "reveals": 3, "choices": [2, 2], "noise": noise}
+    settings |= {"threshold": None if gates else 0.1}
     halts = set()
     for seed in range(8):
         path = ledger if seed == 0 else None
-        guard = make_guard(path, policy=policy, seed=seed, **settings)
+        guard = make_guard(path, gates=gates, seed=seed, **settings)
         left = interleaved(guard, scoring, np.random.default_rng(seed))
         halts.add(guard.halt_reason)
         charged = 0
@@ -192,7 +185,7 @@ def test_whatever_is_asked_between_exactly_the_planned_charges_are_answered(
             charged += was_charged
             assert charges_left == 5 - charged
         assert charged == 5
-        answer = guard.final_predictions(scoring(0.7))
+        answer = guard.final(scoring(0.7))
         assert answer.low < 0.7 < answer.high
     assert halts == {"charges"}
     assert verify(ledger).problems == []
@@ -204,11 +197,11 @@ def test_a_promised_tolerance_is_kept_whatever_was_told_before(make_guard, scori
     wish = {"tolerance": tolerance, "charges": 3, "threshold": None, "reveals": 2, "choices": [2]}
     guard = make_guard(**wish)
     for k in range(2):
-        guard.reveal_predictions(scoring(0.02, k), prior=0.99)
-    guard.choose_predictions([scoring(0.02, 2), scoring(0.03, 3)], [0.99, 0.98])
+        guard.reveal(scoring(0.02, k), prior=0.99)
+    guard.choose([scoring(0.02, 2), scoring(0.03, 3)], [0.99, 0.98])
     for k in range(3):
-        agreed = guard.evaluate_predictions(scoring(0.7, k), prior=0.7)
+        agreed = guard.evaluate(scoring(0.7, k), prior=0.7)
         assert not agreed.charged
         assert agreed.high - 0.7 <= tolerance + 1e-9
         assert 0.7 - agreed.low <= tolerance + 1e-9
-        assert guard.evaluate_predictions(scoring(0.02, 10 + k), prior=0.99).charges_left == 2 - k
+        assert guard.evaluate(scoring(0.02, 10 + k), prior=0.99).charges_left == 2 - k

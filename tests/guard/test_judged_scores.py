@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 
-from reusable_holdout import Metric, ReusableHoldout, verify
+from reusable_holdout import Difference, Metric, ReusableHoldout, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.metrics import score
 
@@ -44,13 +45,13 @@ def judged(make_guard):
 
 def exercised(guard):
     """Every way to ask, with scores of shape (rows,)."""
-    guard.evaluate_predictions(SCORES[0], prior=0.52)
-    guard.evaluate_predictions(SCORES[1], prior=0.9)
-    guard.evaluate_many(SCORES[:4], [0.5, 0.55, 0.6, 0.1])
-    guard.compare_predictions(SCORES[5], SCORES[0], prior=0.28)
-    guard.reveal_predictions(SCORES[2], prior=0.6)
-    guard.choose_predictions(SCORES, np.linspace(0.5, 0.8, 6))
-    guard.final_predictions(list(SCORES[4:]))
+    guard.evaluate(SCORES[0], prior=0.52)
+    guard.evaluate(SCORES[1], prior=0.9)
+    guard.evaluate(list(SCORES[:4]), prior=[0.5, 0.55, 0.6, 0.1])
+    guard.compare(SCORES[5], SCORES[0], prior=0.28)
+    guard.reveal(SCORES[2], prior=0.6)
+    guard.choose(list(SCORES), np.linspace(0.5, 0.8, 6))
+    guard.final(list(SCORES[4:]))
     history = guard.history()
     return history.drop(columns=[name for name in history if name.endswith("at")])
 
@@ -63,8 +64,7 @@ def exercised(guard):
         {"groups": USERS},
         {"sample_weight": SLICE},
         {"sample_weight": 1.0 + SLICE},
-        {"noise_scale": 0.01, "final_noise": 0.01},
-        {"policy": "guess-and-check"},
+        {"noise": 0.01},
     ],
     ids=str,
 )
@@ -80,31 +80,30 @@ def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):
             "vacuous": True,
             **settings,
         }
-        with ReusableHoldout(None, y, metric=metric, **wish) as guard:
+        with made_guard(None, y, metric=metric, **wish) as guard:
             told.append(exercised(guard))
     assert set(told[0]["charged"]) == {True, False}
     assert len(told[0]) >= 10
     pd.testing.assert_frame_equal(*told)
 
 
-@pytest.mark.filterwarnings("ignore::reusable_holdout.ParameterFreeLadderWarning")
-@for_each("policy", ["ladder", "gate", "parameter-free-ladder"])
-def test_the_other_policies_take_scores_too(policy):
-    wish = {"queries": 20, "charges": 10, "policy": policy, "seed": 1}
+@for_each("plan", [{"gates": True}, {"board": "claims"}])
+def test_plans_for_other_ways_take_scores_too(plan):
+    wish = {"queries": 20, "charges": 10, "seed": 1, "vacuous": True, **plan}
     told = []
     for y, metric in ((IDS, "score"), (np.zeros(ROWS), MEAN)):
-        with ReusableHoldout(None, y, metric=metric, **wish) as guard:
-            prior = 0.6 if policy == "gate" else None
-            told.append([guard.evaluate_predictions(one, prior=prior)[:5] for one in SCORES])
+        with made_guard(None, y, metric=metric, **wish) as guard:
+            ask = guard.gate if "gates" in plan else lambda one, prior: guard.evaluate(one, prior=prior)
+            told.append([ask(one, 0.6)[:5] for one in SCORES])
     assert told[0] == told[1]
 
 
 def test_guardrails_and_finals_may_be_of_other_judged_metrics(judged):
-    guard = judged(policy="gate", charges=5, noise_scale=None)
+    guard = judged(policy="gate", charges=5, noise=None)
     reliable = guard.on("pass^2")
-    verdict = guard.evaluate_predictions(PASSES[5], prior=0.6, guardrails={reliable: 0.4})
+    verdict = guard.gate(PASSES[5], 0.6, guardrails={reliable: 0.4})
     assert verdict.charged
-    both = guard.final_predictions(PASSES[4], also=[reliable])
+    both = guard.final(PASSES[4], also=[reliable])
     assert [one.value for one in both] == pytest.approx(
         [SCORES[4].mean(), np.mean(SCORES[4] * (4 * SCORES[4] - 1) / 3)], abs=1e-9
     )
@@ -115,40 +114,38 @@ def test_guardrails_and_finals_may_be_of_other_judged_metrics(judged):
 
 def test_equal_scores_are_the_same_question_whatever_they_come_in(judged):
     guard = judged()
-    first = guard.evaluate_predictions(SCORES[0], prior=0.5)
+    first = guard.evaluate(SCORES[0], prior=0.5)
     same = [SCORES[0].tolist(), PASSES[0], PASSES[0][:, ::-1], TABLE, TABLE.set_index("id")["score"]]
     for given in same:
-        again = guard.evaluate_predictions(given, prior=0.5)
+        again = guard.evaluate(given, prior=0.5)
         assert (again.replayed, again.query, again.value) == (True, 1, first.value)
-    assert all(one.replayed for one in guard.evaluate_many(PASSES[:1], [0.5]))
+    assert all(one.replayed for one in guard.evaluate(list(PASSES[:1]), prior=[0.5]))
     assert guard.queries_asked == 1
     other = SCORES[0].copy()
     other[7] = 1.0 - other[7] / 2
-    assert not guard.evaluate_predictions(other, prior=0.5).replayed
-    assert not guard.evaluate_predictions(SCORES[0][::-1], prior=0.5).replayed
+    assert not guard.evaluate(other, prior=0.5).replayed
+    assert not guard.evaluate(SCORES[0][::-1], prior=0.5).replayed
     assert guard.queries_asked == 3
 
 
 def test_a_batch_of_repeats_is_models_rows_and_repeats(judged):
     guard = judged()
-    answers = guard.evaluate_many(PASSES, np.linspace(0.5, 0.8, 6))
+    answers = guard.evaluate(list(PASSES), prior=np.linspace(0.5, 0.8, 6))
     assert not any(one.charged for one in answers)
-    assert all(
-        guard.evaluate_predictions(one, prior=p).replayed for one, p in zip(PASSES[:1], [0.5], strict=True)
-    )
+    assert all(guard.evaluate(one, prior=p).replayed for one, p in zip(PASSES[:1], [0.5], strict=True))
     assert guard.queries_asked == 6
 
 
 def test_a_restarted_process_replays_and_goes_on(judged, reopen, ledger):
     with judged(ledger, metric=score(lower=0, upper=2)) as guard:
-        asked = guard.evaluate_predictions(TABLE, prior=0.5)
-        guard.evaluate_predictions(SCORES[5], prior=0.1)
+        asked = guard.evaluate(TABLE, prior=0.5)
+        guard.evaluate(SCORES[5], prior=0.1)
     again = reopen(ledger, y=pd.Series(IDS))
     assert again.metric == score(lower=0, upper=2)
-    assert again.evaluate_predictions(SCORES[0], prior=0.5) == asked._replace(
+    assert again.evaluate(SCORES[0], prior=0.5) == asked._replace(
         replayed=True, charges_left=again.charges_left
     )
-    assert not again.evaluate_predictions(SCORES[1], prior=0.5).replayed
+    assert not again.evaluate(SCORES[1], prior=0.5).replayed
     assert (again.queries_asked, again.charges_left) == (3, 2)
     assert verify(ledger).sound
 
@@ -156,20 +153,20 @@ def test_a_restarted_process_replays_and_goes_on(judged, reopen, ledger):
 @for_each("metric", ["score", "pass@2", "pass^3", score(lower=-1, upper=5)], ids=str)
 def test_a_ledger_knows_its_metric(metric, tmp_path):
     path = tmp_path / f"{metric if isinstance(metric, str) else 'bounds'}.db"
-    with ReusableHoldout(None, IDS, metric=metric, queries=10, charges=2, ledger=path) as guard:
-        guard.evaluate_predictions(PASSES[3], prior=0.9)
+    with made_guard(None, IDS, metric=metric, queries=10, charges=2, ledger=path) as guard:
+        guard.evaluate(PASSES[3], prior=0.9)
         made = guard.metric
     with ReusableHoldout.open(path, None, IDS) as again:
         assert again.metric == made
-        assert again.evaluate_predictions(PASSES[3], prior=0.9).replayed
+        assert again.evaluate(PASSES[3], prior=0.9).replayed
     assert verify(path).sound
 
 
 def test_a_pickled_guard_is_the_same_guard(judged, ledger):
     guard = judged(ledger)
-    guard.evaluate_predictions(TABLE, prior=0.5)
+    guard.evaluate(TABLE, prior=0.5)
     again = pickle.loads(pickle.dumps(guard))
-    assert again.evaluate_predictions(SCORES[0], prior=0.5).replayed
+    assert again.evaluate(SCORES[0], prior=0.5).replayed
     view = pickle.loads(pickle.dumps(guard.on("pass^2")))
     assert view.metric.name == "pass^2"
 
@@ -194,8 +191,8 @@ def test_rotation_goes_on_with_other_ids(judged, ledger):
     fresh, X, y = guard.rotate(None, [f"r{k}" for k in range(ROWS)], early=True)
     assert (fresh.epoch, X, y) == (2, None, IDS)
     with pytest.raises(InputError, match="none of them in column 'id'"):
-        fresh.evaluate_predictions(TABLE, prior=0.5)
-    assert not fresh.evaluate_predictions(SCORES[0], prior=0.5).replayed
+        fresh.evaluate(TABLE, prior=0.5)
+    assert not fresh.evaluate(SCORES[0], prior=0.5).replayed
 
 
 # ---- refusals
@@ -218,13 +215,13 @@ def test_refused_scores_ask_nothing_and_charge_nothing(judged, name):
     given, words = BAD[name]
     guard = judged(reveals=1, choices=[2])
     asks = [
-        lambda: guard.evaluate_predictions(given, prior=0.9),
-        lambda: guard.evaluate_many([SCORES[0], given], [0.5, 0.9]),
-        lambda: guard.compare_predictions(given, SCORES[0], prior=0.0),
-        lambda: guard.compare_predictions(SCORES[0], given, prior=0.0),
-        lambda: guard.reveal_predictions(given, prior=0.9),
-        lambda: guard.choose_predictions([SCORES[0], given], [0.5, 0.9]),
-        lambda: guard.final_predictions([given]),
+        lambda: guard.evaluate(given, prior=0.9),
+        lambda: guard.evaluate([SCORES[0], given], prior=[0.5, 0.9]),
+        lambda: guard.compare(given, SCORES[0], prior=0.0),
+        lambda: guard.compare(SCORES[0], given, prior=0.0),
+        lambda: guard.reveal(given, prior=0.9),
+        lambda: guard.choose([SCORES[0], given], [0.5, 0.9]),
+        lambda: guard.final([given]),
     ]
     for ask in asks:
         with pytest.raises(InputError, match=words):
@@ -235,11 +232,11 @@ def test_refused_scores_ask_nothing_and_charge_nothing(judged, name):
 def test_too_few_repeats_ask_nothing(judged):
     guard = judged(metric="pass@5")
     with pytest.raises(InputError, match="at least 5 repeats of every row; got 4"):
-        guard.evaluate_predictions(PASSES[0], prior=0.9)
+        guard.evaluate(PASSES[0], prior=0.9)
     with pytest.raises(InputError, match="at least 5 repeats"):
-        guard.evaluate_many(PASSES, [0.9] * 6)
+        guard.evaluate(list(PASSES), prior=[0.9] * 6)
     with pytest.raises(InputError, match=r"prior must be a number in \[0, 1\]"):
-        guard.evaluate_predictions(PASSES[0], prior=72)
+        guard.evaluate(PASSES[0], prior=72)
     assert guard.queries_asked == 0
 
 
@@ -262,7 +259,7 @@ def test_features_classes_and_shares_of_classes_have_no_place(judged):
 
 
 def test_a_model_is_not_asked_for_scores(judged):
-    with pytest.raises(InputError, match="ask with evaluate_predictions"):
+    with pytest.raises(InputError, match=r"labels only|score"):
         judged().evaluate(object(), prior=0.5)
 
 
@@ -291,10 +288,10 @@ def test_labels_are_no_ids(make_guard, metric):
 def test_other_judged_metrics_and_slices_share_the_budget(judged):
     guard = judged()
     reliable, part = guard.on("pass^2"), guard.on(sample_weight=SLICE)
-    reliable.evaluate_predictions(PASSES[0], prior=0.3)
-    part.evaluate_predictions(TABLE, prior=0.5)
+    reliable.evaluate(PASSES[0], prior=0.3)
+    part.evaluate(TABLE, prior=0.5)
     assert (guard.queries_asked, guard.on("pass^2").queries_asked) == (2, 2)
-    assert part.evaluate_predictions(PASSES[0], prior=0.5).replayed
+    assert part.evaluate(PASSES[0], prior=0.5).replayed
 
 
 # ---- side doors
@@ -303,8 +300,8 @@ def test_other_judged_metrics_and_slices_share_the_budget(judged):
 def test_no_row_s_score_is_logged_printed_or_kept(judged, ledger, caplog, capfd, tmp_path):
     caplog.set_level(logging.DEBUG)
     secret = np.random.default_rng(9).random(ROWS)
-    guard = judged(ledger, noise_scale=0.01, seed=3)
-    told = [guard.evaluate_predictions(secret, prior=0.5), guard.evaluate_predictions(secret, prior=0.9)]
+    guard = judged(ledger, noise=0.01, seed=3)
+    told = [guard.evaluate(secret, prior=0.5), guard.evaluate(secret, prior=0.9)]
     for given in (
         secret + 0.5,
         secret[:-1],
@@ -312,32 +309,35 @@ def test_no_row_s_score_is_logged_printed_or_kept(judged, ledger, caplog, capfd,
         np.where(secret > 0.9, np.nan, secret),
     ):
         with pytest.raises(InputError) as caught:
-            guard.evaluate_predictions(given, prior=0.5)
+            guard.evaluate(given, prior=0.5)
         told += [caught.value, vars(caught.value)]
-    inside = [guard, guard._holdout, guard._holdout.bound, *vars(guard._holdout.bound).values()]
-    inside += [guard._holdout.bound.statistic, *vars(guard._holdout.bound.statistic).values()]
+    inside = [
+        guard,
+        guard._view.holdout,
+        guard._view.holdout.bound,
+        *vars(guard._view.holdout.bound).values(),
+    ]
+    inside += [guard._view.holdout.bound.statistic, *vars(guard._view.holdout.bound.statistic).values()]
     text = " ".join([*map(repr, [*told, *inside]), caplog.text, *capfd.readouterr()])
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for number in secret[:200]:
         assert f"{number:.9f}"[:9] not in text
         assert repr(float(number)).encode() not in kept
         assert number.tobytes() not in kept
-    assert "q17" not in repr(guard._holdout.bound._form)
+    assert "q17" not in repr(guard._view.holdout.bound._form)
 
 
 # ---- several scores, and a look at what fits
 
 
 def test_a_gate_may_have_another_score_as_its_guardrail_with_scores_of_its_own(judged):
-    guard = judged(policy="gate", charges=5, noise_scale=None)
+    guard = judged(policy="gate", charges=5, noise=None)
     polite = guard.on("score[politeness]")
     assert guard.on("score") is guard
     assert guard.on(score(of="politeness")).view == polite.view != guard.view
     for loss, charged in ((0.0, True), (0.5, False)):
-        both = (SCORES[1] * (1.0 - loss), SCORES[1])
-        answer = guard.compare_predictions(
-            SCORES[5], SCORES[0], prior=0.1, guardrails={polite: (*both, -0.05)}
-        )
+        both = Difference(SCORES[1] * (1.0 - loss), SCORES[1])
+        answer = guard.gate(Difference(SCORES[5], SCORES[0]), 0.1, guardrails={polite: (both, -0.05)})
         assert answer.charged == charged
 
 

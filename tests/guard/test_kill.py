@@ -17,12 +17,12 @@ ROWS, CHARGES = 10_000, 100
 _COMMON = """
 import json, os, signal, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.errors import Halted
 
 def guard_of(ledger, labels=np.random.default_rng(0).integers(0, 2, 10_000)):
-    settings = {"queries": 1_000, "charges": 100, "threshold": 0.025, "noise_scale": 1e-4, "seed": 11}
-    return ReusableHoldout(None, labels, ledger=ledger, **settings)
+    plan = Plan(queries=1_000, charges=100, threshold=0.025, noise=1e-4)
+    return ReusableHoldout(None, labels, ledger=ledger, plan=plan, seed=11)
 
 def question(number):
     return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
@@ -32,7 +32,7 @@ guard = guard_of(sys.argv[1])
 try:
     for _ in range(int(sys.argv[2])):
         predictions, prior = question(guard.queries_asked)
-        print(json.dumps(guard.evaluate_predictions(predictions, prior=prior, name="asked")), flush=True)
+        print(json.dumps(guard.evaluate(predictions, prior=prior, name="asked")), flush=True)
     sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
@@ -56,9 +56,9 @@ elif moment == "after the commit":
     Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[3] == "batch":
     asked = [question(number) for number in range(20)]
-    guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
 else:
-    guard.evaluate_predictions(question(0)[0], prior=question(0)[1])
+    guard.evaluate(question(0)[0], prior=question(0)[1])
 """
 
 
@@ -108,11 +108,11 @@ def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, he
                 assert row[column] == getattr(answer, column)
         for number in range(CHARGES):
             predictions, prior = question(number)
-            again = guard.evaluate_predictions(predictions, prior=prior)
+            again = guard.evaluate(predictions, prior=prior)
             assert (again.replayed, again.query) == (True, number + 1)
             assert again.value == recorded.loc[number + 1, "value"]
         with pytest.raises(Halted) as halt:
-            guard.evaluate_predictions(question(CHARGES)[0], prior=question(CHARGES)[1])
+            guard.evaluate(question(CHARGES)[0], prior=question(CHARGES)[1])
         assert halt.value.reason == "charges"
         assert guard.queries_asked == CHARGES
     found = verify(ledger)
@@ -138,8 +138,8 @@ def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_ans
     asked = [question(number) for number in range(count)]
     with guard_of(ledger) as guard:
         assert guard.queries_asked == recorded * count  # the whole batch or nothing
-        answers = guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
-        expected = twin.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+        answers = guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
+        expected = twin.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
         assert [answer.replayed for answer in answers] == [bool(recorded)] * count
         assert [answer.value for answer in answers] == [answer.value for answer in expected]
         assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
@@ -172,4 +172,4 @@ guard_of(sys.argv[1])
     with guard_of(ledger) as guard:
         assert guard.queries_asked == 0
     with ReusableHoldout.open(ledger, None, np.random.default_rng(0).integers(0, 2, ROWS)) as guard:
-        assert guard.evaluate_predictions(np.zeros(ROWS, int), prior=0.9).query == 1
+        assert guard.evaluate(np.zeros(ROWS, int), prior=0.9).query == 1

@@ -68,7 +68,7 @@ def many(make_guard):
     """Guards of one key, so that equal scores have equal answers."""
 
     def make(X, y, ledger=None, **changes):
-        return make_guard(ledger, X=X, y=y, **{"seed": 3, "noise_scale": 0.002, **changes})
+        return make_guard(ledger, X=X, y=y, **{"seed": 3, "noise": 0.002, **changes})
 
     return make
 
@@ -190,9 +190,9 @@ def test_workers_predict_in_parallel(many, parquet):
     here = os.getpid()
     elsewhere = Predicting(lambda X: np.where(os.getpid() == here, "no", ["yes"] * len(X)))
     with joblib.parallel_config("loky", n_jobs=2):
-        guard = many(parquet, "label", noise_scale=0.0)
+        guard = many(parquet, "label", noise=0.0)
         answer = guard.evaluate(elsewhere, prior=0.9, name="all yes")
-    share = float(np.mean(np.asarray(guard._holdout.y) == "yes"))
+    share = float(np.mean(np.asarray(guard._view.holdout.y) == "yes"))
     assert answer.low < share < answer.high
     assert answer.value < 0.9
 
@@ -217,13 +217,16 @@ def test_rows_are_never_in_memory_together(many, parquet):
 
 def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
     guard = many(parquet, "label")
-    labels = guard._holdout.y
+    labels = guard._view.holdout.y
     assert isinstance(labels, CodedLabels)
     assert labels.codes.dtype == np.uint8
     numbers = many(parquet.select(["a", "b"]), parquet.select(["whole"]))
-    assert numbers._holdout.y.dtype == np.int8
-    assert numbers._holdout.bound.classes.tolist() == list(range(-5, 5))
-    assert numbers.digest == many(parquet.select(["a", "b"]), np.asarray(numbers._holdout.y, np.int64)).digest
+    assert numbers._view.holdout.y.dtype == np.int8
+    assert numbers._view.holdout.bound.classes.tolist() == list(range(-5, 5))
+    assert (
+        numbers.digest
+        == many(parquet.select(["a", "b"]), np.asarray(numbers._view.holdout.y, np.int64)).digest
+    )
 
 
 @pytest.mark.long(
@@ -297,35 +300,35 @@ def test_predictions_may_come_in_chunks(many, frame, parquet, model, tmp_path):
     column = ParquetRows(tmp_path / "p.parquet")
     lazy = da.from_array(np.array(predicted, dtype="U3"), chunks=(431,))
     series = dd.from_pandas(pd.Series(predicted), npartitions=4)
-    expected = many(parquet, "label").evaluate_predictions(predicted, prior=0.5)
+    expected = many(parquet, "label").evaluate(predicted, prior=0.5)
     for form in (column, lazy, series):
         guard = many(parquet, "label")
-        assert guard.evaluate_predictions(form, prior=0.5) == expected
-        assert guard.evaluate_predictions(predicted, prior=0.5).replayed
-        assert [one.value for one in guard.evaluate_many([form, predicted], [0.5, 0.5])] == [
+        assert guard.evaluate(form, prior=0.5) == expected
+        assert guard.evaluate(predicted, prior=0.5).replayed
+        assert [one.value for one in guard.evaluate([form, predicted], prior=[0.5, 0.5])] == [
             expected.value
         ] * 2
     both = da.concatenate([lazy[None], lazy[::-1][None]])
-    batch = many(parquet, "label").evaluate_many(both, [0.5, 0.9])
-    again = many(parquet, "label").evaluate_many([predicted, predicted[::-1]], [0.5, 0.9])
+    batch = many(parquet, "label").evaluate(list(both), prior=[0.5, 0.9])
+    again = many(parquet, "label").evaluate([predicted, predicted[::-1]], prior=[0.5, 0.9])
     assert batch == again
 
 
 def test_probabilities_may_come_in_chunks(many, frame, parquet, model):
     table = model.predict_proba(frame.drop(columns="label"))
     changes = {"metric": "brier", "threshold": None, "estimate": None}
-    expected = many(parquet, "label", **changes).evaluate_predictions(table, prior=0.2)
+    expected = many(parquet, "label", **changes).evaluate(table, prior=0.2)
     for form in (da.from_array(table, chunks=(700, 1)), da.from_array(table[:, 1], chunks=999)):
-        assert many(parquet, "label", **changes).evaluate_predictions(form, prior=0.2) == expected
+        assert many(parquet, "label", **changes).evaluate(form, prior=0.2) == expected
 
 
 @pytest.mark.parametrize("rows", [ROWS - 1, ROWS + 1])
 def test_predictions_in_chunks_must_be_one_for_each_row(many, parquet, rows):
     guard = many(parquet, "label")
     with pytest.raises(InputError, match=f"must have {ROWS} rows"):
-        guard.evaluate_predictions(da.from_array(np.full(rows, "no"), chunks=400), prior=0.5)
+        guard.evaluate(da.from_array(np.full(rows, "no"), chunks=400), prior=0.5)
     with pytest.raises(InputError, match="among the classes"):
-        guard.evaluate_predictions(da.from_array(np.full(ROWS, "maybe"), chunks=400), prior=0.5)
+        guard.evaluate(da.from_array(np.full(ROWS, "maybe"), chunks=400), prior=0.5)
     assert guard.queries_asked == 0
 
 
@@ -340,11 +343,11 @@ def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
     guard = many(frame.drop(columns="label")[:2_000], frame.label[:2_000], ledger, seed=None)
     with pytest.raises(InputError, match="used before"):
         guard.rotate(
-            dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, vacuous=True
+            dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, allow={"vacuous"}
         )
     with pytest.raises(OverlapError, match=r"2,000 of its 3,000 rows are rows of epoch 1"):
-        guard.rotate(parquet, "label", early=True, charges=3, vacuous=True)
-    rotation = guard.rotate(parquet, "label", early=True, charges=3, vacuous=True, overlap="allow")
+        guard.rotate(parquet, "label", early=True, charges=3, allow={"vacuous"})
+    rotation = guard.rotate(parquet, "label", early=True, charges=3, allow={"overlap", "vacuous"})
     assert rotation.guard.evaluate(model, prior=0.5).query == 1
     rotation.guard.close()
 
@@ -450,8 +453,8 @@ def test_a_model_for_other_columns_is_refused_free_of_charge(many, parquet, mode
 def test_what_chunks_are_made_of_says_nothing_about_itself(many, parquet, frame):
     lazy = many(dd.from_pandas(frame, npartitions=2), "label")
     for guard in (many(parquet, "label"), lazy):
-        assert repr(guard._holdout.X) in (f"<ParquetRows: {ROWS:,} rows>", f"<DaskRows: {ROWS:,} rows>")
-        assert repr(guard._holdout.y) == f"<CodedLabels: {ROWS} rows>"
+        assert repr(guard._view.holdout.X) in (f"<ParquetRows: {ROWS:,} rows>", f"<DaskRows: {ROWS:,} rows>")
+        assert repr(guard._view.holdout.y) == f"<CodedLabels: {ROWS} rows>"
 
 
 # ---- files that are not what they should be

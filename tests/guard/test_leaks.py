@@ -26,8 +26,9 @@ from reusable_holdout.errors import (
     LedgerMismatchError,
     ModelError,
 )
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.subjects import prepared_subjects
 from reusable_holdout.report import report_page
+from reusable_holdout.ways import State
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has
 GRID = 1 << 32
@@ -42,26 +43,27 @@ class Secrets:
     """What must stay inside, in all the forms it could take outside."""
 
     def __init__(self, guard, labels, asked):
-        policy, content = guard._ways.policy, guard._content
-        noise, mechanism = policy._noise, policy._resumed(State())
-        key = guard._key[1].read_text().strip()
+        view = guard._view
+        check, content = view.ways.main, view.content
+        noise, mechanism = check._noise, check.core(State(), check.rule.direction)
+        key = guard._view.key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
-        units = [policy.grid_unit(prior) for _, prior in QUESTIONS.values()]
-        chosen = [guard._holdout.bound.prepare(predictions) for predictions in asked.values()]
-        choice = content.several(
-            b"choose",
-            [content.question(one, unit, b"choose") for one, unit in zip(chosen, units, strict=True)],
-        )
-        for name, predictions in asked.items():
+        units = [check.grid(prior) for _, prior in QUESTIONS.values()]
+        named = [one.content for one in prepared_subjects(view, list(asked.values()), paired=False)]
+        candidates = [
+            content.question("choose", one, unit, 0) for one, unit in zip(named, units, strict=True)
+        ]
+        choice = content.several(b"choose", candidates)
+        for (name, predictions), subject, candidate in zip(asked.items(), named, candidates, strict=True):
             right, prior = QUESTIONS[name]
-            prepared = guard._holdout.bound.prepare(predictions)
-            score = int(guard._holdout.bound.score(prepared[None])[0])
-            unit = policy.grid_unit(prior)
+            prepared = view.holdout.bound.prepare(predictions)
+            score = int(view.holdout.bound.score(prepared[None])[0])
+            unit = check.grid(prior)
             deviation = abs(score - unit)
             for question in (
-                content.question(prepared, unit),
-                content.question(prepared, unit, b"reveal"),
-                content.several(b"noise", [choice, content.question(prepared, unit, b"choose")]),
+                content.question("check", subject, unit, 0),
+                content.question("reveal", subject, unit, 0),
+                content.several(b"noise", [choice, candidate]),
             ):
                 draws = {
                     label: noise.draw(law, label=label, question=question)
@@ -72,9 +74,9 @@ class Secrets:
             self.units += [score, deviation]
             self.numbers += [right / ROWS, 1 - right / ROWS, abs(right / ROWS - prior)]
         threshold = int(0.1 * GRID)
-        charged = content.question(chosen[-1], units[-1])
+        charged = content.question("check", named[-1], units[-1], 0)
         for state in (State(), State(charges=1, last_charged=charged)):
-            drawn = policy._resumed(state)._offset
+            drawn = check.core(state, check.rule.direction)._offset
             self.units += [drawn, threshold + drawn]
         assert all(abs(unit) > 10_000 for unit in self.units)  # no needle is a small number
         self.numbers += [unit / GRID for unit in self.units]
@@ -144,9 +146,7 @@ def asked(labels):
 
 @pytest.fixture
 def guard(make_guard, tmp_path, features):
-    return make_guard(
-        tmp_path / "guard.db", X=features, noise_scale=0.002, seed=17, reveals=3, choices=[2, 2, 2]
-    )
+    return make_guard(tmp_path / "guard.db", X=features, noise=0.002, seed=18, reveals=3, choices=[2, 2, 2])
 
 
 @pytest.fixture
@@ -191,39 +191,39 @@ def exercise(guard, labels, asked):
     batch = [right_in(labels, 1_390, k) for k in range(1, 30)]
     priors = [prior for _, prior in QUESTIONS.values()]
     asked_for = [
-        lambda: guard.reveal_predictions(agreed, prior=priors[0], name="revealed"),
-        lambda: guard.reveal_predictions(charged, prior=priors[1]),
-        lambda: guard.choose_predictions([agreed, charged], priors, name="chosen"),
-        lambda: guard.reveal_predictions(agreed[:-1], prior=0.5),
-        lambda: guard.choose_predictions([agreed, charged], [0.5]),
+        lambda: guard.reveal(agreed, prior=priors[0], name="revealed"),
+        lambda: guard.reveal(charged, prior=priors[1]),
+        lambda: guard.choose([agreed, charged], priors, name="chosen"),
+        lambda: guard.reveal(agreed[:-1], prior=0.5),
+        lambda: guard.choose([agreed, charged], [0.5]),
         lambda: guard.reveal(Telling(ValueError), prior=0.5),
         lambda: guard.choose([Telling(ValueError), Telling(KeyError)], [0.5, 0.6]),
-        lambda: guard.choose_predictions([right_in(labels, 1_000, k) for k in range(99)], [0.5] * 99),
+        lambda: guard.choose([right_in(labels, 1_000, k) for k in range(99)], [0.5] * 99),
         lambda: (guard.price("reveal"), guard.price("choose", candidates=2), guard.final_width),
     ]
     last = right_in(labels, 1_200)  # whose exact score is no secret any more
     actions = [
-        lambda: guard.evaluate_predictions(agreed, prior=QUESTIONS["agreed"][1], name="agreed"),
-        lambda: guard.evaluate_predictions(charged, prior=QUESTIONS["charged"][1], name="charged"),
-        lambda: guard.evaluate_predictions(agreed, prior=QUESTIONS["agreed"][1]),
-        lambda: guard.evaluate_predictions(agreed[:-1], prior=0.5),
-        lambda: guard.evaluate_predictions(agreed, prior=np.nan),
-        lambda: guard.evaluate_predictions(agreed + 5, prior=0.5),
-        lambda: guard.evaluate_many([agreed] * 2, [0.5]),
-        lambda: guard.evaluate_many([right_in(labels, 1_000, k) for k in range(99)], [0.5] * 99),
+        lambda: guard.evaluate(agreed, prior=QUESTIONS["agreed"][1], name="agreed"),
+        lambda: guard.evaluate(charged, prior=QUESTIONS["charged"][1], name="charged"),
+        lambda: guard.evaluate(agreed, prior=QUESTIONS["agreed"][1]),
+        lambda: guard.evaluate(agreed[:-1], prior=0.5),
+        lambda: guard.evaluate(agreed, prior=np.nan),
+        lambda: guard.evaluate(agreed + 5, prior=0.5),
+        lambda: guard.evaluate(list([agreed] * 2), prior=[0.5]),
+        lambda: guard.evaluate([right_in(labels, 1_000, k) for k in range(99)], prior=[0.5] * 99),
         lambda: guard.evaluate(object(), prior=0.5),
         lambda: guard.evaluate(Telling(ValueError), prior=0.5),
-        lambda: guard.evaluate_many([agreed, *batch], [QUESTIONS["agreed"][1], *[0.95] * len(batch)]),
-        lambda: guard.evaluate_predictions(batch[-1], prior=0.2),
+        lambda: guard.evaluate([agreed, *batch], prior=[QUESTIONS["agreed"][1], *[0.95] * len(batch)]),
+        lambda: guard.evaluate(batch[-1], prior=0.2),
         guard.history,
         lambda: pickle.loads(pickle.dumps(guard)),
         lambda: verify(guard.ledger),
         lambda: ReusableHoldout.open(guard.ledger, None, 1 - labels),
         lambda: (guard.plan, guard.metric, guard.halted, guard.halt_reason, guard.charges_left),
-        lambda: guard.reveal_predictions(agreed, prior=0.6),
+        lambda: guard.reveal(agreed, prior=0.6),
         lambda: guard.final([Telling(ValueError), object()]),
-        lambda: guard.final_predictions(last, name="final"),
-        lambda: guard.final_predictions(charged),
+        lambda: guard.final(last, name="final"),
+        lambda: guard.final(charged),
         lambda: guard.final(Telling(ValueError)),
         guard.history,
         guard.certificate,
@@ -251,11 +251,11 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         struct.pack("<d", score),
         pickle.dumps(score),
         str(int(score * GRID)),
-        repr(guard._holdout.y.tolist()),
-        pickle.dumps(guard._holdout.y),
-        pickle.dumps(guard._holdout.X),
-        guard._key[1].read_bytes(),
-        f"{guard._ways.policy._resumed(State())._offset}",
+        repr(guard._view.holdout.y.tolist()),
+        pickle.dumps(guard._view.holdout.y),
+        pickle.dumps(guard._view.holdout.X),
+        guard._view.key[1].read_bytes(),
+        f"{guard._view.ways.main.core(State(), guard._view.ways.main.rule.direction)._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))
@@ -283,10 +283,14 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     outcomes = exercise(guard, labels, asked)
-    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._ways.policy).values()]
-    inside += vars(guard._transcript).values()
-    inside += [guard._holdout.bound, guard._holdout.bound.statistic, *vars(guard._ledger).values()]
-    inside += [part for part in vars(guard._holdout.bound).values() if part is not guard._holdout.y]
+    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._view.ways.main).values()]
+    inside += vars(guard._view.transcript).values()
+    inside += [
+        guard._view.holdout.bound,
+        guard._view.holdout.bound.statistic,
+        *vars(guard._view.ledger).values(),
+    ]
+    inside += [part for part in vars(guard._view.holdout.bound).values() if part is not guard._view.holdout.y]
     for one in [*outcomes, *inside]:
         told = [repr(one), str(one), f"{one}", pprint.pformat(one)]
         told += [one._repr_html_()] if hasattr(one, "_repr_html_") else []
@@ -297,7 +301,7 @@ def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
 def test_nothing_private_is_in_a_report(guard, secrets, labels, asked):
     exercise(guard, labels, asked)
     page, verified = report_page(guard.ledger)
-    assert verified.sound
+    assert verified.problems == []
     assert secrets.found_in(page) == []
 
 
@@ -343,7 +347,7 @@ def test_numbers_that_underflow_on_the_holdout_tell_nothing(make_guard, labels, 
             np.errstate(all=heard, call=lambda *event, events=events: events.append(event)),
         ):
             warnings.simplefilter("always")
-            answer = guard.evaluate_predictions(tiny, prior=0.3)
+            answer = guard.evaluate(tiny, prior=0.3)
         told.append((answer.query, events, caught, *capfd.readouterr()))
     assert told == [(1, [], [], "", "")] * 2
 
@@ -422,38 +426,38 @@ def test_nothing_is_drawn_that_is_not_in_the_history(guard, secrets, labels, ask
 # ---- tracebacks
 
 PATHS = {
-    "predictions": (InputError, lambda s: s.guard.evaluate_predictions([0, 1], prior=0.5)),
-    "prior": (InputError, lambda s: s.guard.evaluate_predictions(s.agreed, prior=2.0)),
-    "batch": (BudgetError, lambda s: s.guard.evaluate_many(s.many, [0.5] * 99)),
+    "predictions": (InputError, lambda s: s.guard.evaluate([0, 1], prior=0.5)),
+    "prior": (InputError, lambda s: s.guard.evaluate(s.agreed, prior=2.0)),
+    "batch": (BudgetError, lambda s: s.guard.evaluate(list(s.many), prior=[0.5] * 99)),
     "model": (InputError, lambda s: s.guard.evaluate(object(), prior=0.5)),
     "failing model": (ModelError, lambda s: s.guard.evaluate(Telling(ValueError), prior=0.5)),
     "failing replay": (ModelError, lambda s: [outcome(s.fail), s.fail()]),
-    "failing metric": (ModelError, lambda s: s.own.evaluate_predictions(s.agreed, prior=0.5)),
-    "failing metric in a batch": (ModelError, lambda s: s.own.evaluate_many([s.agreed], [0.5])),
-    "reveal": (InputError, lambda s: s.guard.reveal_predictions([0, 1], prior=0.5)),
-    "reveal that is refused": (InputError, lambda s: s.own.reveal_predictions(s.agreed, prior=0.5)),
-    "choice": (InputError, lambda s: s.guard.choose_predictions([s.agreed, [0, 1]], [0.5, 0.5])),
-    "choice among too many": (BudgetError, lambda s: s.guard.choose_predictions(s.many, [0.5] * 99)),
-    "choice that is refused": (InputError, lambda s: s.own.choose_predictions([s.agreed] * 2, [0.5, 0.6])),
-    "final": (InputError, lambda s: s.guard.final_predictions([0, 1])),
+    "failing metric": (ModelError, lambda s: s.own.evaluate(s.agreed, prior=0.5)),
+    "failing metric in a batch": (ModelError, lambda s: s.own.evaluate([s.agreed], prior=[0.5])),
+    "reveal": (InputError, lambda s: s.guard.reveal([0, 1], prior=0.5)),
+    "reveal that is refused": (InputError, lambda s: s.own.reveal(s.agreed, prior=0.5)),
+    "choice": (InputError, lambda s: s.guard.choose([s.agreed, [0, 1]], [0.5, 0.5])),
+    "choice among too many": (BudgetError, lambda s: s.guard.choose(list(s.many), [0.5] * 99)),
+    "choice that is refused": (InputError, lambda s: s.own.choose(list([s.agreed] * 2), [0.5, 0.6])),
+    "final": (InputError, lambda s: s.guard.final([0, 1])),
     "failing reveal": (ModelError, lambda s: s.guard.reveal(Telling(ValueError), prior=0.5)),
     "failing choice": (
         ModelError,
         lambda s: s.guard.choose([Telling(ValueError), Telling(OSError)], [0.5, 0.6]),
     ),
     "failing final": (ModelError, lambda s: s.guard.final(Telling(ValueError))),
-    "failing metric in a final": (ModelError, lambda s: s.own.final_predictions([s.agreed, s.many[0]])),
-    "after the final": (Halted, lambda s: [outcome(s.end), s.guard.reveal_predictions(s.agreed, prior=0.5)]),
-    "second final": (Halted, lambda s: [outcome(s.end), s.guard.final_predictions(s.agreed)]),
-    "inside a reveal": (HoldoutError, lambda s: s.broken.reveal_predictions(s.agreed, prior=0.5)),
-    "inside a choice": (HoldoutError, lambda s: s.broken.choose_predictions([s.agreed], [0.5])),
-    "inside a final": (HoldoutError, lambda s: s.broken.final_predictions(s.agreed)),
+    "failing metric in a final": (ModelError, lambda s: s.own.final([s.agreed, s.many[0]])),
+    "after the final": (Halted, lambda s: [outcome(s.end), s.guard.reveal(s.agreed, prior=0.5)]),
+    "second final": (Halted, lambda s: [outcome(s.end), s.guard.final(s.agreed)]),
+    "inside a reveal": (HoldoutError, lambda s: s.broken.reveal(s.agreed, prior=0.5)),
+    "inside a choice": (HoldoutError, lambda s: s.broken.choose([s.agreed], [0.5])),
+    "inside a final": (HoldoutError, lambda s: s.broken.final(s.agreed)),
     "price": (InputError, lambda s: s.guard.price("reveal", prior=2.0)),
-    "halt": (Halted, lambda s: [s.halt(), s.guard.evaluate_predictions(s.agreed, prior=0.31)]),
-    "halt in a batch": (Halted, lambda s: s.guard.evaluate_many(s.many[:30], [0.95] * 30)),
-    "inside": (HoldoutError, lambda s: s.broken.evaluate_predictions(s.agreed, prior=0.5)),
-    "inside a batch": (HoldoutError, lambda s: s.broken.evaluate_many([s.agreed], [0.5])),
-    "closed": (HoldoutError, lambda s: s.closed.evaluate_predictions(s.agreed, prior=0.5)),
+    "halt": (Halted, lambda s: [s.halt(), s.guard.evaluate(s.agreed, prior=0.31)]),
+    "halt in a batch": (Halted, lambda s: s.guard.evaluate(list(s.many[:30]), prior=[0.95] * 30)),
+    "inside": (HoldoutError, lambda s: s.broken.evaluate(s.agreed, prior=0.5)),
+    "inside a batch": (HoldoutError, lambda s: s.broken.evaluate([s.agreed], prior=[0.5])),
+    "closed": (HoldoutError, lambda s: s.closed.evaluate(s.agreed, prior=0.5)),
     "closed history": (HoldoutError, lambda s: s.closed.history()),
     "pickling": (HoldoutError, lambda s: pickle.dumps(s.memory)),
     "settings": (HoldoutError, lambda s: s.make(confidence=2.0)),
@@ -487,7 +491,7 @@ def stage(make_guard, guard, labels, features, asked, tmp_path):
     def failing(*_):
         raise ArithmeticError(f"a private word in {labels!r}")
 
-    broken._holdout.bound.score = failing
+    broken._view.holdout.bound.score = failing
 
     class Stage(types.SimpleNamespace):
         def __repr__(self):
@@ -502,9 +506,9 @@ def stage(make_guard, guard, labels, features, asked, tmp_path):
         agreed=asked["agreed"],
         many=many,
         ledger=tmp_path / "guard.db",
-        end=lambda: guard.final_predictions(many[0]),
+        end=lambda: guard.final(many[0]),
         fail=lambda: guard.evaluate(Telling(ValueError), prior=0.5),
-        halt=lambda: outcome(lambda: guard.evaluate_many(many[:30], [0.95] * 30)),
+        halt=lambda: outcome(lambda: guard.evaluate(list(many[:30]), prior=[0.95] * 30)),
         make=lambda **changes: make_guard(X=features, **changes),
         open=lambda **changes: ReusableHoldout.open(
             **{"ledger": tmp_path / "guard.db", "X": features, "y": labels, **changes}
@@ -614,22 +618,20 @@ def everything_released(make_guard, ledger, labels, y, monkeypatch):
     monkeypatch.setattr("time.time", lambda: float(next(clock)))
     guard = make_guard(ledger, y=y, seed=3, reveals=2, choices=[2])
     told = [
-        outcome(lambda: guard.reveal_predictions(right_in(labels, 1_399), prior=0.7)),
-        outcome(lambda: guard.choose_predictions([right_in(labels, r) for r in (1_399, 1_600)], [0.71, 0.8])),
+        outcome(lambda: guard.reveal(right_in(labels, 1_399), prior=0.7)),
+        outcome(lambda: guard.choose([right_in(labels, r) for r in (1_399, 1_600)], [0.71, 0.8])),
         guard.price("choose", candidates=2),
         guard.final_width,
     ]
     for number, right in enumerate((1_399, 1_401, 1_601, 1_199)):
         prior = (0.7, 0.71, 0.6, 0.62)[number]
-        told.append(
-            outcome(lambda r=right, p=prior: guard.evaluate_predictions(right_in(labels, r), prior=p))
-        )
+        told.append(outcome(lambda r=right, p=prior: guard.evaluate(right_in(labels, r), prior=p)))
     batch = [right_in(labels, 1_390, k) for k in range(20)]
-    told += outcome(lambda: guard.evaluate_many(batch, [0.7] * 10 + [0.9] * 10)).answers
-    told.append(outcome(lambda: guard.reveal_predictions(batch[0], prior=0.7)))
+    told += outcome(lambda: guard.evaluate(list(batch), prior=[0.7] * 10 + [0.9] * 10)).answers
+    told.append(outcome(lambda: guard.reveal(batch[0], prior=0.7)))
     # the holdouts' values are the same: of the four rows in which they differ, two are right in either
-    told.append(outcome(lambda: guard.final_predictions([right_in(labels, 1_390), right_in(labels, 900)])))
-    told += [outcome(lambda: guard.evaluate_predictions(labels[:5], prior=0.5)), guard.history(), guard]
+    told.append(outcome(lambda: guard.final([right_in(labels, 1_390), right_in(labels, 900)])))
+    told += [outcome(lambda: guard.evaluate(labels[:5], prior=0.5)), guard.history(), guard]
     told += [outcome(lambda: make_guard(y=y, metric="nonsense")), guard.plan, guard.classes]
     guard.close()
     connection = sqlite3.connect(ledger)

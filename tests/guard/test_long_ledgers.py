@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from contracts.ledger_contract import append
 from ledger.test_schema import CHARGED, chained
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 ROWS = 2_000
@@ -19,7 +19,7 @@ SETTINGS = {
     "queries": 20_000,
     "charges": 40,
     "threshold": 0.1,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "reveals": 5,
     "choices": [2],
     "vacuous": True,
@@ -37,8 +37,8 @@ class Asked:
     """A guard with earlier answers, and how many steps its database takes for a question."""
 
     def __init__(self, path, earlier, charged, **changes):
-        self.guard = ReusableHoldout(None, LABELS, ledger=path, seed=0, **{**SETTINGS, **changes})
-        self.ledger, self._fresh = self.guard._ledger, count()
+        self.guard = made_guard(None, LABELS, ledger=path, seed=0, **{**SETTINGS, **changes})
+        self.ledger, self._fresh = self.guard._view.ledger, count()
         append(self.ledger, *chained(earlier, CHARGED[charged]))
 
     def predictions(self, share=0.9):
@@ -56,26 +56,26 @@ class Asked:
 
 
 def _replay(asked):
-    asked.guard.evaluate_predictions(scored(0.9, 1_999), prior=0.9)
+    asked.guard.evaluate(scored(0.9, 1_999), prior=0.9)
 
 
 def _guarded(asked):
-    odd = asked.guard.on(sample_weight=LABELS == 1, vacuous=True, name="odd")
-    asked.guard.evaluate_predictions(scored(0.9, 1_997), prior=0.7, guardrails={odd: 0.7})
+    odd = asked.guard.on(sample_weight=LABELS == 1, name="odd", allow={"vacuous"})
+    asked.guard.gate(scored(0.9, 1_997), 0.7, guardrails={odd: 0.7})
 
 
 def _choose(asked):
-    asked.guard.choose_predictions([scored(0.9, 1_998), scored(0.8, 1_998)], [0.9, 0.8])
+    asked.guard.choose([scored(0.9, 1_998), scored(0.8, 1_998)], [0.9, 0.8])
 
 
 WAYS = {
-    "a question that agrees": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.9),
-    "a question that is charged": lambda a: a.guard.evaluate_predictions(a.predictions(0.7), prior=0.9),
+    "a question that agrees": lambda a: a.guard.evaluate(a.predictions(), prior=0.9),
+    "a question that is charged": lambda a: a.guard.evaluate(a.predictions(0.7), prior=0.9),
     "a replay": _replay,
-    "a batch": lambda a: a.guard.evaluate_many([a.predictions() for _ in range(3)], [0.9] * 3),
-    "a reveal": lambda a: a.guard.reveal_predictions(a.predictions(), prior=0.9),
+    "a batch": lambda a: a.guard.evaluate([a.predictions() for _ in range(3)], prior=[0.9] * 3),
+    "a reveal": lambda a: a.guard.reveal(a.predictions(), prior=0.9),
     "a replayed choice": _choose,
-    "another metric": lambda a: a.guard.on("balanced_accuracy", vacuous=True).evaluate_predictions(
+    "another metric": lambda a: a.guard.on("balanced_accuracy", allow={"vacuous"}).evaluate(
         a.predictions(), prior=0.9
     ),
     "what is left": lambda a: (a.guard.charges_left, a.guard.queries_asked, a.guard.halted),
@@ -93,15 +93,14 @@ def test_a_late_question_takes_as_many_steps_as_an_early_one(tmp_path, way, char
     assert steps[1] <= 1.05 * steps[0]
 
 
-@pytest.mark.parametrize("policy", ["ladder", "claims", "gate", "gate and guardrail"])
+@pytest.mark.parametrize("policy", ["claims", "gate", "gate and guardrail"])
 def test_so_does_one_of_another_policy_beside_thousands_of_questions(tmp_path, policy):
-    changes = {"policy": policy.partition(" ")[0], "threshold": None, "noise_scale": None}
+    changes = {"policy": policy.partition(" ")[0], "threshold": None, "noise": None}
     if policy == "claims":
         changes["charges"] = 3
     asking = {
-        "ladder": lambda a: a.guard.evaluate_predictions(a.predictions()),
-        "claims": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.8, series="Blue"),
-        "gate": lambda a: a.guard.evaluate_predictions(a.predictions(), prior=0.7),
+        "claims": lambda a: a.guard.evaluate(a.predictions(), prior=0.8, series="Blue"),
+        "gate": lambda a: a.guard.gate(a.predictions(), 0.7),
         "gate and guardrail": _guarded,
     }
     steps = []
@@ -119,14 +118,14 @@ def test_a_halt_reads_what_was_released_when_somebody_looks_at_it(tmp_path):
         with pytest.raises(
             Halted, match=r"all 20 charges are spent \(on queries 1, 2, 3,.* 19, 20\)"
         ) as caught:
-            asked.guard.evaluate_predictions(asked.predictions(), prior=0.9)
+            asked.guard.evaluate(asked.predictions(), prior=0.9)
         return caught.value
 
     for earlier in (FEW, MANY):
         asked = Asked(tmp_path / f"{earlier}.db", earlier, "twenty long ago", charges=20)
         steps.append(asked.steps(halted))
         before, pickled = halted(asked), pickle.dumps(halted(asked))
-        asked.guard.final_predictions(asked.predictions())
+        asked.guard.final(asked.predictions())
         asked.guard.close()
         assert len(before.history) == len(pickle.loads(pickled).history) == earlier
         assert before.history["charged"].sum() == 20

@@ -30,20 +30,20 @@ _COMMON = """
 import json, os, signal, sys
 from pathlib import Path
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.errors import Halted
 
 def guard_of(ledger, key):
     labels = np.random.default_rng(0).integers(0, 2, 10_000)
-    settings = {"queries": 1_000, "charges": 40, "threshold": 0.025, "noise_scale": 1e-4, "key": Path(key)}
-    return ReusableHoldout(None, labels, ledger=ledger, **settings)
+    plan = Plan(queries=1_000, charges=40, threshold=0.025, noise=1e-4)
+    return ReusableHoldout(None, labels, ledger=ledger, plan=plan, key=Path(key))
 
 def question(number):
     return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
 
 def ask(guard, number):
     predictions, prior = question(number)
-    return guard.evaluate_predictions(predictions, prior=prior, name=str(number))
+    return guard.evaluate(predictions, prior=prior, name=str(number))
 """
 _ASK_UNTIL_HALTED = """
 guard, own = guard_of(*sys.argv[1:3]), int(sys.argv[3])
@@ -85,7 +85,7 @@ elif moment == "after the commit":
     Transaction.__exit__ = dying_after(Transaction.__exit__)
 if sys.argv[4] == "batch":
     asked = [question(number) for number in range(10)]
-    guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
 else:
     ask(guard, 0)
 """
@@ -148,7 +148,7 @@ def test_four_processes_that_ask_the_same_and_different_questions_never_exceed_t
 
 def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key, scoring):
     guard = make_guard(server_url, key=key, charges=25, queries=200)
-    tasks = [delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(25)]
+    tasks = [delayed(guard.evaluate)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(25)]
     with fresh_workers():  # others began before the password was in the environment
         answers = Parallel(n_jobs=2, backend="loky")(tasks)
         assert sorted(answer.query for answer in answers) == list(range(1, 26))
@@ -158,7 +158,7 @@ def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key
         assert all(answer.replayed for answer in again)
         with pytest.raises(Halted, match="all 25 charges are spent"):
             Parallel(n_jobs=2, backend="loky")(
-                delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
+                delayed(guard.evaluate)(scoring(0.7, k), prior=0.85) for k in range(30, 34)
             )
         assert verify(server_url).problems == []
 
@@ -223,8 +223,8 @@ def test_a_death_at_the_worst_moment_on_a_server_neither_loses_nor_doubles_nor_r
     asked = [here["question"](number) for number in range(count)]
     with here["guard_of"](server_url, key) as guard, twin:
         assert guard.queries_asked == recorded * count  # the whole batch or nothing
-        answers = guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
-        expected = twin.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+        answers = guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
+        expected = twin.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
         assert [answer.replayed for answer in answers] == [bool(recorded)] * count
         assert [answer.value for answer in answers] == [answer.value for answer in expected]
         assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
@@ -243,15 +243,15 @@ def guard(make_guard, server_url, key):
 def test_a_pickled_guard_on_a_server_is_a_handle_to_the_same_budget(guard, scoring):
     other = pickle.loads(pickle.dumps(guard))
     assert other is not guard
-    assert other.evaluate_predictions(scoring(0.7), prior=0.85).query == 1
-    assert guard.evaluate_predictions(scoring(0.7, 1), prior=0.85).query == 2
-    assert guard.evaluate_predictions(scoring(0.7), prior=0.85).replayed
+    assert other.evaluate(scoring(0.7), prior=0.85).query == 1
+    assert guard.evaluate(scoring(0.7, 1), prior=0.85).query == 2
+    assert guard.evaluate(scoring(0.7), prior=0.85).replayed
     assert pickle.loads(pickle.dumps(other)) is other  # one for each process
     other.close()
 
 
 def test_a_handle_works_in_a_process_that_never_saw_the_guard_on_the_server(guard, scoring, tmp_path):
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    guard.evaluate(scoring(0.7), prior=0.85)
     (tmp_path / "guard.pickle").write_bytes(pickle.dumps(guard))
     script = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).queries_asked)"
     command = [sys.executable, "-c", script, str(tmp_path / "guard.pickle")]
@@ -284,7 +284,7 @@ def test_a_handle_carries_no_password(guard, server_url, monkeypatch):
 
 
 def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring):
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    guard.evaluate(scoring(0.7), prior=0.85)
     certificate = guard.certificate()
     assert certificate.machine == urlsplit(server_url).hostname
     assert verify(server_url, certificate=certificate).problems == []
@@ -338,6 +338,6 @@ def test_a_server_whose_ledger_was_made_anew_is_not_asked_with_the_old_holdout(
     new = make_guard(server_url, y=1 - labels, key=key)  # another holdout under the same name
     with pickle.loads(pickle.dumps(new)) as again:
         # of the new labels the score is 0.3; of the old it is 0.7, in cell 3
-        assert again.evaluate_predictions(scoring(0.7), prior=0.85).told == "cell 1"
+        assert again.evaluate(scoring(0.7), prior=0.85).told == "cell 1"
     assert new.queries_asked == 1
     assert isinstance(again, ReusableHoldout)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.prospects import check_choice, could_have_chosen, could_replay
 
 
 class FailsOnTheHoldout(LogisticRegression):
@@ -25,7 +26,7 @@ def data():
 @pytest.fixture
 def guard(data):
     X, y = data
-    return ReusableHoldout(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
+    return made_guard(X[200:], y[200:], tolerance=0.2, queries=20, vacuous=True)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def models(data):
     return [kind().fit(X[:200], y[:200]) for kind in (FailsOnTheHoldout, LogisticRegression)]
 
 
-GOOD = {"models": lambda models: models, "priors": [0.5, 0.5], "names": ["failed", "good"]}
+GOOD = {"models": lambda models: models, "priors": [0.5, 0.5], "name": ["failed", "good"]}
 BAD_BATCHES = [
     {"priors": [0.5, np.nan]},
     {"priors": [0.5, 2.0]},
@@ -42,18 +43,15 @@ BAD_BATCHES = [
     {"priors": [0.5, "a"]},
     {"priors": None},
     {"priors": 0.5},
-    {"names": ["failed"]},
-    {"names": ["failed", "good", "more"]},
-    {"names": ["failed", 3]},
-    {"names": ["failed", "\ud800"]},
-    {"names": "fg"},
-    {"models": lambda _: None},
-    {"models": iter},
+    {"name": ["failed"]},
+    {"name": ["failed", "good", "more"]},
+    {"name": ["failed", 3]},
+    {"name": ["failed", "\ud800"]},
+    {"models": lambda _: []},
     {"models": lambda models: [models[0], None]},
-    {"models": lambda models: [models[0], models[1].model]},
     {"models": lambda models: [models[0], models[1]._replace(content="text")]},
-    {"models": lambda models: [models[0], models[1]._replace(content="text", measured=None)]},
-    {"models": lambda models: [models[0], models[1]._replace(measured=3)]},
+    {"models": lambda models: [models[0], models[1]._replace(content="text", found=None)]},
+    {"models": lambda models: [models[0], models[1]._replace(found=3)]},
 ]
 
 
@@ -62,31 +60,31 @@ def test_a_batch_is_refused_whole_before_its_failures_are_charged(guard, models,
     measured = [guard.measure(model, prior=0.5) for model in models]
     batch = GOOD | bad
     with pytest.raises(InputError):
-        guard.ask(batch["models"](measured), batch["priors"], names=batch["names"])
+        guard.evaluate(batch["models"](measured), prior=batch["priors"], name=batch["name"])
     assert (guard.answered, guard.charges_left) == (0, guard.plan.charges)
 
 
-@pytest.mark.parametrize("bad", [*(one for one in BAD_BATCHES if "names" not in one), {"name": 3}])
+@pytest.mark.parametrize("bad", [*(one for one in BAD_BATCHES if "name" not in one), {"name": 3}])
 def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
-    measured = [guard.measure(model, prior=0.5, kind="choose") for model in models]
+    measured = [guard.measure(model, prior=0.5, way="choose") for model in models]
     batch = GOOD | {"name": "best"} | bad
     with pytest.raises(InputError):
-        guard.ask_choice(batch["models"](measured), batch["priors"], name=batch["name"])
+        guard.choose(batch["models"](measured), batch["priors"], name=batch["name"])
     assert guard.answered == 0
 
 
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda guard, model: guard.measure(model, prior=0.5, kind="final"), "kind must be"),
-        (lambda guard, model: guard.measure(model, prior=np.nan, kind="choose"), "a prior must be"),
+        (lambda guard, model: guard.measure(model, prior=0.5, way="look"), "way"),
+        (lambda guard, model: guard.measure(model, prior=np.nan, way="choose"), "a prior must be"),
         (lambda guard, model: guard.measure(type(model)(), prior=0.5), "must be fitted"),
-        (lambda guard, _: guard.ask_choice([], []), "candidates must be"),
-        (lambda guard, _: guard.check_choice(2.5), "candidates must be"),
-        (lambda guard, _: guard.check_choice(3, [0.5]), "priors must have shape"),
-        (lambda guard, _: guard.could_replay("abc"), "priors must be a list"),
-        (lambda guard, _: guard.could_have_chosen(0.5), "priors must be a list"),
-        (lambda guard, _: guard.could_replay([np.nan]), "a prior must be"),
+        (lambda guard, _: guard.choose([], []), "at least one"),
+        (lambda guard, _: check_choice(guard, 2.5), "candidates must be"),
+        (lambda guard, _: check_choice(guard, 3, [0.5]), "priors must have shape"),
+        (lambda guard, _: could_replay(guard, "abc"), "priors must be a list"),
+        (lambda guard, _: could_have_chosen(guard, 0.5), "priors must be a list"),
+        (lambda guard, _: could_replay(guard, [np.nan]), "a prior must be"),
     ],
 )
 def test_what_cannot_be_asked_says_what_must_hold(guard, models, ask, words):
@@ -97,21 +95,21 @@ def test_what_cannot_be_asked_says_what_must_hold(guard, models, ask, words):
 @pytest.mark.parametrize("rows", ["rows.csv", 3, object(), LogisticRegression()])
 def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(guard, models, rows):
     for kind, ask in (
-        ("evaluate", lambda one: guard.ask([one], [0.5], names=["one"], X_train=rows)),
-        ("choose", lambda one: guard.ask_choice([one], [0.5], X_train=rows)),
+        ("evaluate", lambda one: guard.evaluate([one], rows, prior=[0.5])),
+        ("choose", lambda one: guard.choose([one], [0.5], X_train=rows)),
     ):
         with pytest.raises(InputError, match="X_train must be a list or an array"):
-            ask(guard.measure(models[1], prior=0.5, kind=kind))
+            ask(guard.measure(models[1], prior=0.5, way=kind))
     assert guard.answered == 0
 
 
 def test_a_guard_of_labels_alone_measures_no_model_and_charges_no_failure(guard, models, data):
-    labels = ReusableHoldout(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
+    labels = made_guard(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
     with pytest.raises(InputError, match="labels only"):
         labels.measure(models[1], prior=0.5)
-    unmeasured = guard.measure(models[1], prior=0.5)._replace(measured=None)
+    unmeasured = guard.measure(models[1], prior=0.5)._replace(found=None)
     with pytest.raises(InputError, match="labels only"):
-        labels.ask([unmeasured], [0.5], names=["one"])
+        labels.evaluate([unmeasured], prior=[0.5])
     with pytest.raises(InputError, match="labels only"):
-        labels.ask_choice([unmeasured], [0.5])
+        labels.choose([unmeasured], [0.5])
     assert labels.answered == 0

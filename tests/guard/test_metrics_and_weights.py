@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from sklearn import metrics as sk
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, Rows, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.metrics import mae, mse, quantile_loss, r2, rmse
 
@@ -49,8 +50,8 @@ BOUNDED = {
 
 def guard_of(name, y, **settings):
     metric = BOUNDED.get(name, name)
-    given = {"queries": 10, "charges": 3, "threshold": 1e-4, "noise_scale": 0.0, "vacuous": True}
-    return ReusableHoldout(None, y, metric=metric, seed=1, **(given | settings))
+    given = {"queries": 10, "charges": 3, "threshold": 1e-4, "noise": 0.0, "vacuous": True}
+    return made_guard(None, y, metric=metric, seed=1, **(given | settings))
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -59,16 +60,16 @@ def test_a_final_is_scikit_learns_number_and_a_charge_is_on_its_side(name, tmp_p
     expected = reference(y, predictions)
     with guard_of(name, y, ledger=tmp_path / "guard.db") as guard:
         prior = guard.metric.lower if expected > 0.1 else guard.metric.upper
-        answer = guard.evaluate_predictions(predictions, prior=prior)
+        answer = guard.evaluate(predictions, prior=prior)
         assert answer.charged
         assert (answer.value > prior) == (expected > prior)
         assert answer.low <= expected <= answer.high
-        final = guard.final_predictions(predictions)
+        final = guard.final(predictions)
         assert final.value == pytest.approx(expected, abs=1e-6)
         assert final.low <= expected <= final.high
     with ReusableHoldout.open(tmp_path / "guard.db", None, y, seed=1) as again:
-        assert again.evaluate_predictions(predictions, prior=prior).replayed
-        assert again.final_predictions(predictions).value == final.value
+        assert again.evaluate(predictions, prior=prior).replayed
+        assert again.final(predictions).value == final.value
     assert verify(tmp_path / "guard.db").sound
 
 
@@ -76,31 +77,33 @@ def test_a_slice_is_asked_about_its_own_rows():
     inside = GROUPS == "A"
     guard = guard_of("accuracy", LABELS, sample_weight=inside)
     assert guard.plan.rows == inside.sum()
-    answer = guard.final_predictions(PREDICTED)
+    answer = guard.final(PREDICTED)
     assert answer.value == pytest.approx((PREDICTED == LABELS)[inside].mean(), abs=1e-6)
     alone = guard_of("accuracy", LABELS[inside])
-    other = alone.final_predictions(PREDICTED[inside])
+    other = alone.final(PREDICTED[inside])
     assert (answer.low, answer.high) == (other.low, other.high)
 
 
 def test_weights_weigh():
     weights = np.random.default_rng(2).uniform(0.5, 2.0, ROWS)
     guard = guard_of("accuracy", LABELS, sample_weight=weights)
-    answer = guard.final_predictions(PREDICTED)
+    answer = guard.final(PREDICTED)
     expected = np.average(PREDICTED == LABELS, weights=weights)
     assert answer.value == pytest.approx(expected, abs=1e-6)
-    plain = guard_of("accuracy", LABELS).final_predictions(PREDICTED)
+    plain = guard_of("accuracy", LABELS).final(PREDICTED)
     assert answer.high - answer.low > plain.high - plain.low
 
 
 def test_other_weights_are_another_question(tmp_path):
     inside = GROUPS == "A"
     guard_of("accuracy", LABELS, sample_weight=inside, ledger=tmp_path / "guard.db").close()
-    with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, sample_weight=inside, seed=1) as guard:
+    with ReusableHoldout.open(
+        tmp_path / "guard.db", Rows(None, LABELS, sample_weight=inside), seed=1
+    ) as guard:
         assert guard.plan.rows == inside.sum()
     for weights in (None, ~inside, np.ones(ROWS)):
         with pytest.raises(LedgerMismatchError):
-            ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, sample_weight=weights, seed=1)
+            ReusableHoldout.open(tmp_path / "guard.db", Rows(None, LABELS, sample_weight=weights), seed=1)
 
 
 @for_each(

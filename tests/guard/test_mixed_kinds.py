@@ -9,15 +9,17 @@ import sqlite3
 import numpy as np
 import pytest
 from guard.forging import state_after
+from made_guards import made_guard
 
-from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout import Plan, verify
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways.reveal import Choose
+from reusable_holdout.ways.table import Ways
 
 ROWS = 2_000
 LABELS = np.arange(ROWS) % 2
@@ -29,8 +31,8 @@ def scoring(accuracy, variant=0):
 
 
 def guard_of(**changes):
-    settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "mechanism": "noiseless"}
-    return ReusableHoldout(None, LABELS, **{**settings, "seed": 1, **changes})
+    settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "noise": 0.0}
+    return made_guard(None, LABELS, **{**settings, "seed": 1, **changes})
 
 
 def forged(path, change):
@@ -41,7 +43,7 @@ def forged(path, change):
         rows = [
             Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")
         ]
-        changed = recomputed(Configuration.parse(text).view.ways(), change(sorted(rows)))
+        changed = recomputed(Ways(Configuration.parse(text).view.kept), change(sorted(rows)))
         connection.execute("DELETE FROM answers")
         previous, commit = genesis(text), []
         names = [*Row._fields, "seal", "epoch"]
@@ -58,24 +60,26 @@ def forged(path, change):
     return verify(path).problems
 
 
-def recomputed(kinds, rows):
+def recomputed(ways, rows):
     states, found = [State(last_charge=0)], []
     for number, row in enumerate(rows, start=1):
-        kind, state = kinds.named(row.kind), states[-1]
-        terms = Terms(row.prior, 0.0) if row.kind == "final" else kind.terms(row.prior, state, None)
-        outcome = kind.outcome(row.told, terms)
+        way, state, told = ways.named(row.kind), states[-1], Told.parse(row.told)
+        if told is None:
+            raise ValueError(f"{row.told} is no outcome")
+        terms = Terms(row.prior, way.unit(row.prior, state, None))
+        outcome = way.outcome(told, terms)
         answers = sum(other.kind == "final" and other.batch == row.batch for other in rows)
-        low, high = kind.interval(outcome, terms, kind.length(states[row.batch - 1], answers))
+        low, high = way.interval(told, terms, way.length(states[row.batch - 1], answers if way.ends else 1))
         found.append(
             row._replace(
                 query=number,
-                threshold=terms.threshold,
+                threshold=terms.unit,
                 value=outcome.value,
                 charged=int(outcome.charged),
                 nats=outcome.nats,
                 charges=state.charges + outcome.charged,
                 spent_nats=state.nats + outcome.nats,
-                asked=state.asked + kind.takes(row.told),
+                asked=state.asked + way.takes(told),
                 low=float(low),
                 high=float(high),
             )
@@ -89,11 +93,11 @@ def ledger(tmp_path):
     """A charge, a reveal, a choice, an agreement and a final of two."""
     path = tmp_path / "guard.db"
     with guard_of(ledger=path) as guard:
-        guard.evaluate_predictions(scoring(0.9), prior=0.7)
-        guard.reveal_predictions(scoring(0.72, 1), prior=0.7)
-        guard.choose_predictions([scoring(0.7, 2), scoring(0.75, 3), scoring(0.6, 4)], [0.7, 0.7, 0.7])
-        guard.evaluate_predictions(scoring(0.71, 5), prior=0.7)
-        guard.final_predictions([scoring(0.7, 6), scoring(0.71, 7)])
+        guard.evaluate(scoring(0.9), prior=0.7)
+        guard.reveal(scoring(0.72, 1), prior=0.7)
+        guard.choose([scoring(0.7, 2), scoring(0.75, 3), scoring(0.6, 4)], [0.7, 0.7, 0.7])
+        guard.evaluate(scoring(0.71, 5), prior=0.7)
+        guard.final([scoring(0.7, 6), scoring(0.71, 7)])
     return path
 
 
@@ -122,7 +126,7 @@ FORGERIES = {
     "a charge after the last": (lambda rows: copies(rows, 0, 0, 0, 0), "had to halt"),
     "a choice of another number": (
         lambda rows: replaced(rows, 2, told="candidate 1 of 1, rank 1, cell 4"),
-        "has no outcome",
+        "no outcome",
     ),
     "a reveal in a batch": (lambda rows: [*rows[:1], rows[1]._replace(batch=1)], "is in a batch"),
     "more than can be afforded": (
@@ -162,29 +166,16 @@ def test_a_batch_is_of_one_kind(ledger):
     assert forged(ledger, joined)
 
 
-def test_a_reveal_is_no_step_of_a_ladder(tmp_path):
-    with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
-        best = guard.evaluate_predictions(scoring(0.8)).value
-        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
-        assert guard.evaluate_predictions(scoring(0.6, 2)).prior == best
-
-
-def test_an_honest_ladder_with_a_reveal_is_sound(tmp_path):
-    with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
-        guard.evaluate_predictions(scoring(0.8))
-        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
-        guard.evaluate_predictions(scoring(0.6, 2))
-    assert verify(tmp_path / "guard.db").problems == []
-
-
 def test_a_candidate_that_failed_is_the_worst_of_a_choice():
-    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, mechanism="noiseless")
-    kind = Choose(plan.certificate(), KeyedNoise(bytes(32)))
-    _, outcome = kind.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
-    assert outcome.told.startswith("candidate 1 of 2, rank 2, ")
+    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, noise=0.0)
+    way = Choose(plan.told, "choose", KeyedNoise(bytes(32)), by_rows=False)
+    _, outcome = way.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
+    assert outcome.told.text().startswith("candidate 1 of 2, rank 2, ")
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
-def test_a_guard_that_promises_little_answers(policy):
-    with guard_of(policy=policy, queries=1, charges=1, confidence=0.5) as guard:
-        assert guard.evaluate_predictions(scoring(0.7), prior=0.7).low <= 0.7
+@pytest.mark.parametrize("gates", [False, True])
+def test_a_guard_that_promises_little_answers(gates):
+    with guard_of(gates=gates, queries=1, charges=1, confidence=0.5) as guard:
+        asked = scoring(0.7)
+        answer = guard.gate(asked, 0.7) if gates else guard.evaluate(asked, prior=0.7)
+        assert answer.low <= 0.7

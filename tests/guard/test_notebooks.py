@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 import pytest
 
-from reusable_holdout import Answer, Plan
+from reusable_holdout import Plan
 
 NASTY = "<script>alert('x')</script>"
 
@@ -25,14 +25,14 @@ def labels():
 
 def test_a_guard_shows_what_is_left(make_guard, labels):
     guard = make_guard()
-    guard.evaluate_predictions(labels, prior=0.5)
+    guard.evaluate(labels, prior=0.5)
     shown = cells(guard._repr_html_())
-    assert shown["metric"] == "accuracy, by thresholdout"
+    assert shown["metric"] == "accuracy"
     assert shown["holdout"] == "2,000 rows"
     assert shown["charges left"] == f"{guard.charges_left} of {guard.plan.charges}"
     assert shown["queries asked"] == "1 of 40"
     assert shown["state"] == "answers"
-    guard.final_predictions(labels)
+    guard.final(labels)
     assert cells(guard._repr_html_())["state"] == "halted: final"
 
 
@@ -40,14 +40,14 @@ def test_a_closed_guard_can_be_shown(make_guard, tmp_path):
     guard = make_guard(tmp_path / "guard.db")
     guard.close()
     assert cells(guard._repr_html_()) == {
-        "metric": "accuracy, by thresholdout",
+        "metric": "accuracy",
         "holdout": "2,000 rows",
         "state": "closed",
     }
 
 
 def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(make_guard, labels):
-    answer = make_guard(noise_scale=0.0).evaluate_predictions(labels, prior=0.5)
+    answer = make_guard(noise=0.0).evaluate(labels, prior=0.5)
     assert f"{answer}" == str(answer)
     assert f"{answer:.3f}" == f"{answer.value:.3f}"
     assert f"{answer:>12.1%}" == f"{answer.value:>12.1%}"
@@ -56,20 +56,21 @@ def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(m
 
 
 def test_an_answer_and_a_choice_show_what_they_tell(make_guard, labels):
-    guard = make_guard(choices=[2], noise_scale=0.0)
-    answer = guard.evaluate_predictions(labels, prior=0.5, name="first")
+    guard = make_guard(choices=[2], noise=0.0)
+    answer = guard.evaluate(labels, prior=0.5, name="first")
     shown = answer._repr_html_()
     assert "<caption>first</caption>" in shown
     assert cells(shown)["interval"] == f"[{answer.low:.4f}, {answer.high:.4f}]"
-    assert "charged" in cells(shown)["told"]
-    choice = guard.choose_predictions([labels, 1 - labels], [0.9, 0.2])
+    assert "charged" in cells(shown)["outcome"]
+    choice = guard.choose([labels, 1 - labels], [0.9, 0.2])
     shown = cells(choice._repr_html_())
     assert shown["winner"] == "candidate 0"
     assert shown["others"] == f"none is better than {choice.others:.4f}"
 
 
-def test_names_are_text():
-    answer = Answer(0.5, False, 0.4, 0.6, 0.5, 1, 3, False, 0.1, NASTY)
+def test_names_are_text(make_guard, labels):
+    guard = make_guard()
+    answer = guard.evaluate(labels, prior=0.5)._replace(name=NASTY)
     assert NASTY not in answer._repr_html_()
     assert escape(NASTY) in answer._repr_html_()
 

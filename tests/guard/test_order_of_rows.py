@@ -68,17 +68,17 @@ def test_predictions_in_another_order_than_the_holdout_are_refused_free(make_gua
     words = (
         r"predictions must be in the order.*pass predictions\.loc\[X\.index\], or predictions\.to_numpy\(\)"
     )
-    for ask in (guard.evaluate_predictions, guard.reveal_predictions):
+    for ask in (guard.evaluate, guard.reveal):
         refused(words, ask, other, prior=0.5)
     refused(words, guard.check_predictions, other.to_frame())
-    refused(words, guard.final_predictions, other)
-    refused(rf"predictions\[1\]: {words}", guard.evaluate_many, [mine, other], [0.5, 0.5])
-    refused(words, guard.compare_predictions, mine, other, prior=0.0)
-    refused(words, guard.choose_predictions, [mine, other], [0.5, 0.5])
-    refused(words, guard.on(policy="gate", vacuous=True).evaluate_predictions, other, prior=0.5)
+    refused(words, guard.final, other)
+    refused(rf"predictions\[1\]: {words}", guard.evaluate, [mine, other], prior=[0.5, 0.5])
+    refused(words, guard.compare, mine, other, prior=0.0)
+    refused(words, guard.choose, [mine, other], [0.5, 0.5])
+    refused(words, guard.gate, other, 0.5)
     assert (guard.queries_asked, guard.charges_left) == (0, 3)
     same = (mine, mine.copy(), other.loc[NAMES], pd.Series(labels), labels)
-    assert len({guard.evaluate_predictions(one, prior=1.0).query for one in same}) == 1
+    assert len({guard.evaluate(one, prior=1.0).query for one in same}) == 1
     if held != "y":
         assert guard.evaluate(Sign(), prior=1.0).value == 1.0
 
@@ -97,10 +97,10 @@ def test_what_a_model_predicts_is_in_the_order_of_what_it_was_given(make_guard, 
 
 
 def test_probabilities_in_another_order_are_refused(make_guard, labels, frame):
-    guard = make_guard(X=frame, metric="brier", threshold=None, noise_scale=None, queries=20, charges=2)
+    guard = make_guard(X=frame, metric="brier", threshold=None, noise=None, queries=20, charges=2)
     table = pd.DataFrame({"no": 1.0 - labels, "yes": labels}, index=NAMES)
-    refused("in the order of the holdout", guard.evaluate_predictions, table.iloc[ORDER], prior=0.1)
-    guard.evaluate_predictions(table, prior=0.1)
+    refused("in the order of the holdout", guard.evaluate, table.iloc[ORDER], prior=0.1)
+    guard.evaluate(table, prior=0.1)
 
 
 def test_training_labels_in_another_order_than_their_rows_are_refused_free(make_guard, labels, frame):

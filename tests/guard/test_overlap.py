@@ -11,8 +11,9 @@ import pytest
 import scipy.sparse
 from cases import for_each
 from children import Child
+from made_guards import made_guard
 
-from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout import ParquetRows, ReusableHoldout, Rows, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger.storage import SqlLedger
@@ -29,7 +30,7 @@ MIXED = np.r_[TRAIN, HELD[:3]]
 
 
 def make(X=HELD, y=Y, ledger=None, **changes):
-    return ReusableHoldout(X, y, ledger=ledger, **(WISH | changes))
+    return made_guard(X, y, ledger=ledger, **(WISH | changes))
 
 
 def frame(X, names=NAMES):
@@ -57,7 +58,7 @@ class TestTraining:
         make(frame(HELD), training=frame(TRAIN))
 
     def test_who_insists_gets_a_guard(self):
-        assert make(training=MIXED, overlap="allow").queries_asked == 0
+        assert make(training=MIXED, overlapping=True).queries_asked == 0
 
     @pytest.mark.parametrize(
         ("held", "trained"),
@@ -133,7 +134,7 @@ class TestIds:
 
     def test_ids_do_not_leave_the_guard(self, ledger):
         with make(ledger=ledger, ids=IDS[:ROWS]) as guard:
-            guard.evaluate_predictions(Y, prior=0.5)
+            guard.evaluate(Y, prior=0.5)
             told = repr(guard) + repr(vars(guard)) + guard.history().to_csv()
             pickle.dumps(guard)
         held = ledger.with_name("guard.db.holdout").read_bytes() + ledger.read_bytes()
@@ -158,7 +159,7 @@ class TestIds:
         ({"X": None, "training": TRAIN}, r"must be ids where the guard has no features; got a table"),
         ({"X": frame(HELD), "training": frame(TRAIN, list("abcx"))}, r"1 of the columns have other names"),
         ({"ids": IDS[:ROWS], "training": np.arange(9)}, r"kind of ids=; got numbers, these are text"),
-        ({"overlap": "ignore"}, r'overlap must be "refuse" or "allow"; got \'ignore\'; nothing was made'),
+        ({"allow": {"ignore"}}, r"allow"),
         ({"X": None, "y": IDS[:ROWS], "metric": "score", "ids": IDS[:ROWS]}, r"have ids already, y"),
     ],
 )
@@ -172,38 +173,38 @@ class TestRotation:
     @pytest.mark.parametrize("on_disk", [True, False])
     def test_rows_of_any_epoch_before_are_refused_and_nothing_changes(self, ledger, on_disk):
         guard = make(ledger=ledger if on_disk else None)
-        guard = guard.rotate(SECOND, Y, early=True, another_budget=True).guard
-        before = guard._ledger.configurations()
+        guard = guard.rotate(SECOND, Y, early=True, allow={"second budget"}).guard
+        before = guard._view.ledger.configurations()
         for epoch, old in ((1, HELD), (2, SECOND)):
             with pytest.raises(
                 OverlapError, match=rf"599 of its 600 rows are rows of epoch {epoch}.*nothing was released"
             ):
                 guard.rotate(np.r_[THIRD[:1], old[1:]], Y, early=True)
-        assert guard._ledger.configurations() == before
-        assert guard.evaluate_predictions(Y, prior=0.5).query == 1  # it still answers
+        assert guard._view.ledger.configurations() == before
+        assert guard.evaluate(Y, prior=0.5).query == 1  # it still answers
         assert guard.rotate(THIRD, Y, early=True).guard.epoch == 3
 
     def test_who_insists_may_rotate(self):
-        assert make().rotate(HELD[::-1], Y, early=True, overlap="allow").guard.epoch == 2
+        assert make().rotate(HELD[::-1], Y, early=True, allow={"overlap"}).guard.epoch == 2
 
     def test_training_rows_are_looked_for_in_the_new_holdout(self):
         guard = make()
-        guard.rotate(SECOND, Y, early=True, training=np.r_[TRAIN, HELD])  # the old rows are free
+        guard.rotate(Rows(SECOND, Y, training=np.r_[TRAIN, HELD]), early=True)  # the old rows are free
         with pytest.raises(OverlapError, match=r"1 of its 600 rows are in training=.*nothing was released"):
-            make().rotate(SECOND, Y, early=True, training=np.r_[TRAIN, SECOND[:1]])
+            make().rotate(Rows(SECOND, Y, training=np.r_[TRAIN, SECOND[:1]]), early=True)
 
     def test_by_ids_one_row_is_too_many(self, ledger):
         guard = make(None, ledger=ledger, ids=IDS[:ROWS])
         with pytest.raises(OverlapError, match=r"1 of its 600 rows are rows of epoch 1, by their ids"):
-            guard.rotate(None, 1 - Y, ids=IDS[ROWS - 1 : 2 * ROWS - 1], early=True)
+            guard.rotate(Rows(None, 1 - Y, ids=IDS[ROWS - 1 : 2 * ROWS - 1]), early=True)
         with pytest.raises(
             InputError,
             match=r"come with ids of text, as those of epoch 1 did; got none; nothing was released",
         ):
             guard.rotate(None, 1 - Y, early=True)
         with pytest.raises(InputError, match=r"ids of text, as those of epoch 1 did; got numbers"):
-            guard.rotate(None, 1 - Y, ids=np.arange(ROWS), early=True)
-        assert guard.rotate(None, 1 - Y, ids=IDS[ROWS : 2 * ROWS], early=True).guard.epoch == 2
+            guard.rotate(Rows(None, 1 - Y, ids=np.arange(ROWS)), early=True)
+        assert guard.rotate(Rows(None, 1 - Y, ids=IDS[ROWS : 2 * ROWS]), early=True).guard.epoch == 2
 
     def test_judged_rows_are_known_by_their_names(self):
         guard = make(None, IDS[:ROWS], metric="score")
@@ -255,7 +256,7 @@ data = np.load(sys.argv[2])
 guard = ReusableHoldout.open(sys.argv[1], data["held"], data["y"])
 rotate = Transaction.rotate
 Transaction.rotate = lambda *given: (rotate(*given), os.kill(os.getpid(), signal.SIGKILL))
-guard.rotate(data["second"], data["y"], early=True, another_budget=True)
+guard.rotate(data["second"], data["y"], early=True, allow={"second budget"})
 """,
             ledger,
             ledger.with_suffix(".npz"),
@@ -263,7 +264,7 @@ guard.rotate(data["second"], data["y"], early=True, another_budget=True)
         assert child.wait() == -9
         with ReusableHoldout.open(ledger, HELD, Y) as guard:
             assert guard.epoch == 1
-            assert guard.rotate(SECOND, Y, early=True, another_budget=True).guard.epoch == 2
+            assert guard.rotate(SECOND, Y, early=True, allow={"second budget"}).guard.epoch == 2
         assert verify(ledger).sound
 
 
@@ -276,14 +277,14 @@ class TestTheLedger:
         return found, configurations
 
     def test_it_keeps_a_number_for_each_row_and_the_chain_seals_them(self, ledger):
-        make(ledger=ledger, ids=IDS[:ROWS]).rotate(SECOND, Y, ids=IDS[ROWS : 2 * ROWS], early=True)
+        make(ledger=ledger, ids=IDS[:ROWS]).rotate(Rows(SECOND, Y, ids=IDS[ROWS : 2 * ROWS]), early=True)
         texts, configurations = self.kept(ledger)
         assert [len(text) for text in texts] == [2 * 8 * (ROWS + 1)] * 2
         assert all(list(one.known_rows) == ["features", "ids of text"] for one in configurations)
         assert verify(ledger).sound
 
     def test_which_rows_two_epochs_share_is_not_told_without_the_key(self, ledger):
-        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, overlap="allow", another_budget=True)
+        make(ledger=ledger).rotate(HELD[::-1], 1 - Y, early=True, allow={"overlap", "second budget"})
         one, other = (np.frombuffer(text, dtype="<u8") for text in self.kept(ledger)[0])
         assert len(np.intersect1d(one, other)) == 0
 
@@ -300,7 +301,7 @@ class TestTheLedger:
     @pytest.mark.parametrize("value", [b"", b"x" * 8 * (ROWS + 1), None])
     def test_rows_that_were_changed_are_found(self, ledger, value):
         guard = make(ledger=ledger)
-        guard.evaluate_predictions(Y, prior=0.5)
+        guard.evaluate(Y, prior=0.5)
         connection = sqlite3.connect(ledger, isolation_level=None)
         connection.execute("UPDATE configuration SET known_rows = ?", [value])
         connection.close()
@@ -308,17 +309,14 @@ class TestTheLedger:
             "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
         ]
         with pytest.raises(TamperedLedgerError, match=r"rows of epoch 1 are not those that were sealed"):
-            guard.rotate(SECOND, Y, early=True, another_budget=True)
-        assert guard.rotate(SECOND, Y, early=True, another_budget=True, overlap="allow").guard.epoch == 2
+            guard.rotate(SECOND, Y, early=True, allow={"second budget"})
+        assert guard.rotate(SECOND, Y, early=True, allow={"overlap", "second budget"}).guard.epoch == 2
 
     def test_that_the_owner_insists_is_a_public_fact(self, ledger):
-        make(ledger=ledger, overlap="allow", training=MIXED).close()
-        assert json.loads(self.kept(ledger)[1][0].text())["overlap"] == "allow"
-        with pytest.raises(
-            LedgerMismatchError, match=r"overlap must be 'allow', as when the ledger was made"
-        ):
-            make(ledger=ledger)
-        make(ledger=ledger, overlap="allow").close()
+        make(ledger=ledger, overlapping=True, training=MIXED).close()
+        assert json.loads(self.kept(ledger)[1][0].text())["allow"] == ["overlap", "vacuous"]
+        make(ledger=ledger).close()  # what was allowed stays in the ledger, whoever resumes
+        assert json.loads(self.kept(ledger)[1][0].text())["allow"] == ["overlap", "vacuous"]
         ReusableHoldout.open(ledger, HELD, Y).close()
 
     def test_other_ids_are_refused_when_it_is_resumed(self, ledger):

@@ -99,7 +99,7 @@ def test_missing_values_that_are_filled_in_place_stay_missing_in_the_guard(make_
     guard = make_guard(X=X)
     filled(X)
     assert not X.isna().any(axis=None)
-    assert guard._holdout.X.isna().sum().sum() == (features <= 0).sum()
+    assert guard._view.holdout.X.isna().sum().sum() == (features <= 0).sum()
 
 
 def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels, features):
@@ -113,8 +113,8 @@ def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels
     X = arrow.table({"a": shared["only"]})
     guard = make_guard(X=X, y=shared["y"], sample_weight=shared["weights"])
     y[:], only[:], weights[: ROWS // 2] = 1 - y, -only, 0.0
-    assert guard.evaluate_predictions(labels, prior=1.0).value == 1.0
-    assert not guard.on("zero_one_loss", vacuous=True).evaluate_predictions(labels, prior=0.0).charged
+    assert guard.evaluate(labels, prior=1.0).value == 1.0
+    assert not guard.on("zero_one_loss", allow={"vacuous"}).evaluate(labels, prior=0.0).charged
     assert guard.evaluate(Sign(), prior=1.0).value == 1.0
 
 
@@ -131,9 +131,9 @@ def test_labels_weights_and_groups_that_are_changed_afterwards_are_asked_as_they
         y[place], weights[place], groups[place] = 0, 1.0 + place, 0
     for one in (guard, together):
         assert one.evaluate(Sign(), prior=1.0).value == 1.0
-    recalls = guard.on(metric="balanced_accuracy", vacuous=True)
+    recalls = guard.on(metric="balanced_accuracy", allow={"vacuous"})
     assert recalls.reveal(Sign(), prior=1.0).value > 0.95
-    assert together.on(policy="gate", vacuous=True).evaluate(Sign(), prior=0.8).charged
+    assert together.gate(Sign(), 0.8).charged
     with pickle.loads(pickle.dumps(guard)) as other:  # its handle is of what the ledger names
         assert other.digest == guard.digest
         assert other.evaluate(Sign(1), prior=1.0).value == 1.0
@@ -154,13 +154,13 @@ def test_a_fresh_holdout_is_copied_too_and_what_is_released_is_what_was_asked(ma
 
 def test_rows_are_copied_once(make_guard, ledger, labels, features):
     guard = make_guard(ledger, X=features)
-    held = guard._holdout
+    held = guard._view.holdout
     assert not np.shares_memory(held.X, features)
-    view = guard.on(sample_weight=np.arange(ROWS) % 2, vacuous=True)
-    assert view._holdout.X is held.X
-    assert view._holdout.y is held.y
+    view = guard.on(sample_weight=np.arange(ROWS) % 2, allow={"vacuous"})
+    assert view._view.holdout.X is held.X
+    assert view._view.holdout.y is held.y
     with pickle.loads(pickle.dumps(guard)) as other:
-        assert isinstance(other._holdout.X, np.memmap)  # the file that all processes share
+        assert isinstance(other._view.holdout.X, np.memmap)  # the file that all processes share
     frame = pl.DataFrame(features, schema=["a", "b"])
     mine = own(frame)
     assert mine is not frame
@@ -188,7 +188,7 @@ def test_a_copy_has_the_digest_of_what_was_copied(labels, features):
 
 def test_what_cannot_be_copied_as_it_is_but_is_an_array_to_numpy_is_taken(make_guard, labels, features):
     whole = np.ascontiguousarray(labels, dtype=np.int64)
-    first = make_guard(X=features, y=memoryview(whole)).final_predictions(labels)
+    first = make_guard(X=features, y=memoryview(whole)).final(labels)
     assert first.value > 0.9
     assert np.array_equal(own(memoryview(whole)), whole)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_sklearn import prior_scorer
 from sklearn.dummy import DummyClassifier
 
@@ -19,7 +20,7 @@ NAMES = np.array([f"name {k}" for k in range(200)])
 
 
 def guard_of(y, **wish):
-    return ReusableHoldout(None, y, **{**WISH, **wish})
+    return made_guard(None, y, **{**WISH, **wish})
 
 
 @for_each(
@@ -44,7 +45,7 @@ def test_a_set_of_labels_is_public_up_to_a_fiftieth_of_the_rows(rows, labels, pu
     assert declared.classes.tolist() == sorted(set(labels.tolist()))
     hidden = guard_of(y, classes="private")
     assert hidden.classes is None
-    assert hidden.evaluate_predictions(y, prior=1.0).value == 1.0
+    assert hidden.evaluate(y, prior=1.0).value == 1.0
 
 
 @for_each(
@@ -63,23 +64,21 @@ def test_answers_are_compared_without_case_and_extra_spaces(predicted, right):
     y = [*NAMES[:50], "New York"]
     guesses = [*NAMES[:50], predicted]
     guard = guard_of(y)
-    assert guard.evaluate_predictions(guesses, prior=1.0 if right else 50 / 51).value == (
-        1.0 if right else 50 / 51
-    )
+    assert guard.evaluate(guesses, prior=1.0 if right else 50 / 51).value == (1.0 if right else 50 / 51)
     assert (normal_form(predicted) == "new york") == right
 
 
 def test_labels_of_a_public_set_are_compared_as_they_are():
     y = np.resize(["Yes", "No"], 400)
     with pytest.raises(InputError, match="among the classes No, Yes; got yes"):
-        guard_of(y).evaluate_predictions(np.char.lower(y), prior=0.9)
+        guard_of(y).evaluate(np.char.lower(y), prior=0.9)
 
 
 def test_the_same_answers_in_other_letters_are_the_same_question():
     guard = guard_of(NAMES)
-    first = guard.evaluate_predictions(NAMES, prior=1.0)
-    assert guard.evaluate_predictions(np.char.upper(NAMES).tolist(), prior=1.0).query == first.query
-    assert guard.evaluate_predictions(pd.Series(NAMES), prior=1.0).replayed
+    first = guard.evaluate(NAMES, prior=1.0)
+    assert guard.evaluate(np.char.upper(NAMES).tolist(), prior=1.0).query == first.query
+    assert guard.evaluate(pd.Series(NAMES), prior=1.0).replayed
     assert guard.queries_asked == 1
 
 
@@ -94,12 +93,10 @@ def test_exact_match_counts_rows_weights_groups_and_slices():
     ) == pytest.approx(0.75)
     guard = guard_of(NAMES)
     assert (
-        guard.on(sample_weight=np.arange(200) >= 100, vacuous=True)
-        .evaluate_predictions(guesses, prior=0.5)
-        .value
+        guard.on(sample_weight=np.arange(200) >= 100, allow={"vacuous"}).evaluate(guesses, prior=0.5).value
         == 0.5
     )
-    assert guard.on("zero_one_loss").evaluate_predictions(guesses, prior=0.25).value == 0.25
+    assert guard.on("zero_one_loss").evaluate(guesses, prior=0.25).value == 0.25
 
 
 @for_each("name", ["balanced_accuracy", "f1_macro", "recall_micro", "log_loss", "brier", "roc_auc_ovr"])
@@ -136,25 +133,25 @@ def test_a_metric_of_ones_own_must_not_see_private_labels():
 def test_numbers_are_compared_as_whole_numbers(strange, words):
     y = np.arange(200) * 3
     guard = guard_of(y)
-    assert guard.evaluate_predictions(y.astype(float), prior=1.0).value == 1.0
-    assert guard.evaluate_predictions(np.full(200, 10**12), prior=0.0).value == 0.0
+    assert guard.evaluate(y.astype(float), prior=1.0).value == 1.0
+    assert guard.evaluate(np.full(200, 10**12), prior=0.0).value == 0.0
     with pytest.raises(InputError, match=words) as refused:
-        guard.evaluate_predictions(strange, prior=0.5)
+        guard.evaluate(strange, prior=0.5)
     assert "597" not in str(refused.value)
 
 
 def test_a_guard_is_resumed_by_what_its_ledger_says(tmp_path):
     y = np.resize(NAMES, 400)
     for name, classes in (("private.db", None), ("declared.db", NAMES)):
-        with guard_of(y, ledger=tmp_path / name, classes=classes, witness=False) as guard:
-            first = guard.evaluate_predictions(y, prior=1.0)
+        with guard_of(y, ledger=tmp_path / name, classes=classes, unwitnessed=True) as guard:
+            first = guard.evaluate(y, prior=1.0)
         for again in (
             lambda name=name: ReusableHoldout.open(tmp_path / name, None, y),
             lambda name=name: guard_of(y, ledger=tmp_path / name),  # as one of 0.2.0 that told all labels
         ):
             with again() as guard:
                 assert (guard.classes is None) == (classes is None)
-                assert guard.evaluate_predictions(y, prior=1.0).query == first.query
+                assert guard.evaluate(y, prior=1.0).query == first.query
     kept = [
         Configuration.parse(SqlLedger(tmp_path / name).configuration())
         for name in ("private.db", "declared.db")
@@ -169,14 +166,14 @@ def test_a_guard_is_resumed_by_what_its_ledger_says(tmp_path):
 
 def test_fresh_rows_keep_a_private_set_private():
     guard = guard_of(NAMES)
-    guard.final_predictions(NAMES)
+    guard.final(NAMES)
     fresh = np.resize(["red", "blue"], 400)
     assert guard.rotate(None, fresh).guard.private_labels == "text"
 
 
 def test_a_prior_is_measured_as_the_guard_measures():
     X = np.arange(200.0)[:, None]
-    guard = ReusableHoldout(X, NAMES, **WISH)
+    guard = made_guard(X, NAMES, **WISH)
     known = np.resize(["name 7", "NAME  7"], 60)
     answer = guard.evaluate(DummyClassifier(strategy="constant", constant="name 7"), X[:60], known)
     assert answer.prior == 1.0  # cross-validated

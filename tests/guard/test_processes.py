@@ -26,17 +26,17 @@ PLENTY = {"charges": 25, "queries": 200, "threshold": 0.1}
 _ASK_UNTIL_HALTED = """
 import json, sys
 import numpy as np
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 from reusable_holdout.errors import Halted
 ledger, offset, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 right = np.where(np.arange(2_000) < 1_400, labels, 1 - labels)
-guard = ReusableHoldout(None, labels, ledger=ledger, vacuous=True, **settings)
+guard = made_guard(None, labels, ledger=ledger, vacuous=True, **settings)
 
 def ask(number):
     predictions = right.copy()
     predictions[2 * number + offset] ^= 1
-    print(json.dumps(guard.evaluate_predictions(predictions, prior=0.85)), flush=True)
+    print(json.dumps(guard.evaluate(predictions, prior=0.85)), flush=True)
 
 ask(0)
 sys.stdin.readline()  # until the other has asked too
@@ -74,9 +74,7 @@ def test_two_processes_share_one_budget_exactly(ledger, settings, plenty):
 
 def tasks(guard, scoring, count):
     """Charged questions, for joblib; the guard travels as a handle."""
-    return [
-        delayed(guard.evaluate_predictions)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(count)
-    ]
+    return [delayed(guard.evaluate)(scoring(0.7, k), prior=0.85, name=str(k)) for k in range(count)]
 
 
 @pytest.mark.usefixtures("fresh_workers")
@@ -110,7 +108,7 @@ def test_threads_share_one_budget_exactly(make_guard, ledger, scoring):
 
         def ask(k, guard=guard):
             try:
-                return guard.evaluate_predictions(scoring(0.7, k), prior=0.85)
+                return guard.evaluate(scoring(0.7, k), prior=0.85)
             except Halted as halt:
                 return halt.reason
 
@@ -124,7 +122,7 @@ def test_threads_share_one_budget_exactly(make_guard, ledger, scoring):
 def _reveal(guard, predictions):
     """Nats of a reveal, or that it was refused."""
     try:
-        return guard.reveal_predictions(predictions, prior=0.99).nats
+        return guard.reveal(predictions, prior=0.99).nats
     except InputError:
         return "refused"
 
@@ -138,14 +136,14 @@ def test_workers_share_what_is_set_aside_for_reveals(make_guard, ledger, scoring
     )
     assert [type(outcome) for outcome in sorted(outcomes, key=str)] == [float] * 3 + [str] * 6
     assert guard.history()["asked"].tolist() == [1, 2, 3]
-    left = [guard.evaluate_predictions(scoring(0.02, k), prior=0.99).charges_left for k in range(3)]
+    left = [guard.evaluate(scoring(0.02, k), prior=0.99).charges_left for k in range(3)]
     assert left == [2, 1, 0]
     assert verify(ledger).problems == []
 
 
 def test_threads_that_ask_the_same_question_pay_once(plenty, scoring):
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: plenty.evaluate_predictions(scoring(0.9), prior=0.5), range(40)))
+        answers = list(pool.map(lambda _: plenty.evaluate(scoring(0.9), prior=0.5), range(40)))
     assert [answer.replayed for answer in answers].count(False) == 1
     assert {answer.value for answer in answers} == {0.7}
     assert plenty.queries_asked == 1
@@ -202,12 +200,12 @@ def test_guards_that_are_made_at_once_are_one_guard(make_guard, ledger, scoring)
 
     def make(_):
         together.wait()
-        return make_guard(ledger, noise_scale=0.001)
+        return make_guard(ledger, noise=0.001)
 
     with ThreadPoolExecutor(8) as pool:
         guards = list(pool.map(make, range(8)))
     for k, guard in enumerate(guards):
-        assert guard.evaluate_predictions(scoring(0.7, k), prior=0.7).query == k + 1
+        assert guard.evaluate(scoring(0.7, k), prior=0.7).query == k + 1
     assert {guard.queries_asked for guard in guards} == {8}
 
 
@@ -216,9 +214,9 @@ def test_guards_that_are_made_at_once_are_one_guard(make_guard, ledger, scoring)
 
 def test_a_pickled_guard_is_a_handle_to_the_same_budget(plenty, scoring):
     other = pickle.loads(pickle.dumps(plenty))
-    assert other.evaluate_predictions(scoring(0.7), prior=0.85).query == 1
-    assert plenty.evaluate_predictions(scoring(0.7, 1), prior=0.85).query == 2
-    assert plenty.evaluate_predictions(scoring(0.7), prior=0.85).replayed
+    assert other.evaluate(scoring(0.7), prior=0.85).query == 1
+    assert plenty.evaluate(scoring(0.7, 1), prior=0.85).query == 2
+    assert plenty.evaluate(scoring(0.7), prior=0.85).replayed
     assert other.queries_asked == 2
     assert pickle.loads(pickle.dumps(other)) is other  # one for each process
 
@@ -234,7 +232,7 @@ def test_a_handle_carries_neither_the_holdout_nor_the_key(plenty, ledger, labels
 
 
 def test_a_handle_works_in_a_process_that_never_saw_the_guard(plenty, scoring, tmp_path):
-    plenty.evaluate_predictions(scoring(0.7), prior=0.85)
+    plenty.evaluate(scoring(0.7), prior=0.85)
     (tmp_path / "guard.pickle").write_bytes(pickle.dumps(plenty))
     script = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).queries_asked)"
     command = [sys.executable, "-c", script, str(tmp_path / "guard.pickle")]
@@ -291,11 +289,16 @@ def test_a_holdout_that_another_user_wrote_is_refused(plenty, ledger, monkeypatc
 
 
 def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):
-    for part in (plenty._holdout, plenty._holdout.bound, plenty._ways.policy._noise, plenty._content):
+    for part in (
+        plenty._view.holdout,
+        plenty._view.holdout.bound,
+        plenty._view.ways.main._noise,
+        plenty._view.content,
+    ):
         with pytest.raises((HandleError, TypeError)):
             pickle.dumps(part)
     with pytest.raises((HandleError, TypeError)):
-        pickle.dumps(plenty._ways.policy)
+        pickle.dumps(plenty._view.ways.main)
 
 
 def test_a_copy_shares_the_budget_because_it_is_the_guard(make_guard):
@@ -316,7 +319,7 @@ def test_a_handle_never_opens_a_guard_of_a_ledger_that_is_gone(make_guard, ledge
     for path in ledger.parent.iterdir():
         path.unlink()
     new = make_guard(ledger, y=1 - labels, **PLENTY)  # another holdout under the same name
-    answer = pickle.loads(pickle.dumps(new)).evaluate_predictions(scoring(0.7), prior=0.85)
+    answer = pickle.loads(pickle.dumps(new)).evaluate(scoring(0.7), prior=0.85)
     assert (answer.told, answer.value) == ("cell 1", 0.25)  # of the new labels, 0.3; of the old it is cell 3
     assert new.queries_asked == 1
 
@@ -343,10 +346,10 @@ def in_a_fork(ask):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_shares_the_budget_of_its_parent(plenty, ledger, scoring):
-    plenty.evaluate_predictions(scoring(0.7, 0), prior=0.85)
+    plenty.evaluate(scoring(0.7, 0), prior=0.85)
     for k in range(1, 6):
-        assert in_a_fork(lambda k=k: plenty.evaluate_predictions(scoring(0.7, k), prior=0.85)) == 0
-        plenty.evaluate_predictions(scoring(0.7, 10 * k), prior=0.85)
+        assert in_a_fork(lambda k=k: plenty.evaluate(scoring(0.7, k), prior=0.85)) == 0
+        plenty.evaluate(scoring(0.7, 10 * k), prior=0.85)
     history = plenty.history()
     assert history["query"].tolist() == list(range(1, 12))
     assert history["charges_left"].tolist() == list(range(24, 13, -1))
@@ -356,7 +359,7 @@ def test_a_forked_child_shares_the_budget_of_its_parent(plenty, ledger, scoring)
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_closes_the_guard_leaves_the_parents_open(plenty, scoring):
     assert in_a_fork(plenty.close) == 0
-    assert plenty.evaluate_predictions(scoring(0.7), prior=0.85).query == 1
+    assert plenty.evaluate(scoring(0.7), prior=0.85).query == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -364,7 +367,7 @@ def test_a_fork_while_another_thread_asks_does_not_hang(plenty, scoring):
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with plenty._ledger._connection.lock:
+        with plenty._view.ledger._connection.lock:
             held.set()
             done.wait()
 
@@ -372,7 +375,7 @@ def test_a_fork_while_another_thread_asks_does_not_hang(plenty, scoring):
     thread.start()
     held.wait()
     try:
-        assert in_a_fork(lambda: plenty.evaluate_predictions(scoring(0.7), prior=0.85)) == 0
+        assert in_a_fork(lambda: plenty.evaluate(scoring(0.7), prior=0.85)) == 0
     finally:
         done.set()
         thread.join()
@@ -381,7 +384,7 @@ def test_a_fork_while_another_thread_asks_does_not_hang(plenty, scoring):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_does_not_double_a_budget_in_memory(make_guard, scoring):
     guard = make_guard(**PLENTY)
-    code = in_a_fork(lambda: guard.evaluate_predictions(scoring(0.7), prior=0.85))
+    code = in_a_fork(lambda: guard.evaluate(scoring(0.7), prior=0.85))
     # either the child is refused, or the parent knows of its answer
     assert code == 3 or guard.queries_asked == 1
 
@@ -389,9 +392,9 @@ def test_a_fork_does_not_double_a_budget_in_memory(make_guard, scoring):
 def test_two_guards_of_one_file_in_one_process_are_one_budget(make_guard, ledger, scoring):
     guards = [make_guard(ledger, **PLENTY) for _ in range(3)]
     for k in range(25):
-        answer = guards[k % 3].evaluate_predictions(scoring(0.7, k), prior=0.85)
+        answer = guards[k % 3].evaluate(scoring(0.7, k), prior=0.85)
         assert (answer.query, answer.charges_left) == (k + 1, 24 - k)
     for guard in guards:
         with pytest.raises(Halted):
-            guard.evaluate_predictions(scoring(0.6), prior=0.6)
+            guard.evaluate(scoring(0.6), prior=0.6)
     assert isinstance(guards[0], ReusableHoldout)

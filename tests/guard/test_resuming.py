@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from made_guards import made_guard
 
-from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout import Metric
 from reusable_holdout.errors import Halted, InputError, LedgerError, LedgerKeyError, LedgerMismatchError
 from reusable_holdout.metrics import resolve_metric
 
@@ -15,14 +16,14 @@ BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 
 def test_opening_resumes_where_the_ledger_ends(make_guard, reopen, ledger, scoring):
     with make_guard(ledger) as guard:
-        first = guard.evaluate_predictions(scoring(0.9), prior=0.5, name="first")
+        first = guard.evaluate(scoring(0.9), prior=0.5, name="first")
         history, plan = guard.history(), guard.plan
     again = reopen(ledger)
     pd.testing.assert_frame_equal(again.history(), history)
     assert (again.queries_asked, again.charges_left) == (1, first.charges_left)
     assert again.plan.record() == plan.record()
-    assert again.evaluate_predictions(scoring(0.9), prior=0.5) == first._replace(replayed=True)
-    assert again.evaluate_predictions(scoring(0.8), prior=0.8).query == 2
+    assert again.evaluate(scoring(0.9), prior=0.5) == first._replace(replayed=True)
+    assert again.evaluate(scoring(0.8), prior=0.8).query == 2
 
 
 def test_opening_again_does_not_refill(make_guard, reopen, ledger, scoring):
@@ -30,13 +31,13 @@ def test_opening_again_does_not_refill(make_guard, reopen, ledger, scoring):
     with pytest.raises(Halted):
         for k in range(10):
             with make_guard(ledger) if k % 2 else (reopen(ledger) if k else make_guard(ledger)) as guard:
-                guard.evaluate_predictions(scoring(0.7, k), prior=0.85)
+                guard.evaluate(scoring(0.7, k), prior=0.85)
                 made += 1
     assert made == 3
 
 
 def test_the_same_settings_resume_however_they_are_spelled(make_guard, ledger, labels, settings, scoring):
-    make_guard(ledger).evaluate_predictions(scoring(0.9), prior=0.5)
+    make_guard(ledger).evaluate(scoring(0.9), prior=0.5)
     spellings = [
         {"y": labels.tolist()},
         {"y": pd.Series(labels)},
@@ -47,9 +48,9 @@ def test_the_same_settings_resume_however_they_are_spelled(make_guard, ledger, l
     ]
     for changes in spellings:
         assert make_guard(ledger, **changes).queries_asked == 1
-    with ReusableHoldout(None, labels, ledger=str(ledger), **settings) as guard:
+    with made_guard(None, labels, ledger=str(ledger), **settings) as guard:
         assert guard.queries_asked == 1
-    with ReusableHoldout(None, labels, ledger=f"sqlite:///{ledger}", **settings) as guard:
+    with made_guard(None, labels, ledger=f"sqlite:///{ledger}", **settings) as guard:
         assert guard.queries_asked == 1
 
 
@@ -67,7 +68,7 @@ def test_the_same_settings_resume_however_they_are_spelled(make_guard, ledger, l
     ids=str,
 )
 def test_settings_may_be_numbers_of_numpy(make_guard, place, scoring, changes):
-    assert make_guard(place, **changes).evaluate_predictions(scoring(0.7), prior=0.7).query == 1
+    assert make_guard(place, **changes).evaluate(scoring(0.7), prior=0.7).query == 1
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_settings_may_be_numbers_of_numpy(make_guard, place, scoring, changes):
         {"charges": 4},
         {"charges": 2},
         {"threshold": 0.11},
-        {"noise_scale": 0.001},
+        {"noise": 0.001},
         {"prior_error": 0.03},
         {"reveals": 3},
         {"choices": [10]},
@@ -93,7 +94,7 @@ def test_settings_may_be_numbers_of_numpy(make_guard, place, scoring, changes):
 )
 def test_other_settings_are_refused_and_change_nothing(make_guard, ledger, scoring, changes):
     guard = make_guard(ledger)
-    guard.evaluate_predictions(scoring(0.9), prior=0.5)
+    guard.evaluate(scoring(0.9), prior=0.5)
     before = ledger.read_bytes(), guard.history()
     with pytest.raises(LedgerMismatchError, match="nothing was asked and nothing was charged"):
         make_guard(ledger, **changes)
@@ -181,7 +182,7 @@ def test_a_metric_of_ones_own_resumes_with_itself_only(make_guard, reopen, ledge
         response="labels",
         loss=lambda y, p: y == p,
     )
-    make_guard(ledger, metric=own).evaluate_predictions(scoring(0.9), prior=0.5)
+    make_guard(ledger, metric=own).evaluate(scoring(0.9), prior=0.5)
     with pytest.raises(InputError, match="pass the same metric="):
         reopen(ledger)
     assert reopen(ledger, metric=own).queries_asked == 1
@@ -191,6 +192,6 @@ def test_a_metric_of_ones_own_resumes_with_itself_only(make_guard, reopen, ledge
 
 def test_a_configuration_is_written_in_the_order_of_its_names(make_guard, ledger):
     """A field that moves in the source leaves the text, and so the ledger's first seal, as it was."""
-    text = make_guard(ledger)._ledger.configuration()
+    text = make_guard(ledger)._view.ledger.configuration()
     names = list(json.loads(text))
     assert names == sorted(names)

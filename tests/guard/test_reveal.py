@@ -12,8 +12,8 @@ from reusable_holdout.certainty import (
     ConfidenceBound,
 )
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
-from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.metrics import mae
+from reusable_holdout.ways.reveal import Reveal
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
@@ -73,8 +73,8 @@ def test_a_reveal_tells_the_cell_of_the_holdouts_value(
     make_guard, scoring, score, prior, place, middle, weight
 ):
     guard = make_guard(**ASKING)
-    answer = guard.reveal_predictions(scoring(score), prior=prior, name="how good?")
-    assert (answer.kind, answer.told, answer.charged) == ("reveal", f"cell {place}", False)
+    answer = guard.reveal(scoring(score), prior=prior, name="how good?")
+    assert (answer.way, answer.told, answer.charged) == ("reveal", f"cell {place}", False)
     assert answer.value == pytest.approx(middle, abs=1e-9)
     assert answer.nats == pytest.approx(-math.log(weight))
     assert (answer.prior, answer.query, answer.charges_left, answer.replayed) == (prior, 1, 3, False)
@@ -85,10 +85,10 @@ def test_a_reveal_tells_the_cell_of_the_holdouts_value(
 @BOTH
 def test_a_reveal_takes_one_query_and_no_charge(make_guard, place, scoring):
     guard = make_guard(place, **ASKING)
-    answer = guard.reveal_predictions(scoring(0.7), prior=0.69)
+    answer = guard.reveal(scoring(0.7), prior=0.69)
     assert (guard.queries_asked, guard.charges_left, guard.halted) == (1, 3, False)
     assert not answer.charged
-    assert guard.evaluate_predictions(scoring(0.7), prior=0.85).charges_left == 2
+    assert guard.evaluate(scoring(0.7), prior=0.85).charges_left == 2
 
 
 def test_its_interval_is_that_of_its_cell_at_half_the_level_to_each_side(make_guard, scoring):
@@ -97,15 +97,15 @@ def test_its_interval_is_that_of_its_cell_at_half_the_level_to_each_side(make_gu
         level_of_a_first_question(),
     )
     for score, low, high in ((0.7, 0.69, 0.71), (0.668, 0.63, 0.67), (0.95, 0.9, 1.0)):
-        answer = make_guard(**ASKING).reveal_predictions(scoring(score), prior=0.7)
+        answer = make_guard(**ASKING).reveal(scoring(score), prior=0.7)
         assert answer.low == pytest.approx(bound.lower(low, log_level=level), abs=2 / ROWS)
         assert answer.high == pytest.approx(bound.upper(high, log_level=level), abs=2 / ROWS)
 
 
 def test_a_later_question_is_wider_by_what_a_reveal_told(make_guard, scoring):
     guard, silent = (make_guard(**ASKING) for _ in "12")
-    told = guard.reveal_predictions(scoring(0.7), prior=0.7).nats
-    one, other = (each.evaluate_predictions(scoring(0.6), prior=0.62) for each in (guard, silent))
+    told = guard.reveal(scoring(0.7), prior=0.7).nats
+    one, other = (each.evaluate(scoring(0.6), prior=0.62) for each in (guard, silent))
     bound = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
     level = level_of_a_first_question() + math.log(2 * 0.8)  # an agreed side has 0.8
     assert other.low == pytest.approx(bound.lower(0.52, log_level=level), abs=2 / ROWS)
@@ -115,7 +115,7 @@ def test_a_later_question_is_wider_by_what_a_reveal_told(make_guard, scoring):
 def test_a_loss_is_revealed_on_the_side_on_which_it_is_worse(make_guard):
     settings = {**ASKING, "estimate": 0.3, "y": np.zeros(ROWS), "metric": mae(lower=0.0, upper=1.0)}
     for loss, place, middle in ((0.312, 4, 0.32), (0.288, 6, 0.28), (0.3, 5, 0.3)):
-        answer = make_guard(**settings).reveal_predictions(np.full(ROWS, loss), prior=0.3)
+        answer = make_guard(**settings).reveal(np.full(ROWS, loss), prior=0.3)
         assert answer.value == pytest.approx(middle)
         assert answer.told.startswith(f"cell {place}, width ")
 
@@ -124,11 +124,11 @@ def test_its_noise_is_that_of_a_charged_value_and_its_interval_knows_it(make_gua
     """At a scale of half a cell the told cell moves, and the interval holds in every case."""
     told = set()
     for seed in range(20):
-        guard = make_guard(**ASKING, noise_scale=0.01, threshold=0.4, tolerance=None, seed=seed)
-        answer = guard.reveal_predictions(scoring(0.7), prior=0.7)
+        guard = make_guard(**ASKING, noise=0.01, threshold=0.4, tolerance=None, seed=seed)
+        answer = guard.reveal(scoring(0.7), prior=0.7)
         told.add(answer.told)
         assert answer.low < 0.7 < answer.high
-        assert guard.reveal_predictions(scoring(0.7), prior=0.7).replayed
+        assert guard.reveal(scoring(0.7), prior=0.7).replayed
     assert len(told) > 1
 
 
@@ -138,24 +138,24 @@ def test_its_noise_is_that_of_a_charged_value_and_its_interval_knows_it(make_gua
 @BOTH
 def test_the_same_reveal_again_is_free_and_another_prior_is_another_question(make_guard, place, scoring):
     guard = make_guard(place, **ASKING)
-    first = guard.reveal_predictions(scoring(0.7), prior=0.7, name="first")
-    again = guard.reveal_predictions(scoring(0.7).tolist(), prior=np.float64(0.7), name="again")
+    first = guard.reveal(scoring(0.7), prior=0.7, name="first")
+    again = guard.reveal(scoring(0.7).tolist(), prior=np.float64(0.7), name="again")
     assert again == first._replace(replayed=True)
     assert guard.queries_asked == 1
-    assert not guard.reveal_predictions(scoring(0.7), prior=0.71).replayed
+    assert not guard.reveal(scoring(0.7), prior=0.71).replayed
 
 
 def test_other_ways_to_ask_about_the_same_predictions_are_other_questions(make_guard, scoring):
     guard = make_guard(**ASKING, choices=[1])
     asked = [
-        guard.reveal_predictions(scoring(0.7), prior=0.7),
-        guard.evaluate_predictions(scoring(0.7), prior=0.7),
-        guard.choose_predictions([scoring(0.7)], [0.7]).answer,
-        guard.final_predictions(scoring(0.7)),
+        guard.reveal(scoring(0.7), prior=0.7),
+        guard.evaluate(scoring(0.7), prior=0.7),
+        guard.choose([scoring(0.7)], [0.7]).answer,
+        guard.final(scoring(0.7)),
     ]
     assert [answer.replayed for answer in asked] == [False] * 4
     assert [answer.query for answer in asked] == [1, 2, 3, 4]
-    assert guard.history()["kind"].tolist() == ["reveal", "check", "choose", "final"]
+    assert guard.history()["way"].tolist() == ["reveal", "check", "choose", "final"]
 
 
 def test_a_model_is_revealed_with_its_cross_validated_prior(make_guard, problem):
@@ -164,29 +164,17 @@ def test_a_model_is_revealed_with_its_cross_validated_prior(make_guard, problem)
     X_train, y_train, X, y = problem
     guard, model = make_guard(X=X, y=y, **ASKING), LogisticRegression().fit(X_train, y_train)
     answer = guard.reveal(model, X_train, y_train)
-    assert (answer.kind, answer.name) == ("reveal", "LogisticRegression")
+    assert (answer.way, answer.name) == ("reveal", "LogisticRegression")
     assert answer.low < model.score(X, y) < answer.high
     assert guard.reveal(model, prior=answer.prior).replayed
     assert not guard.evaluate(model, prior=answer.prior).replayed
 
 
-@pytest.mark.parametrize("policy", ["ladder", "guess-and-check", "gate"])
-def test_any_policy_can_be_asked_for_a_value(make_guard, ledger, scoring, policy):
-    guard = make_guard(ledger, policy=policy, reveals=2)
-    answer = guard.reveal_predictions(scoring(0.7), prior=0.7)
+def test_a_guard_of_gates_can_be_asked_for_a_value(make_guard, ledger, scoring):
+    guard = make_guard(ledger, gates=True, threshold=None, reveals=2)
+    answer = guard.reveal(scoring(0.7), prior=0.7)
     assert (answer.told, answer.value) == ("cell 5", 0.7)
-    guard.evaluate_predictions(scoring(0.6), **({} if policy == "ladder" else {"prior": 0.6}))
-    assert verify(ledger).problems == []
-
-
-def test_a_ladders_best_is_not_what_was_revealed(make_guard, ledger, scoring):
-    guard = make_guard(ledger, policy="ladder", reveals=2, choices=[2], charges=5)
-    assert guard.evaluate_predictions(scoring(0.55)).value == 0.5
-    guard.reveal_predictions(scoring(0.3), prior=0.3)
-    guard.choose_predictions([scoring(0.9), scoring(0.8)], [0.9, 0.8])
-    answer = guard.evaluate_predictions(scoring(0.45))
-    assert (answer.prior, answer.value, answer.charged) == (0.5, 0.5, False)
-    assert guard.evaluate_predictions(scoring(0.65)).value == 0.6
+    guard.gate(scoring(0.6), 0.6)
     assert verify(ledger).problems == []
 
 
@@ -197,11 +185,11 @@ def test_a_prior_must_be_stated_and_lie_within_the_bounds(make_guard, scoring):
     guard = make_guard(**ASKING)
     for prior in (None, np.nan, 1.1, -0.1, "0.7", [0.7]):
         with pytest.raises(InputError, match="prior"):
-            guard.reveal_predictions(scoring(0.7), prior=prior)
+            guard.reveal(scoring(0.7), prior=prior)
     for predictions in (scoring(0.7)[:5], None, scoring(0.7) + 5):
         with pytest.raises(InputError):
-            guard.reveal_predictions(predictions, prior=0.7)
-    with pytest.raises(InputError, match="reveal_predictions"):
+            guard.reveal(predictions, prior=0.7)
+    with pytest.raises(InputError, match="ask with predictions"):
         guard.reveal(Crashing(), prior=0.7)
     assert guard.queries_asked == 0
 
@@ -210,9 +198,9 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
     """Each of the dearest, between charges of the dearest; and all charges are still answered."""
     guard = make_guard(**ASKING)
     for k in range(3):
-        revealed = guard.reveal_predictions(scoring(0.05, k), prior=0.99)
+        revealed = guard.reveal(scoring(0.05, k), prior=0.99)
         assert revealed.nats == pytest.approx(THEORY.reveal.worst)
-        charged = guard.evaluate_predictions(scoring(0.05, k), prior=0.99)
+        charged = guard.evaluate(scoring(0.05, k), prior=0.99)
         assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
     assert guard.halt_reason == "charges"
 
@@ -223,10 +211,10 @@ def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(
 ):
     guard = make_guard(place)  # nothing is set aside
     drawn = []
-    monkeypatch.setattr(Reveal, "_noisy", lambda *_: drawn.append(1))
+    monkeypatch.setattr(Reveal, "noisy", lambda *_: drawn.append(1))
     before = guard.history()
     with pytest.raises(InputError, match=r"can cost 3.7 nats, and 0.0 are left .* nothing was told"):
-        guard.reveal_predictions(scoring(0.7), prior=0.7)
+        guard.reveal(scoring(0.7), prior=0.7)
     assert guard.history().equals(before)
     assert (guard.queries_asked, guard.charges_left, drawn) == (0, 3, [])
     assert guard.price("reveal").allowed is False
@@ -237,7 +225,7 @@ def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, s
     for changes in ({}, {"y": 1 - labels}, {"metric": metric}, {"y": np.roll(labels, 1)}):
         guard = make_guard(**changes)
         with pytest.raises(InputError) as refused:
-            guard.reveal_predictions(scoring(0.9, 100), prior=0.2)  # on which the metric fails
+            guard.reveal(scoring(0.9, 100), prior=0.2)  # on which the metric fails
         words.add(str(refused.value))
         assert guard.queries_asked == 0
     assert len(words) == 1
@@ -250,36 +238,36 @@ def test_what_cheap_reveals_leave_over_can_be_spent_on_more(make_guard, scoring)
     while guard.price("reveal").allowed:
         assert left - asked * -math.log(0.28) >= THEORY.reveal.worst - 1e-6
         asked += 1
-        guard.reveal_predictions(scoring(0.7, asked), prior=0.7)
+        guard.reveal(scoring(0.7, asked), prior=0.7)
     left -= asked * -math.log(0.28)
     assert asked > 25
     with pytest.raises(InputError, match=f"can cost 3.7 nats, and {left:.1f} are left"):
-        guard.reveal_predictions(scoring(0.7), prior=0.7)
+        guard.reveal(scoring(0.7), prior=0.7)
     for place in range(3):
-        assert guard.evaluate_predictions(scoring(0.05, place), prior=0.99).charges_left == 2 - place
+        assert guard.evaluate(scoring(0.05, place), prior=0.99).charges_left == 2 - place
 
 
 @BOTH
 def test_nothing_is_revealed_after_a_halt_and_what_was_replays_free(make_guard, place, spend, scoring):
     guard = make_guard(place, **ASKING)
-    first = guard.reveal_predictions(scoring(0.7), prior=0.7)
+    first = guard.reveal(scoring(0.7), prior=0.7)
     spend(guard)
     with pytest.raises(Halted, match="all 3 charges are spent") as halt:
-        guard.reveal_predictions(scoring(0.7), prior=0.71)
+        guard.reveal(scoring(0.7), prior=0.71)
     assert halt.value.reason == "charges"
-    assert guard.reveal_predictions(scoring(0.7), prior=0.7) == first._replace(replayed=True, charges_left=0)
+    assert guard.reveal(scoring(0.7), prior=0.7) == first._replace(replayed=True, charges_left=0)
     assert guard.queries_asked == 4
 
 
 def test_nothing_is_revealed_after_the_last_query(make_guard, scoring):
     guard = make_guard(queries=3, **ASKING)
     for k in range(3):
-        guard.reveal_predictions(scoring(0.7, k), prior=0.7)
+        guard.reveal(scoring(0.7, k), prior=0.7)
     with pytest.raises(Halted, match="all 3 declared queries are asked") as halt:
-        guard.reveal_predictions(scoring(0.7, 3), prior=0.7)
+        guard.reveal(scoring(0.7, 3), prior=0.7)
     assert halt.value.reason == "queries"
     with pytest.raises((Halted, BudgetError)):
-        guard.evaluate_many([scoring(0.7, 4)], [0.7])
+        guard.evaluate([scoring(0.7, 4)], prior=[0.7])
 
 
 # ---- what fails
@@ -292,7 +280,7 @@ def test_a_model_that_fails_takes_nats_once_and_no_charge(make_guard, place, pro
         with pytest.raises(ModelError, match=r"withheld.* took 3.7 nats"):
             guard.reveal(Crashing(), prior=0.5)
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.charged) == ("reveal", "failed", False)
+    assert (row.way, row.told, row.charged) == ("reveal", "failed", False)
     assert np.isnan([row.value, row.low, row.high]).all()
     assert row.nats == pytest.approx(-math.log(0.025))
     assert (guard.queries_asked, guard.charges_left) == (1, 3)
@@ -301,7 +289,7 @@ def test_a_model_that_fails_takes_nats_once_and_no_charge(make_guard, place, pro
 def test_a_metric_that_fails_is_a_failure_and_its_words_are_withheld(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile(), **ASKING)
     with pytest.raises(ModelError) as caught:
-        guard.reveal_predictions(scoring(0.9, 100), prior=0.7)
+        guard.reveal(scoring(0.9, 100), prior=0.7)
     assert "row 0" not in str(caught.value)
     assert verify(ledger).problems == []
 
@@ -313,12 +301,12 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
     pyplot = pytest.importorskip("matplotlib.pyplot")
     guard = make_guard(ledger, **ASKING)
     answers = [
-        guard.evaluate_predictions(scoring(0.7), prior=0.7),
-        guard.reveal_predictions(scoring(0.6), prior=0.65, name="how good?"),
+        guard.evaluate(scoring(0.7), prior=0.7),
+        guard.reveal(scoring(0.6), prior=0.65, name="how good?"),
     ]
-    assert "(reveal; query 2, 3 charges left)" in str(answers[1])
+    assert "(revealed; query 2, 3 charges left)" in str(answers[1])
     history = guard.history()
-    for column in ("kind", "told", "nats", "value", "low", "high", "threshold", "name"):
+    for column in ("way", "told", "nats", "value", "low", "high", "threshold", "name"):
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["asked"].tolist() == [1, 2]
     axes = guard.plot()
@@ -329,14 +317,13 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scorin
     guard.close()
     assert verify(ledger).problems == []
     assert isinstance(reopen(ledger), ReusableHoldout)
-    assert reopen(ledger).reveal_predictions(scoring(0.6), prior=0.65) == answers[1]._replace(replayed=True)
+    assert reopen(ledger).reveal(scoring(0.6), prior=0.65) == answers[1]._replace(replayed=True)
 
 
-@for_each("mechanism", ["numeric-sparse", "noiseless"])
-def test_every_mechanism_reveals(make_guard, scoring, mechanism):
-    scale = 0.0 if mechanism == "noiseless" else 1e-6
-    guard = make_guard(mechanism=mechanism, noise_scale=scale, seed=1, **ASKING)
-    answer = guard.reveal_predictions(scoring(0.668), prior=0.7)
+@for_each("noise", [0.0, 1e-6])
+def test_a_guard_reveals_with_noise_and_without(make_guard, scoring, noise):
+    guard = make_guard(noise=noise, seed=1, **ASKING)
+    answer = guard.reveal(scoring(0.668), prior=0.7)
     assert (answer.told, answer.value) == ("cell 3", pytest.approx(0.65))
-    guard.evaluate_predictions(scoring(0.7), prior=0.85)
-    assert guard.reveal_predictions(scoring(0.732), prior=0.7).told == "cell 7"
+    guard.evaluate(scoring(0.7), prior=0.85)
+    assert guard.reveal(scoring(0.732), prior=0.7).told == "cell 7"

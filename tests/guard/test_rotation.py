@@ -8,11 +8,12 @@ import sqlite3
 import numpy as np
 import pytest
 from children import Child
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import Halted, InputError, LedgerError, PlanError, RotatedError
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.ways import State
 
 ROWS = 2_000
 WISH = {"tolerance": 0.15, "queries": 50, "metric": "accuracy"}
@@ -30,7 +31,7 @@ def halt(guard, y):
     """Spend every charge, each on another overfitted prior."""
     with pytest.raises(Halted):
         for question in range(guard.plan.queries):
-            guard.evaluate_predictions(wrong(y, 0.5 + question / ROWS), prior=1.0)
+            guard.evaluate(wrong(y, 0.5 + question / ROWS), prior=1.0)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def ledger(tmp_path):
 @pytest.fixture
 def halted(ledger):
     y = labels(0)
-    guard = ReusableHoldout(None, y, ledger=ledger, seed=0, **WISH)
+    guard = made_guard(None, y, ledger=ledger, seed=0, **WISH)
     halt(guard, y)
     return guard
 
@@ -50,14 +51,14 @@ class TestTheNewEpoch:
     @pytest.mark.parametrize("on_disk", [True, False])
     def test_it_has_a_whole_budget_and_the_old_holdout_is_released(self, ledger, on_disk):
         features, y = np.arange(ROWS)[:, None], labels(0)
-        guard = ReusableHoldout(features, y, ledger=ledger if on_disk else None, seed=0, **WISH)
+        guard = made_guard(features, y, ledger=ledger if on_disk else None, seed=0, **WISH)
         halt(guard, y)
         fresh = labels(1)
         new, X_old, y_old = guard.rotate(features + ROWS, fresh)
         assert np.array_equal(X_old, features)
         assert np.array_equal(y_old, y)
         assert (new.epoch, new.queries_asked, new.charges_left) == (2, 0, new.plan.charges)
-        answer = new.evaluate_predictions(fresh, prior=0.5)
+        answer = new.evaluate(fresh, prior=0.5)
         assert (answer.query, answer.charged) == (1, True)
         assert answer.charges_left == new.plan.charges - 1
         assert answer.low <= 1.0 <= answer.high
@@ -75,22 +76,15 @@ class TestTheNewEpoch:
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
         old_noise, new_noise = (
-            guard._ways.policy._resumed(State()).query_noise(questions) for guard in (halted, new)
+            guard._view.ways.main._at(State()).query_noise(questions) for guard in (halted, new)
         )
         assert not np.array_equal(old_noise, new_noise)
 
     def test_a_question_of_the_old_epoch_is_asked_anew(self, halted):
         y = labels(0)
-        assert halted.evaluate_predictions(wrong(y), prior=1.0).replayed
+        assert halted.evaluate(wrong(y), prior=1.0).replayed
         new = halted.rotate(None, labels(1)).guard
-        assert not new.evaluate_predictions(wrong(y), prior=1.0).replayed
-
-    def test_a_ladder_climbs_from_its_foot_again(self, ledger):
-        y = labels(0)
-        guard = ReusableHoldout(None, y, policy="ladder", ledger=ledger, seed=0, **WISH)
-        assert guard.evaluate_predictions(y).value > 0.8
-        new = guard.rotate(None, labels(1), early=True).guard
-        assert new.evaluate_predictions(y).value < 0.8
+        assert not new.evaluate(wrong(y), prior=1.0).replayed
 
     def test_it_can_be_rotated_again(self, halted):
         second = halted.rotate(None, labels(1)).guard
@@ -115,8 +109,8 @@ class TestThePlan:
         assert plan.tolerance < WISH["tolerance"]
 
     def test_a_stated_noise_scale_is_kept(self):
-        guard = ReusableHoldout(None, labels(0), noise_scale=0.001, seed=0, **WISH)
-        assert guard.rotate(None, labels(1, 3 * ROWS), early=True).guard.plan.noise_scale == 0.001
+        guard = made_guard(None, labels(0), noise=0.001, seed=0, **WISH)
+        assert guard.rotate(None, labels(1, 3 * ROWS), early=True).guard.plan.noise == 0.001
 
     def test_another_number_of_queries_can_be_named(self, halted):
         assert halted.rotate(None, labels(1), queries=60).guard.plan.queries == 60
@@ -129,9 +123,9 @@ class TestTheOldEpoch:
         halted.rotate(None, labels(1))
         for guard in (halted, elsewhere):
             with pytest.raises(RotatedError, match="last epoch, 2"):
-                guard.evaluate_predictions(y, prior=0.1)
+                guard.evaluate(y, prior=0.1)
             with pytest.raises(RotatedError, match="last epoch, 2"):
-                guard.evaluate_many([y, 1 - y], [0.1, 0.1])
+                guard.evaluate([y, 1 - y], prior=[0.1, 0.1])
             assert guard.epoch == 1
 
     def test_it_is_rotated_once(self, halted, ledger):
@@ -145,12 +139,12 @@ class TestTheOldEpoch:
         halted.rotate(None, labels(1))
         for attempt in (
             lambda: ReusableHoldout.open(ledger, None, labels(0)),
-            lambda: ReusableHoldout(None, labels(0), ledger=ledger, **WISH),
+            lambda: made_guard(None, labels(0), ledger=ledger, **WISH),
         ):
             with pytest.raises(RotatedError, match="that of epoch 1, which was released"):
                 attempt()
         assert ReusableHoldout.open(ledger, None, labels(1)).epoch == 2
-        assert ReusableHoldout(None, labels(1), ledger=ledger, **WISH).epoch == 2
+        assert made_guard(None, labels(1), ledger=ledger, **WISH).epoch == 2
 
 
 class TestRefusals:
@@ -164,10 +158,10 @@ class TestRefusals:
         assert ReusableHoldout.open(ledger, None, labels(0)).epoch == 1
 
     def test_a_guard_that_still_answers_is_kept(self):
-        guard = ReusableHoldout(None, labels(0), seed=0, **WISH)
+        guard = made_guard(None, labels(0), seed=0, **WISH)
         with pytest.raises(InputError, match=r"50 queries left; nothing was released; pass early=True"):
             guard.rotate(None, labels(1))
-        assert guard.evaluate_predictions(labels(0), prior=1.0).query == 1
+        assert guard.evaluate(labels(0), prior=1.0).query == 1
 
     @pytest.mark.usefixtures("unharmed")
     def test_the_same_rows_are_no_new_holdout(self, halted):
@@ -247,7 +241,7 @@ class TestVerification:
     def test_all_epochs_are_verified_as_one_chain(self, halted, ledger):
         head = verify(ledger).head
         new = halted.rotate(None, labels(1)).guard
-        new.evaluate_predictions(labels(1), prior=1.0)
+        new.evaluate(labels(1), prior=1.0)
         found = verify(ledger, expected_head=head)
         assert found.sound
         assert found.queries == halted.queries_asked + 1
@@ -270,7 +264,7 @@ class TestVerification:
     )
     def test_a_change_in_any_epoch_is_found(self, halted, ledger, statement, problem):
         new = halted.rotate(None, labels(1)).guard
-        new.evaluate_predictions(labels(1), prior=1.0)
+        new.evaluate(labels(1), prior=1.0)
         for guard in (halted, new):
             guard.close()
         with sqlite3.connect(ledger) as change:
@@ -292,20 +286,20 @@ class TestVerification:
 
 def test_a_guard_whose_tolerance_follows_from_having_no_noise_can_be_rotated():
     """With the noise that would be derived for it, its plan could not be kept: so it was stated, and stays."""
-    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
-    guard = ReusableHoldout(None, labels(0), seed=0, **settings)
+    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
+    guard = made_guard(None, labels(0), seed=0, **settings)
     new = guard.rotate(None, labels(1, 2 * ROWS), early=True).guard
-    assert (new.plan.rows, new.plan.noise_scale, new.plan.threshold) == (2 * ROWS, 0.0, 0.1)
+    assert (new.plan.rows, new.plan.noise, new.plan.threshold) == (2 * ROWS, 0.0, 0.1)
     assert new.plan.tolerance == guard.plan.tolerance
     assert new.plan.charges > 3
 
 
 def test_the_next_holdout_has_what_was_set_aside_for_reveals_and_choices():
     y, fresh = labels(0), labels(1)
-    guard = ReusableHoldout(None, y, seed=0, queries=50, charges=2, threshold=0.1, reveals=2, choices=[3])
-    guard.reveal_predictions(wrong(y, 0.3), prior=0.7)
+    guard = made_guard(None, y, seed=0, queries=50, charges=2, threshold=0.1, reveals=2, choices=[3])
+    guard.reveal(wrong(y, 0.3), prior=0.7)
     new = guard.rotate(None, fresh, early=True).guard
     assert (new.plan.reveals, new.plan.choices) == (2, (3,))
     for question in range(2):
-        assert new.reveal_predictions(wrong(fresh, 0.3 + question / 10), prior=0.1).query == question + 1
+        assert new.reveal(wrong(fresh, 0.3 + question / 10), prior=0.1).query == question + 1
     assert new.price("choose", candidates=3).allowed

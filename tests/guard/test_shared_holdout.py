@@ -79,7 +79,7 @@ def is_mapped(array):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_are_mapped_and_cannot_be_written(sent, features, dtype, order):
     _, other = sent(X=np.asarray(features > 0, dtype=dtype, order=order))
-    for array in (other._holdout.X, other._holdout.y):
+    for array in (other._view.holdout.X, other._view.holdout.y):
         assert is_mapped(array)
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -89,15 +89,15 @@ def test_arrays_are_mapped_and_cannot_be_written(sent, features, dtype, order):
 
 def test_frames_and_sparse_matrices_are_mapped(sent, features, tmp_path):
     _, other = sent(tmp_path / "frame.db", X=pd.DataFrame(features, columns=list("abcd")))
-    assert is_mapped(other._holdout.X["c"].to_numpy())
+    assert is_mapped(other._view.holdout.X["c"].to_numpy())
     _, other = sent(tmp_path / "sparse.db", X=sparse.csr_array(features))
-    assert is_mapped(other._holdout.X.data)
-    assert is_mapped(other._holdout.X.indices)
+    assert is_mapped(other._view.holdout.X.data)
+    assert is_mapped(other._view.holdout.X.indices)
 
 
 def test_weights_are_mapped(sent, features):
     _, other = sent(sample_weight=(np.arange(ROWS) % 2).astype(float))
-    assert is_mapped(other._holdout.sample_weight)
+    assert is_mapped(other._view.holdout.sample_weight)
 
 
 # ---- equal questions, equal answers
@@ -124,16 +124,18 @@ def test_a_worker_has_the_same_holdout_whatever_its_type(sent, features, kind):
     guard, other = sent(X=KINDS[kind](features))
     answer = other.evaluate(Threshold(), prior=0.7)
     assert answer.value == guard.evaluate(Threshold(), prior=0.7).value
-    twin = other.evaluate_predictions(the_first_column_is_large(features), prior=0.7)
+    twin = other.evaluate(the_first_column_is_large(features), prior=0.7)
     assert twin.value == answer.value
-    assert type(other._holdout.X) is type(guard._holdout.X) or isinstance(other._holdout.X, np.memmap)
+    assert type(other._view.holdout.X) is type(guard._view.holdout.X) or isinstance(
+        other._view.holdout.X, np.memmap
+    )
 
 
 def test_a_holdout_that_was_mapped_by_its_owner_is_mapped_again(sent, features, tmp_path):
     np.save(tmp_path / "X.npy", features)
     guard, other = sent(X=np.load(tmp_path / "X.npy", mmap_mode="r"))
-    assert is_mapped(other._holdout.X)
-    assert Path(other._holdout.X.filename).name == "guard.db.holdout"
+    assert is_mapped(other._view.holdout.X)
+    assert Path(other._view.holdout.X.filename).name == "guard.db.holdout"
     assert other.evaluate(Threshold(), prior=0.7).query == 1
     assert guard.evaluate(Threshold(), prior=0.7).replayed
 
@@ -151,8 +153,8 @@ def test_metrics_score_read_only_labels_and_weights_as_others(sent, labels, metr
     weight = {"sample_weight": np.arange(ROWS) % 2} if metric == "accuracy" else {}
     settings = {"charges": 1, "queries": 5, "threshold": None, **weight}
     guard, other = sent(metric=metric, **settings)
-    assert other._holdout.bound.score(other._holdout.bound.prepare(guess)[None]).tolist() == (
-        guard._holdout.bound.score(guard._holdout.bound.prepare(guess)[None]).tolist()
+    assert other._view.holdout.bound.score(other._view.holdout.bound.prepare(guess)[None]).tolist() == (
+        guard._view.holdout.bound.score(guard._view.holdout.bound.prepare(guess)[None]).tolist()
     )
 
 
@@ -168,7 +170,7 @@ def test_metrics_of_values_score_read_only_targets_as_others(sent, metric):
     rng = np.random.default_rng(2)
     y, guess = rng.random(ROWS), rng.random(ROWS)
     guard, other = sent(metric=metric, y=y, charges=1, threshold=None)
-    one, two = guard._holdout.bound, other._holdout.bound
+    one, two = guard._view.holdout.bound, other._view.holdout.bound
     assert one.score(one.prepare(guess)[None]).tolist() == two.score(two.prepare(guess)[None]).tolist()
 
 
@@ -250,7 +252,7 @@ def test_rows_that_are_arrays_in_a_list_take_no_mapping_each(sent, labels):
     many = 70_000
     y = np.resize(labels, many)
     _, other = sent(X=[np.array([float(one)]) for one in y], y=y, queries=5)
-    assert len(other._holdout.X) == many
+    assert len(other._view.holdout.X) == many
     assert other.evaluate(Threshold(), prior=0.95).value == 0.95
 
 
@@ -262,8 +264,8 @@ def test_where_files_cannot_be_mapped_they_are_loaded(make_guard, ledger, featur
 
     monkeypatch.setattr("joblib.numpy_pickle.make_memmap", refused)
     with pickle.loads(blob) as other:
-        assert not is_mapped(other._holdout.X)
-        assert np.array_equal(other._holdout.X, features)
+        assert not is_mapped(other._view.holdout.X)
+        assert np.array_equal(other._view.holdout.X, features)
 
 
 # ---- memory
@@ -275,8 +277,8 @@ import joblib, sklearn.utils.validation
 blob = open(sys.argv[1], "rb").read()
 before = psutil.Process().memory_full_info().uss
 guard = pickle.loads(blob)
-total = float(guard._holdout.X.sum())  # touches every page
-answer = guard.evaluate_predictions(guard._holdout.X[:, 0].astype(int), prior=1.0)
+total = float(guard._view.holdout.X.sum())  # touches every page
+answer = guard.evaluate(guard._view.holdout.X[:, 0].astype(int), prior=1.0)
 print("ready", flush=True)
 sys.stdin.readline()  # until the other has it mapped too: a page that one alone has mapped counts as its own
 print(psutil.Process().memory_full_info().uss - before, total, answer.query, flush=True)

@@ -10,11 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout import Difference, ParquetRows, Question, verify
 from reusable_holdout.errors import Halted, ModelError
 
 ROWS = 2_000
@@ -26,7 +27,6 @@ OVER = np.r_[TRAIN[:-100], HELD[:100]]
 FEW = np.r_[TRAIN[:-3], HELD[:3]]  # too few to risk a false alarm
 NAMES = ["b", "a", "c"]
 MODEL = LogisticRegression().fit(TRAIN, Y_TRAIN)
-POLICIES = ["thresholdout", "ladder", "guess-and-check", "gate"]
 
 
 class Crashing:
@@ -46,13 +46,9 @@ def guard_of(make_guard):
     return make
 
 
-def stated(guard, prior=0.6):
-    return {} if guard.policy == "ladder" else {"prior": prior}
-
-
 def row(guard):
     """What the ledger says of the last question, but for what names it."""
-    (last,) = guard._ledger.rows(after=guard._transcript.state.query - 1)
+    (last,) = guard._view.ledger.rows(after=guard._view.transcript.state.query - 1)
     return last._replace(digest=b"", name="", asked_at=0.0)
 
 
@@ -63,23 +59,20 @@ def asked(call):
         return str(error)
 
 
-@pytest.mark.parametrize(
-    ("policy", "way"),
-    [
-        (policy, way)
-        for policy in POLICIES
-        for way in ("evaluate", "compare", "reveal")
-        if (policy, way) != ("ladder", "compare")  # it compares with its best
-    ],
-)
-def test_the_outcome_is_that_of_a_model_that_fails(guard_of, policy, way):
+@pytest.mark.parametrize("way", ["evaluate", "compare", "reveal", "gate", "gate of a difference"])
+def test_the_outcome_is_that_of_a_model_that_fails(guard_of, way):
     told, rows = [], []
     for model, X_train in ((Crashing(), None), (MODEL, OVER)):
-        guard = guard_of(policy=policy, reveals=1)
-        models = [model, copy.copy(MODEL)] if way == "compare" else [model]
-        prior = {"prior": 0.0} if way == "compare" else {"prior": 0.6} if way == "reveal" else stated(guard)
+        guard, other = guard_of(reveals=1), copy.copy(MODEL)
         y_train = None if X_train is None else Y_TRAIN
-        told.append(asked(lambda: getattr(guard, way)(*models, X_train, y_train, **prior)))  # noqa: B023
+        ways = {
+            "evaluate": lambda: guard.evaluate(model, X_train, y_train, prior=0.6),  # noqa: B023
+            "compare": lambda: guard.compare(model, other, X_train, y_train, prior=0.0),  # noqa: B023
+            "reveal": lambda: guard.reveal(model, X_train, y_train, prior=0.6),  # noqa: B023
+            "gate": lambda: guard.gate(model, 0.6, X_train=X_train),  # noqa: B023
+            "gate of a difference": lambda: guard.gate(Difference(model, other), 0.0, X_train=X_train),  # noqa: B023
+        }
+        told.append(asked(ways[way]))
         rows.append(row(guard))
     assert rows[0] == rows[1]
     assert told[0] == told[1]
@@ -89,8 +82,8 @@ def test_the_outcome_is_that_of_a_model_that_fails(guard_of, policy, way):
 def test_a_gate_tells_such_a_failure_and_goes_on(guard_of):
     guard = guard_of(policy="gate")
     with pytest.raises(ModelError, match="took one charge"):
-        guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
-    assert guard.evaluate(MODEL, TRAIN, Y_TRAIN, prior=0.61).charged
+        guard.gate(MODEL, 0.6, X_train=OVER)
+    assert guard.gate(MODEL, 0.61, X_train=TRAIN).charged
 
 
 @pytest.mark.parametrize("policy", ["gate", "thresholdout"])
@@ -99,41 +92,45 @@ def test_models_that_are_asked_together_stay_one_batch_if_one_of_them_fails(guar
     seen = []
     for second in (MODEL, Crashing()):
         guard = guard_of(policy=policy)
-        models = [guard.measure(one, prior=0.99) for one in (copy.copy(MODEL), second, copy.copy(MODEL))]
-        answers = guard.ask(models, [0.99, 0.98, 0.97], names=["a", "b", "c"]).answers
-        rows = guard._ledger.rows()
-        assert [one is None for one in answers] == [row.told == "failed" for row in rows]
+        way, fits = "gate" if policy == "gate" else "evaluate", (copy.copy(MODEL), second, copy.copy(MODEL))
+        models = [guard.measure(one, prior=0.99, way=way) for one in fits]
+        (answers,) = guard.ask([Question(way, models, [0.99, 0.98, 0.97], name=["a", "b", "c"])])
+        failed = [isinstance(one, ModelError) for one in answers]
+        rows = guard._view.ledger.rows()
+        assert failed == [row.told == "failed" for row in rows]
         seen.append([(row.batch, row.query, row.name, row.asked) for row in rows])
         assert len(set(guard.history()["asked_at"])) == 1
     assert seen[0] == seen[1]
-    assert answers[1] is None
+    assert failed == [False, True, False]
 
 
 @pytest.mark.parametrize("policy", ["gate", "thresholdout"])
 def test_a_halt_among_models_carries_all_that_were_answered(guard_of, policy):
     guard = guard_of(policy=policy, charges=1)
     priors = [0.5, 0.51, 0.52] if policy == "gate" else [0.99, 0.05, 0.5]
-    models = [guard.measure(copy.copy(MODEL), prior=prior) for prior in priors]
-    asked = guard.ask(models, priors, names=["a", "b", "c"])
-    assert asked.answers
-    assert list(asked.halted.answers) == asked.answers
+    way = "gate" if policy == "gate" else "evaluate"
+    models = [guard.measure(copy.copy(MODEL), prior=prior, way=way) for prior in priors]
+    with pytest.raises(Halted) as halted:
+        guard.ask([Question(way, models, priors, name=["a", "b", "c"])])
+    assert len(halted.value.answers) == guard.answered > 0
 
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_gate_with_guardrails_fails_too(guard_of, paired):
     guard = guard_of(policy="gate", queries=100)
-    rail = guard.on("brier", estimate=0.2, vacuous=True)
-    ask, models, least = (
-        (guard.compare, [MODEL, copy.copy(MODEL)], -0.5) if paired else (guard.evaluate, [MODEL], 0.1)
+    rail = guard.on("brier", estimate=0.2, allow={"vacuous"})
+    least = -0.5 if paired else 0.1
+    good, failing = (
+        (Difference(MODEL, copy.copy(MODEL)), Difference(Sure(), MODEL)) if paired else (MODEL, Sure())
     )
     limits = {rail: 0.5 if paired else 1.0}
-    for asked in ((*models, OVER, Y_TRAIN), [Sure(), MODEL][: len(models)]):
+    for subject, X_train in ((good, OVER), (failing, None)):
         with pytest.raises(ModelError, match="took one charge"):
-            ask(*asked, prior=least, guardrails=limits)
+            guard.gate(subject, least, X_train=X_train, guardrails=limits)
     told = guard.history()["told"].tolist()[-2:]
     assert told[0] == told[1]
     assert told[0].startswith("failed with")
-    assert ask(*models, TRAIN, Y_TRAIN, prior=least - 0.01, guardrails=limits).charged
+    assert guard.gate(good, least - 0.01, X_train=TRAIN, guardrails=limits).charged
 
 
 def test_fresh_rows_and_a_few_that_agree_are_no_hindrance(guard_of):
@@ -202,7 +199,9 @@ def test_what_was_answered_is_told_again_whatever_the_training_rows(guard_of):
 def test_rows_are_read_for_no_replay_and_after_no_halt(guard_of, monkeypatch):
     guard = guard_of(queries=1, charges=1)
     guard.evaluate(MODEL, prior=0.7)
-    monkeypatch.setattr(type(guard._holdout), "row_set", property(lambda _: pytest.fail("they were read")))
+    monkeypatch.setattr(
+        type(guard._view.holdout), "row_set", property(lambda _: pytest.fail("they were read"))
+    )
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.7).replayed
     with pytest.raises(Halted):
         guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
@@ -214,7 +213,7 @@ def test_a_loop_with_one_table_numbers_it_once(guard_of, monkeypatch):
     numbered, compared = [], known_rows._compared
     monkeypatch.setattr(known_rows, "_compared", lambda X, held: numbered.append(1) or compared(X, held))
     guard = guard_of(charges=10)
-    views = [guard, guard.on("brier", estimate=0.2, vacuous=True)]
+    views = [guard, guard.on("brier", estimate=0.2, allow={"vacuous"})]
     for prior in (0.6, 0.61, 0.62):
         for one in views:
             one.evaluate(MODEL, TRAIN, Y_TRAIN, prior=prior if one is guard else 0.19 + prior / 100)
@@ -224,10 +223,13 @@ def test_a_loop_with_one_table_numbers_it_once(guard_of, monkeypatch):
 
 
 def test_the_owner_may_allow_it_and_it_is_kept_so(guard_of, ledger, reopen):
-    guard_of(ledger, overlap="allow").close()
+    guard_of(ledger, overlapping=True).close()
     guard = reopen(ledger, HELD, Y)
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6).query == 1
-    assert guard.on("brier", estimate=0.2, vacuous=True).evaluate(MODEL, OVER, Y_TRAIN, prior=0.2).query >= 2
+    assert (
+        guard.on("brier", estimate=0.2, allow={"vacuous"}).evaluate(MODEL, OVER, Y_TRAIN, prior=0.2).query
+        >= 2
+    )
 
 
 def test_how_many_rows_agree_is_told_nowhere(guard_of, ledger, capfd):
@@ -244,7 +246,7 @@ def test_how_many_rows_agree_is_told_nowhere(guard_of, ledger, capfd):
         assert (error.__cause__, error.__context__) == (None, None)
         assert verify(guard.ledger).sound
         history = guard.history().drop(columns="asked_at").to_csv()
-        seen.append((str(error), repr(guard), history, row(guard), repr(guard._trained_on)))
+        seen.append((str(error), repr(guard), history, row(guard), repr(guard._view.trained_on)))
         assert len(pickle.dumps(guard)) < 1_000
     assert seen[0] == seen[1]
     assert capfd.readouterr() == ("", "")
@@ -271,5 +273,5 @@ def test_a_cross_validation_on_rows_of_the_holdout_fails(guard_of):
 
 def test_a_guard_without_features_compares_nothing():
     names = [f"q{k}" for k in range(100)]
-    guard = ReusableHoldout(None, names, metric="score", queries=5, charges=1, vacuous=True)
-    assert not guard._trained_on.holds(np.ones((100, 1)))
+    guard = made_guard(None, names, metric="score", queries=5, charges=1, vacuous=True)
+    assert not guard._view.trained_on.holds(np.ones((100, 1)))

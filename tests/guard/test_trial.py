@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from cases import for_each
+from made_guards import made_guard
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import IsolationForest
@@ -17,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.trial import made_like
 
@@ -50,7 +50,7 @@ def labels(rows=ROWS):
 
 
 def guard_of(X, y=None, **changes):
-    return ReusableHoldout(X, labels() if y is None else y, **{**WISH, **changes})
+    return made_guard(X, labels() if y is None else y, **{**WISH, **changes})
 
 
 def pipeline():
@@ -168,7 +168,7 @@ def test_what_is_no_list_of_classes_is_refused_before_it_can_end_a_project(model
         with pytest.raises(InputError, match=f"(?s)made-up ones.*{words}.*nothing was charged"):
             ask()
     assert (guard.answered, guard.charges_left) == (0, 3)
-    assert guard.final_predictions(labels()).value == 1.0
+    assert guard.final(labels()).value == 1.0
 
 
 # ---- let through
@@ -357,7 +357,7 @@ def _named(rows, names=("a", "b")):
 )
 def test_scikit_learns_warnings_of_feature_names_are_heard_with_each_question(trained, held, words):
     first, second = (LogisticRegression(C=C).fit(trained, labels(50)) for C in (1.0, 2.0))
-    guard, other = guard_of(held), guard_of(held, policy="guess-and-check", tolerance=0.3)
+    guard, other = guard_of(held), guard_of(held, metric="zero_one_loss", another_budget=True)
     for one, model in [(guard, first), (guard, second), (other, first)]:
         with pytest.warns(UserWarning, match=words):
             one.evaluate(model, prior=0.5)

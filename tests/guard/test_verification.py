@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
+from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.errors import Halted, LedgerError, ModelError, TamperedLedgerError
-from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.releases import released
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import mae
 from reusable_holdout.noise import Calibration
+from reusable_holdout.ways.check import Batch, Check
 
 COLUMNS = [*Row._fields, "seal"]
 
@@ -41,14 +41,14 @@ def original(tmp_path_factory):
 def copied(tmp_path, original, make_guard, scoring):
     """Makes ledgers of eleven answers in five commits: agreed, charged, a batch with charges, a failure, agreed."""
     if not original.exists():
-        with make_guard(original, X=np.zeros((2_000, 1)), charges=8, noise_scale=0.001, seed=5) as guard:
-            guard.evaluate_predictions(scoring(0.7), prior=0.7, name="first")
-            guard.evaluate_predictions(scoring(0.9), prior=0.75, name="second")
+        with make_guard(original, X=np.zeros((2_000, 1)), charges=8, noise=0.001, seed=5) as guard:
+            guard.evaluate(scoring(0.7), prior=0.7, name="first")
+            guard.evaluate(scoring(0.9), prior=0.75, name="second")
             asked, priors = [scoring(0.7, k) for k in range(1, 8)], [0.7, 0.85, 0.7, 0.68, 0.55, 0.7, 0.7]
-            guard.evaluate_many(asked, priors, names=[str(k) for k in range(7)])
+            guard.evaluate(list(asked), prior=priors, name=[str(k) for k in range(7)])
             with pytest.raises(ModelError):
                 guard.evaluate(Crashing(), prior=0.5)
-            guard.evaluate_predictions(scoring(0.72), prior=0.7, name="last")
+            guard.evaluate(scoring(0.72), prior=0.7, name="last")
     numbers = itertools.count()
     return lambda: shutil.copy(original, tmp_path / f"copy-{next(numbers)}.db")
 
@@ -112,7 +112,7 @@ def test_an_empty_ledger_is_sound(make_guard, tmp_path):
 def test_a_ledger_in_use_can_be_verified(make_guard, tmp_path, scoring):
     guard = make_guard(tmp_path / "guard.db")
     for k in range(3):
-        guard.evaluate_predictions(scoring(0.7, k), prior=0.7)
+        guard.evaluate(scoring(0.7, k), prior=0.7)
         assert verify(tmp_path / "guard.db").queries == k + 1
 
 
@@ -132,7 +132,7 @@ def test_a_ledger_in_use_can_be_verified(make_guard, tmp_path, scoring):
 )
 def test_the_ledger_of_any_metric_and_plan_is_sound(make_guard, tmp_path, labels, metric, changes):
     path, rng = tmp_path / "guard.db", np.random.default_rng(1)
-    with make_guard(path, metric=metric, **{"noise_scale": 0.003, "seed": 5, **changes}) as guard:
+    with make_guard(path, metric=metric, **{"noise": 0.003, "seed": 5, **changes}) as guard:
         lower, upper = guard.metric.lower, guard.metric.upper
         good = np.clip(labels * 0.5 + 0.5 * rng.random(2_000), 0.0, 1.0)
         real = guard.metric.response not in {"labels"}
@@ -141,8 +141,8 @@ def test_the_ledger_of_any_metric_and_plan_is_sound(make_guard, tmp_path, labels
         priors = rng.uniform(lower, upper, 12)
         try:
             for one, prior in zip(asked[:3], priors, strict=False):
-                guard.evaluate_predictions(one, prior=prior)
-            guard.evaluate_many(asked[3:], priors[3:])
+                guard.evaluate(one, prior=prior)
+            guard.evaluate(list(asked[3:]), prior=priors[3:])
         except Halted:
             pass
         charged = int(guard.history()["charged"].sum())
@@ -247,14 +247,14 @@ def test_tampering_is_found(copied, name):
     assert tampered(ledger)
 
 
-@for_each("part", ["plan", "metric", "holdout", "key", "policy"])
+@for_each("part", ["plan", "metric", "holdout", "key", "asks"])
 def test_a_changed_configuration_is_found(copied, part):
     ledger = copied()
     configuration = json.loads(all_rows(ledger)[0])
     if part == "plan":
         configuration["plan"]["charges"] += 1
-    elif part == "policy":
-        configuration["plan"]["policy"] = "guess-and-check"
+    elif part == "asks":
+        configuration["plan"]["asks"] = "gates"
     elif part == "metric":
         configuration["metric"]["name"] = "zero_one_loss"
     else:
@@ -284,37 +284,38 @@ def endless(make_guard, tmp_path):
         for kind in every_way(guard):
             kind.halt_reason = lambda _: None
             kind.check_affordable = lambda *_: None
-            kind._calibration = Calibration(guard.plan.mechanism, 100)
-            kind._mechanism = None if kind is guard._ways.final else kind._resumed(State())
-            kind.decide_many = functools.partial(_one_by_one, kind)
+            kind._calibration = Calibration("noiseless", 100)
+            if isinstance(kind, Check):
+                kind.decide = functools.partial(_one_by_one, kind)
         return guard
 
     return make
 
 
-def _one_by_one(kind, scores, stated, questions, state, tolerances=None):
+def _one_by_one(way, asked, state):
     """Decide a batch up to its end, whatever was charged on the way."""
-    terms, outcomes = [], []
-    for score, prior, question in zip(scores.values, stated, questions, strict=True):
-        terms.append(kind.terms(float(prior), state, None))
-        outcome = kind.decide(score, terms[-1], question, state)
-        outcomes.append(outcome if outcome.charged else None)
-        state = state._replace(charges=state.charges + outcome.charged, nats=state.nats + outcome.nats)
-    columns = (np.array([getattr(one, name) for one in terms]) for name in ("prior", "threshold"))
-    return Batch(*columns, outcomes)
+    units, outcomes = [], []
+    for place in range(len(asked.digests)):
+        own = type(way).decide(way, asked.at([place]), state._replace(charges=0))
+        units.append(own.units[0])
+        outcomes.append(own.outcomes[0])
+        if own.outcomes[0] is not None:
+            nats = state.nats + own.outcomes[0].nats
+            state = state._replace(charges=state.charges + 1, nats=nats)
+    return Batch(np.array(units), outcomes)
 
 
 def spend_three(guard, scoring):
     for k in range(3):
-        guard.evaluate_predictions(scoring(0.7, k), prior=0.85)
+        guard.evaluate(scoring(0.7, k), prior=0.85)
 
 
 AFTER_THE_LAST_CHARGE = {
-    "an agreed answer": lambda guard, scoring: guard.evaluate_predictions(scoring(0.7, 9), prior=0.7),
-    "a charged answer": lambda guard, scoring: guard.evaluate_predictions(scoring(0.7, 9), prior=0.85),
+    "an agreed answer": lambda guard, scoring: guard.evaluate(scoring(0.7, 9), prior=0.7),
+    "a charged answer": lambda guard, scoring: guard.evaluate(scoring(0.7, 9), prior=0.85),
     "a failure": lambda guard, _: guard.evaluate(Crashing(), prior=0.5),
-    "a comparison": lambda guard, scoring: guard.compare_predictions(scoring(0.8), scoring(0.7), prior=0.1),
-    "a batch": lambda guard, scoring: guard.evaluate_many([scoring(0.7, k) for k in (8, 9)], [0.7, 0.85]),
+    "a comparison": lambda guard, scoring: guard.compare(scoring(0.8), scoring(0.7), prior=0.1),
+    "a batch": lambda guard, scoring: guard.evaluate([scoring(0.7, k) for k in (8, 9)], prior=[0.7, 0.85]),
 }
 
 
@@ -339,7 +340,7 @@ def test_an_answer_after_the_last_charge_is_found(endless, tmp_path, scoring, na
 
 def test_answers_of_one_batch_after_the_last_charge_in_it_are_found(endless, tmp_path, scoring):
     asked = [scoring(0.7, k) for k in range(5)]
-    endless().evaluate_many(asked, [0.85, 0.85, 0.85, 0.7, 0.7])
+    endless().evaluate(list(asked), prior=[0.85, 0.85, 0.85, 0.7, 0.7])
     assert verify(tmp_path / "guard.db").problems == [
         f"query {query} was answered after the guard had to halt" for query in (4, 5)
     ]
@@ -348,8 +349,8 @@ def test_answers_of_one_batch_after_the_last_charge_in_it_are_found(endless, tmp
 @pytest.mark.parametrize(
     ("kind", "ask"),
     [
-        ("reveal", lambda guard, p: guard.reveal_predictions(p, prior=0.7)),
-        ("choose", lambda guard, p: guard.choose_predictions([p, 1 - p], [0.7, 0.3])),
+        ("reveal", lambda guard, p: guard.reveal(p, prior=0.7)),
+        ("choose", lambda guard, p: guard.choose([p, 1 - p], [0.7, 0.3])),
     ],
     ids=["reveal", "choose"],
 )
@@ -357,7 +358,7 @@ def test_an_answer_after_the_last_charge_of_what_is_asked_for_is_found(endless, 
     guard = endless(reveals=4)
     spend_three(guard, scoring)
     ask(guard, scoring(0.7, 9))
-    assert guard.history()["kind"].iloc[-1] == kind
+    assert guard.history()["way"].iloc[-1] == kind
     assert verify(tmp_path / "guard.db").problems == ["query 4 was answered after the guard had to halt"]
 
 
@@ -365,24 +366,23 @@ def test_a_reveal_that_had_to_be_refused_is_found(endless, tmp_path, scoring):
     """With all charges still to come, its dearest cell would break the promise of the plan."""
     guard = endless(reveals=2)
     for k in range(2):
-        guard.reveal_predictions(scoring(0.7, k), prior=0.7)
+        guard.reveal(scoring(0.7, k), prior=0.7)
     assert verify(tmp_path / "guard.db").problems == []
     told = 2
     while guard.price("reveal").allowed:  # those that cost less than the dearest left room for more
-        guard.reveal_predictions(scoring(0.7, told), prior=0.7)
+        guard.reveal(scoring(0.7, told), prior=0.7)
         told += 1
     assert verify(tmp_path / "guard.db").problems == []
-    guard.reveal_predictions(scoring(0.7, told), prior=0.7)
+    guard.reveal(scoring(0.7, told), prior=0.7)
     assert verify(tmp_path / "guard.db").problems == [
         f"query {told + 1} could have broken a promise of the plan, and had to be refused"
     ]
 
 
-@pytest.mark.parametrize("policy", ["ladder", "guess-and-check", "gate"])
-def test_an_answer_after_the_halt_of_any_policy_is_found(endless, tmp_path, scoring, policy):
-    guard = endless(policy=policy, charges=2)
+def test_an_answer_after_the_halt_of_gates_is_found(endless, tmp_path, scoring):
+    guard = endless(policy="gate", charges=2)
     for k, score in enumerate((0.5, 0.6, 0.7, 0.9)):
-        guard.evaluate_predictions(scoring(score), prior=None if policy == "ladder" else 0.5 - 0.15 * k)
+        guard.gate(scoring(score), 0.5 - 0.15 * k)
     assert "answered after the guard had to halt" in "".join(verify(tmp_path / "guard.db").problems)
 
 
@@ -405,11 +405,11 @@ def test_a_head_that_was_written_down_stays_good(make_guard, tmp_path, scoring, 
     ledger = tmp_path / "guard.db"
     with make_guard(ledger) as guard:
         for k in range(asked):
-            guard.evaluate_predictions(scoring(0.7, k), prior=0.7)
+            guard.evaluate(scoring(0.7, k), prior=0.7)
         head = verify(ledger).head
         assert verify(ledger, expected_head=head).problems == []
         for k in range(asked, asked + 2):
-            guard.evaluate_predictions(scoring(0.7, k), prior=0.7)
+            guard.evaluate(scoring(0.7, k), prior=0.7)
             assert verify(ledger, expected_head=head).problems == []
 
 
@@ -516,7 +516,7 @@ def test_sealing_again_without_a_change_changes_nothing(ledger):
 def test_many_problems_are_told_in_few_words(make_guard, tmp_path, scoring):
     ledger = tmp_path / "guard.db"
     with make_guard(ledger) as guard:
-        guard.evaluate_many([scoring(0.7, k) for k in range(30)], [0.7] * 30)
+        guard.evaluate([scoring(0.7, k) for k in range(30)], prior=[0.7] * 30)
     sql(ledger, ("UPDATE answers SET low = 0.0, high = 1.0",))
     seal_again(ledger)
     problems = verify(ledger).problems
@@ -537,15 +537,13 @@ def test_what_is_no_ledger_cannot_be_verified(tmp_path, content):
 def test_a_ledger_that_is_in_use_is_found_sound(tmp_path):
     from threading import Thread
 
-    from reusable_holdout import ReusableHoldout
-
     labels = np.random.default_rng(0).integers(0, 2, 500)
     path = tmp_path / "busy.db"
-    guard = ReusableHoldout(None, labels, tolerance=0.25, queries=2_000, ledger=path)
+    guard = made_guard(None, labels, tolerance=0.25, queries=2_000, ledger=path)
 
     def ask():
         for number in range(400):
-            guard.evaluate_predictions(labels, prior=1.0 - number / 10_000)
+            guard.evaluate(labels, prior=1.0 - number / 10_000)
 
     asking = Thread(target=ask)
     asking.start()

@@ -8,14 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import for_each
-from golden.asking import FOLDER, Golden
 from guard.forging import rewrite
+from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.certainty import (
     THEORY,
 )
+from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import (
     Halted,
     InputError,
@@ -23,6 +24,7 @@ from reusable_holdout.errors import (
     PlanError,
     RotatedError,
 )
+from reusable_holdout.guard.opening import Opening
 
 ROWS = 5_000
 LABELS = (np.random.default_rng(0).random(ROWS) < 0.22).astype(int)
@@ -36,7 +38,7 @@ def predictions(accuracy, seed=0):
 
 @pytest.fixture
 def guard(tmp_path):
-    with ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", **PLAN) as made:
+    with made_guard(None, LABELS, ledger=tmp_path / "guard.db", **PLAN) as made:
         yield made
 
 
@@ -46,8 +48,8 @@ def guard(tmp_path):
 def test_all_metrics_share_queries_charges_and_what_was_told(guard):
     women, auc = guard.on(sample_weight=GROUP), guard.on("roc_auc")
     told = auc._state().nats
-    women.evaluate_predictions(predictions(0.87), prior=0.87)
-    off = women.evaluate_predictions(predictions(0.6), prior=0.87)
+    women.evaluate(predictions(0.87), prior=0.87)
+    off = women.evaluate(predictions(0.6), prior=0.87)
     assert off.charged
     assert guard.charges_left == women.charges_left == auc.charges_left == 3
     assert guard.queries_asked == auc.queries_asked == 2
@@ -56,10 +58,10 @@ def test_all_metrics_share_queries_charges_and_what_was_told(guard):
 
 def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
     def width(ask):
-        with ReusableHoldout(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
+        with made_guard(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
             other = made.on(sample_weight=GROUP)
-            (other if ask == "there" else made).evaluate_predictions(predictions(0.5), prior=0.87)
-            answer = made.evaluate_predictions(predictions(0.87), prior=0.87)
+            other if ask == "there" else made.evaluate(predictions(0.5), prior=0.87)
+            answer = made.evaluate(predictions(0.87), prior=0.87)
             return answer.high - answer.low
 
     assert width("here") == pytest.approx(width("there"), rel=0.02)  # thresholds have noise of their own
@@ -68,13 +70,13 @@ def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
 def test_a_halt_is_one_of_all_metrics_and_a_final_ends_them_all(guard):
     women = guard.on(sample_weight=GROUP)
     for seed in range(4):
-        assert women.evaluate_predictions(predictions(0.4, seed), prior=0.9).charged
+        assert women.evaluate(predictions(0.4, seed), prior=0.9).charged
     with pytest.raises(Halted) as halt:
-        guard.evaluate_predictions(predictions(0.8), prior=0.8)
+        guard.evaluate(predictions(0.8), prior=0.8)
     assert halt.value.reason == "charges"
-    assert women.final_predictions(predictions(0.8)).kind == "final"
+    assert women.final(predictions(0.8)).way == "final"
     with pytest.raises(Halted) as halt:
-        guard.final_predictions(predictions(0.8))
+        guard.final(predictions(0.8))
     assert halt.value.reason == "final"
     with pytest.raises(Halted):
         guard.on("roc_auc")
@@ -82,11 +84,11 @@ def test_a_halt_is_one_of_all_metrics_and_a_final_ends_them_all(guard):
 
 def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
     def last(others):
-        made = ReusableHoldout(None, LABELS, **PLAN)
+        made = made_guard(None, LABELS, **PLAN)
         asked = [made, *(made.on(sample_weight=GROUP) for _ in range(others))]
         for number in range(98):
-            asked[number % len(asked)].evaluate_predictions(predictions(0.87, number), prior=0.87)
-        answer = made.evaluate_predictions(predictions(0.87, 1_000), prior=0.87)
+            asked[number % len(asked)].evaluate(predictions(0.87, number), prior=0.87)
+        answer = made.evaluate(predictions(0.87, 1_000), prior=0.87)
         assert not answer.charged
         return answer.high - answer.low
 
@@ -98,16 +100,16 @@ def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
 
 def test_the_same_predictions_are_another_question_of_another_metric(guard):
     women, same = guard.on(sample_weight=GROUP), predictions(0.87)
-    first, other = (one.evaluate_predictions(same, prior=0.87) for one in (guard, women))
+    first, other = (one.evaluate(same, prior=0.87) for one in (guard, women))
     assert (first.query, other.query) == (2, 3)
     assert not other.replayed
-    assert women.evaluate_predictions(same, prior=0.87).replayed
-    assert guard.evaluate_predictions(same, prior=0.87).replayed
+    assert women.evaluate(same, prior=0.87).replayed
+    assert guard.evaluate(same, prior=0.87).replayed
 
 
 def test_the_noise_of_another_metric_is_its_own(guard):
     women, question = guard.on(sample_weight=GROUP), bytes(32)
-    draws = {one._ways.policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
+    draws = {one._view.ways.main._at(one._state()).query_noise([question]).item() for one in (guard, women)}
     assert len(draws) == 2
 
 
@@ -116,9 +118,8 @@ def test_asking_for_the_same_metric_again_resumes_it(guard):
     again = guard.on("roc_auc")
     assert (again.view, again.plan) == (auc.view, auc.plan)
     assert guard.on("accuracy") is guard
-    assert auc.on("accuracy") is guard
-    assert auc.on(policy="gate").metric == auc.metric
-    assert len(guard.history()) == 2
+    assert auc.on("accuracy").view == 0
+    assert len(guard.history()) == 1
 
 
 def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric_only(guard):
@@ -129,11 +130,11 @@ def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric
 
 
 def test_a_number_that_another_view_has_taken_is_not_given_twice(guard):
-    opened = guard.on("brier")._view
-    transcript, ways = guard._transcript, guard._root._ways
-    assert transcript.open(opened, b"another view".ljust(32), "late", ways) is None
+    opened = guard.on("brier")._view.facts
+    another = Opening(*[None] * (len(Opening._fields) - 1), root=guard._view)
+    assert another._opened(opened, b"another view".ljust(32), "late") is None
     later = replace(opened, number=opened.number + 1)
-    assert transcript.open(later, b"another view".ljust(32), "next", ways).told == later.text()
+    assert another._opened(later, b"another view".ljust(32), "next").told == later.text()
 
 
 def test_a_metric_that_was_opened_keeps_its_tolerance(guard):
@@ -145,23 +146,21 @@ def test_a_metric_that_was_opened_keeps_its_tolerance(guard):
 
 def test_a_ledger_that_is_opened_knows_its_metrics(guard, tmp_path):
     auc = guard.on("roc_auc", prevalence=0.22)
-    answer = auc.evaluate_predictions(predictions(0.9) + 0.0, prior=0.85)
+    answer = auc.evaluate(predictions(0.9) + 0.0, prior=0.85)
     guard.close()
     with ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, seed=0) as opened:
         resumed = opened.on("roc_auc")
         assert resumed.plan == auc.plan
-        assert resumed.evaluate_predictions(predictions(0.9) + 0.0, prior=0.85) == answer._replace(
-            replayed=True
-        )
+        assert resumed.evaluate(predictions(0.9) + 0.0, prior=0.85) == answer._replace(replayed=True)
 
 
 def test_a_metric_of_the_rows_is_pickled_as_a_handle_of_its_own(tmp_path):
     plan = {name: value for name, value in PLAN.items() if name != "seed"}
-    with ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", **plan) as made:
-        women = made.on(sample_weight=GROUP, policy="gate")
+    with made_guard(None, LABELS, ledger=tmp_path / "guard.db", **plan) as made:
+        women = made.on(sample_weight=GROUP)
         again = pickle.loads(pickle.dumps(women))
-        assert (again.view, again.policy, again.plan) == (women.view, "gate", women.plan)
-        again.evaluate_predictions(predictions(0.9), prior=0.7)
+        assert (again.view, again.plan) == (women.view, women.plan)
+        again.evaluate(predictions(0.9), prior=0.7)
         assert made.queries_asked == 1
         again.close()
 
@@ -176,26 +175,13 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_and_the_one_that_can_is_name
     assert kept.plan.tolerance == refused.value.nearest["tolerance"]
 
 
-def test_a_policy_whose_charges_cost_more_than_the_plan_reckons_with_is_refused(guard):
-    with pytest.raises(PlanError, match="make the guard with this policy"):
-        guard.on(policy="ladder")
-    ladder = ReusableHoldout(None, LABELS, queries=100, charges=4, policy="ladder", seed=1)
-    assert ladder.on(policy="thresholdout").policy == "thresholdout"
-    assert ladder.on(policy="gate").policy == "gate"
-
-
-def test_a_parameter_free_ladder_shares_its_rows_with_nothing(guard):
-    with pytest.raises(InputError, match="parameter-free ladder"):
-        guard.on(policy="parameter-free-ladder")
-
-
 def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
     women = guard.on(sample_weight=GROUP)
     with pytest.raises(InputError, match="by the guard that was made with them"):
         women.rotate(None, LABELS[::-1], early=True)
     guard.rotate(None, 1 - LABELS, early=True)
     with pytest.raises(RotatedError):
-        women.evaluate_predictions(predictions(0.87), prior=0.87)
+        women.evaluate(predictions(0.87), prior=0.87)
 
 
 # ---- class counts
@@ -204,55 +190,55 @@ def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
 def test_class_counts_are_told_once_and_priced_around_the_guess(guard):
     before = guard._state().nats
     auc = guard.on("roc_auc", prevalence={0: 0.78, 1: 0.22})
-    assert auc._view.counts.place == 0
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.counts.place) < 1.4
+    assert auc._view.facts.counts.place == 0
+    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place) < 1.4
     guard.on("roc_auc")
-    gate = guard.on("roc_auc", policy="gate", prevalence=0.5)  # whose counts are known
-    assert gate._view.counts == auc._view.counts
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.counts.place)
+    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place)
 
 
 def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
     for metric in ("roc_auc", "balanced_accuracy", "recall", "f1", "average_precision"):
         for prevalence in (None, 0.22, 0.5, 0.9):
-            made = ReusableHoldout(
+            made = made_guard(
                 None,
                 LABELS,
                 metric=metric,
                 prevalence=prevalence,
                 queries=10,
                 charges=1,
-                noise_scale=1e-6,
+                noise=1e-6,
                 seed=1,
                 vacuous=True,
             )
             exact = made.metric.bind(LABELS)
-            told = made._holdout.bound
+            told = made._view.holdout.bound
             assert told.sensitivity >= exact.sensitivity or told.sensitivity == 1
             assert told.sum_of_squares >= exact.sum_of_squares
             assert told.effective_rows <= exact.effective_rows
-            assert made._ways.policy.certificate.told_before == THEORY.counts.nats(made._view.counts.place)
+            assert made._view.ways.main.certificate.told_before == THEORY.counts.nats(
+                made._view.facts.counts.place
+            )
 
 
 def test_holdouts_with_other_counts_in_the_same_cell_have_the_same_public_numbers():
     def made(positives):
         labels = (np.arange(ROWS) < positives).astype(int)
-        return ReusableHoldout(None, labels, metric="roc_auc", prevalence=0.22, queries=10, charges=1, seed=1)
+        return made_guard(None, labels, metric="roc_auc", prevalence=0.22, queries=10, charges=1, seed=1)
 
     one, other = made(1_100), made(1_120)
-    assert one._view.counts == other._view.counts
+    assert one._view.facts.counts == other._view.facts.counts
     assert one.plan == other.plan
 
 
 def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
     for metric in ("accuracy", "brier", "log_loss", "zero_one_loss"):
-        made = ReusableHoldout(None, LABELS, metric=metric, queries=10, charges=1, seed=1)
-        assert made._view.counts is None
-        assert made._ways.policy.certificate.told_before == 0.0
+        made = made_guard(None, LABELS, metric=metric, queries=10, charges=1, seed=1)
+        assert made._view.facts.counts is None
+        assert made._view.ways.main.certificate.told_before == 0.0
 
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
-    made = ReusableHoldout(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
     with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
         made.on("roc_auc")
     assert len(made.history()) == 0
@@ -262,15 +248,15 @@ def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
 @for_each("prevalence", [0.0, 1.0, [0.5], [0.5, 0.6], {0: 0.5, 2: 0.5}, "half", [0.3, -0.3], {1: 0.4}])
 def test_shares_that_are_none_are_refused_in_words(prevalence):
     with pytest.raises(InputError, match="prevalence= must be the shares of the 2 classes"):
-        ReusableHoldout(None, LABELS, metric="roc_auc", prevalence=prevalence, queries=10, charges=1)
+        made_guard(None, LABELS, metric="roc_auc", prevalence=prevalence, queries=10, charges=1)
 
 
 def test_the_same_guess_must_resume_a_guard(tmp_path):
     plan = {"metric": "roc_auc", "queries": 10, "charges": 1, "seed": 1, "ledger": tmp_path / "guard.db"}
-    ReusableHoldout(None, LABELS, prevalence=0.22, **plan).close()
-    ReusableHoldout(None, LABELS, prevalence=0.22, **plan).close()
+    made_guard(None, LABELS, prevalence=0.22, **plan).close()
+    made_guard(None, LABELS, prevalence=0.22, **plan).close()
     with pytest.raises(LedgerMismatchError, match=r"a budget cannot be changed|prevalence="):
-        ReusableHoldout(None, LABELS, prevalence=0.5, **plan)
+        made_guard(None, LABELS, prevalence=0.5, **plan)
 
 
 # ---- what others can see
@@ -278,22 +264,22 @@ def test_the_same_guess_must_resume_a_guard(tmp_path):
 
 def test_history_has_all_metrics_and_a_plot_its_own(guard):
     women = guard.on(sample_weight=GROUP, name="women")
-    women.evaluate_predictions(predictions(0.87), prior=0.87)
-    guard.evaluate_predictions(predictions(0.87), prior=0.87)
+    women.evaluate(predictions(0.87), prior=0.87)
+    guard.evaluate(predictions(0.87), prior=0.87)
     history = women.history()
     assert history["metric"].tolist() == ["women", "women", "accuracy"]
-    assert history["kind"].tolist() == ["view", "check", "check"]
+    assert history["way"].tolist() == ["view", "check", "check"]
     assert women._own_history()["query"].tolist() == [2]
     assert history.equals(guard.history())
 
 
 def revealed(view, asked):
     """Reveals until one is refused, and what of the guard's room is left then."""
-    told = [view.reveal_predictions(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
+    told = [view.reveal(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
     with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
-        view.reveal_predictions(asked[-1], prior=0.5)
-    state = view._transcript.state
-    return told, view._root._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+        view.reveal(asked[-1], prior=0.5)
+    state = view._view.transcript.state
+    return told, view._view.root.ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
 
 
 def test_what_another_metric_reveals_breaks_no_promise_of_the_guards_plan(guard, tmp_path):
@@ -303,24 +289,12 @@ def test_what_another_metric_reveals_breaks_no_promise_of_the_guards_plan(guard,
     assert verify(tmp_path / "guard.db").sound
 
 
-def test_what_a_metric_of_a_released_ledger_reveals_breaks_no_promise_of_the_guards_plan(tmp_path):
-    """Its rules say a thousand nats more than the guard's."""
-    golden = Golden.read(FOLDER / "0.2.0" / "gates")
-    with golden.opened(golden.copied(tmp_path / "gates")) as made:
-        views = golden.views(made)
-        (view,) = (one for one in views.values() if one.metric.name == "brier")
-        asked = np.random.default_rng(0).random((20, made.rows))
-        _, left = revealed(view, asked)
-    assert left >= 0.0
-    assert verify(tmp_path / "gates" / "guard.db").sound
-
-
 def test_a_sound_ledger_of_several_metrics_verifies(guard, tmp_path):
-    views = [guard, guard.on(sample_weight=GROUP), guard.on("roc_auc"), guard.on(policy="gate")]
+    views = [guard, guard.on(sample_weight=GROUP), guard.on("roc_auc"), guard.on("brier")]
     for number, view in enumerate(views):
-        view.evaluate_predictions(predictions(0.9, number), prior=0.88)
-    views[1].reveal_predictions(predictions(0.9, 50), prior=0.9)
-    views[2].final_predictions(predictions(0.9, 60))
+        view.evaluate(predictions(0.9, number), prior=0.88)
+    views[1].reveal(predictions(0.9, 50), prior=0.9)
+    views[2].final(predictions(0.9, 60))
     assert verify(tmp_path / "guard.db").problems == []
 
 
@@ -349,10 +323,7 @@ def with_another_number(plan):
 @for_each(
     ("change", "problem"),
     [
-        (
-            lambda rows: changed_view(rows, plan=with_fewer_charges),
-            "rules.scores.charges is not what follows",
-        ),
+        (lambda rows: changed_view(rows, plan=with_fewer_charges), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, plan=with_less_told), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, plan=with_another_number), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, number=lambda _: 2), "must be number 1"),
@@ -369,10 +340,10 @@ def with_another_number(plan):
 )
 def test_views_that_the_budget_does_not_allow_are_found(tmp_path_factory, change, problem):
     path = tmp_path_factory.mktemp("forged") / "guard.db"
-    with ReusableHoldout(None, LABELS, ledger=path, **PLAN) as made:
+    with made_guard(None, LABELS, ledger=path, **PLAN) as made:
         auc = made.on("roc_auc", prevalence=0.22)
-        auc.evaluate_predictions(predictions(0.9), prior=0.85)
-        made.evaluate_predictions(predictions(0.9), prior=0.9)
+        auc.evaluate(predictions(0.9), prior=0.85)
+        made.evaluate(predictions(0.9), prior=0.9)
     rewrite(path, change)
     found = verify(path).problems
     assert any(problem in one for one in found), found
@@ -397,31 +368,31 @@ def test_no_row_tells_more_of_the_counts_than_their_cell(guard, tmp_path):
 def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_path):
     women, brier = guard.on(sample_weight=GROUP), guard.on("brier")
     sure = np.where(predictions(0.9) == 1, 0.9, 0.1)
-    answers = guard.final_predictions(predictions(0.9), also=[women, (brier, sure)])
-    assert [answer.kind for answer in answers] == ["final"] * 3
+    answers = guard.final(predictions(0.9), also=[women, (brier, sure)])
+    assert [answer.way for answer in answers] == ["final"] * 3
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
-    certificate = guard._ways.final.certificate
+    certificate = guard._view.ways.final.certificate
     state = guard._state()
     length = certificate.final_length(charges=0, nats=state.nats, answers=3)
-    slack = certificate.grid_slack
+    slack = GRID_SLACK
     low, _ = certificate.around(answers[0].value - slack, answers[0].value + slack, length=length, share=0.5)
     assert answers[0].low == pytest.approx(low, abs=1e-12)
     assert verify(tmp_path / "guard.db").problems == []
     with pytest.raises(Halted):
-        women.final_predictions(predictions(0.8))
+        women.final(predictions(0.8))
 
 
-def test_a_final_of_models_by_several_metrics_goes_model_by_model():
+def test_a_final_of_models_by_several_metrics_goes_metric_by_metric():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2_000, 3))
     y = (X[:, 0] + rng.normal(size=2_000) > 0).astype(int)
     models = [LogisticRegression(C=c).fit(X[:500], y[:500]) for c in (1.0, 0.001)]
-    made = ReusableHoldout(X, y, queries=20, charges=2, reveals=2, seed=1)
+    made = made_guard(X, y, queries=20, charges=2, reveals=2, seed=1)
     auc = made.on("roc_auc")
     answers = made.final(models, also=[auc])
-    assert made.history()["metric"].tolist()[-4:] == ["accuracy", "roc_auc"] * 2
-    assert [made.final(models[0]).value, made.final(models[1]).value] == [answers[0].value, answers[2].value]
+    assert made.history()["metric"].tolist()[-4:] == ["accuracy", "accuracy", "roc_auc", "roc_auc"]
+    assert [made.final(models[0]).value, made.final(models[1]).value] == [one.value for one in answers[:2]]
     with pytest.raises(InputError, match="also= must be a list"):
         made.final(models, also=auc)
-    with pytest.raises(InputError, match="also= must be a list"):
+    with pytest.raises(InputError, match="a view must be another metric"):
         made.final(models, also=["roc_auc"])

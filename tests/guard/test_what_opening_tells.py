@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 
-from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
+from reusable_holdout import KeptLessWarning, verify
 from reusable_holdout.errors import InputError, ModelError, PlanError
 from reusable_holdout.metrics import mae, mse, negated, quantile_loss, r2, rmse
 
@@ -28,13 +29,13 @@ BY_COUNTS = ["recall", "roc_auc", "f1_macro", "matthews_corrcoef"]
 
 
 def make(y=LABELS, ledger=None, **changes):
-    return ReusableHoldout(None, y, ledger=ledger, **(PLAN | changes))
+    return made_guard(None, y, ledger=ledger, **(PLAN | changes))
 
 
 def opened(guard, metric, chosen, **more):
     """All that is visible of an attempt to open a view."""
     try:
-        view = guard.on(metric, sample_weight=chosen, vacuous=True, **more)
+        view = guard.on(metric, sample_weight=chosen, **more, allow={"vacuous"})
     except (InputError, PlanError) as error:
         return type(error), str(error), len(guard.history())
     prices = [view.price(kind) for kind in ("evaluate", "reveal", "choose", "final")]
@@ -51,7 +52,7 @@ def test_no_pair_of_rows_says_whether_its_labels_are_alike(metric):
 
 
 @pytest.mark.long(*GUARD)
-@for_each("changes", [{}, {"policy": "gate"}, {"policy": "guess-and-check"}, {"tolerance": 1e-3}])
+@for_each("changes", [{}, {"tolerance": 1e-3}])
 @for_each("metric", BY_EVIDENCE)
 def test_a_view_by_evidence_looks_the_same_whatever_the_labels_are(metric, changes):
     assert opened(make(LABELS), metric, OF_ONE, prevalence=0.2, **changes) == opened(
@@ -74,19 +75,19 @@ def test_a_guard_of_a_ratio_looks_the_same_whatever_the_labels_are():
 def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, tmp_path):
     predictions = np.random.default_rng(2).integers(0, 2, ROWS)
     with make(ledger=tmp_path / f"{metric}.db") as guard:
-        part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, vacuous=True)
+        part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, allow={"vacuous"})
         left = part.charges_left
         for ask in (
-            lambda: part.evaluate_predictions(predictions, prior=0.6),
-            lambda: part.evaluate_many([1 - predictions], [0.4]),
+            lambda: part.evaluate(predictions, prior=0.6),
+            lambda: part.evaluate([1 - predictions], prior=[0.4]),
         ):
             with pytest.raises(ModelError, match=r"took (one|a) charge"):
                 ask()
         assert part.charges_left == left - 2
         with pytest.raises(ModelError, match="nats"):
-            part.reveal_predictions(predictions, prior=0.6)
+            part.reveal(predictions, prior=0.6)
         with pytest.raises(ModelError, match="1 of 2"):
-            part.final_predictions(predictions, also=[guard])
+            part.final(predictions, also=[guard])
     assert verify(tmp_path / f"{metric}.db").sound
 
 
@@ -106,19 +107,17 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
     targets = np.linspace(0, 10, ROWS)
     metric, low, high = bounded(lower=0, upper=5), np.arange(ROWS) < 300, np.arange(ROWS) >= 900
     span = metric.upper - metric.lower
-    for policy in ("thresholdout", "guess-and-check", "gate", "ladder"):
-        made = [make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None) for _ in range(2)]
-        found = [
-            opened(one, metric, chosen, tolerance=span, policy=policy)
-            for one, chosen in zip(made, (low, high), strict=True)
-        ]
-        assert found[0] == found[1]
+    made = [make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None) for _ in range(2)]
+    found = [
+        opened(one, metric, chosen, tolerance=span) for one, chosen in zip(made, (low, high), strict=True)
+    ]
+    assert found[0] == found[1]
     guesses = 5 - targets / 2
     for chosen in (low, high):
         truth = metric.measure(np.clip(targets, 0, 5), guesses, sample_weight=chosen)
         guard = make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None)
-        part = guard.on(metric, sample_weight=chosen, tolerance=span, vacuous=True)
-        answer = part.reveal_predictions(guesses, prior=truth)
+        part = guard.on(metric, sample_weight=chosen, tolerance=span, allow={"vacuous"})
+        answer = part.reveal(guesses, prior=truth)
         assert answer.low <= truth <= answer.high
 
 
@@ -132,7 +131,7 @@ def test_classes_are_not_made_of_real_targets():
 def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the_metric_is_opened(tmp_path):
     few = (np.arange(ROWS) < 500) | (np.cumsum(LABELS) < 40)
     few &= (LABELS == 0) | (np.cumsum(LABELS) < 40)
-    wish = {"sample_weight": few, "tolerance": 0.3, "prevalence": 0.5, "vacuous": True}
+    wish = {"sample_weight": few, "tolerance": 0.3, "prevalence": 0.5, "allow": {"vacuous"}}
     with make(ledger=tmp_path / "guard.db") as guard:
         with pytest.warns(
             KeptLessWarning, match=r"for \d\.\d nats, leaves less.*a tolerance of 0\.3"
@@ -140,14 +139,14 @@ def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the
             part = guard.on("recall", **wish)
         assert [warning.filename for warning in caught] == [__file__]
         told = guard.history()
-        assert told["kind"].tolist() == ["view"]
+        assert told["way"].tolist() == ["view"]
         assert told["nats"].sum() > 1
         assert part.plan.tolerance > 0.3
         again = guard.on("recall", **wish)
         assert (again.view, again.plan) == (part.view, part.plan)
         assert len(guard.history()) == 1
-        guard.evaluate_predictions(LABELS, prior=1.0)
-        again.evaluate_predictions(LABELS, prior=1.0)
+        guard.evaluate(LABELS, prior=1.0)
+        again.evaluate(LABELS, prior=1.0)
     assert verify(tmp_path / "guard.db").sound
 
 

@@ -3,6 +3,8 @@
 import pytest
 from guard.every_holdout import Game
 
+from reusable_holdout.ways import NO, Told
+
 LONG = pytest.mark.long("reusable_holdout/certainty", "reusable_holdout/guard")
 
 
@@ -31,39 +33,35 @@ def test_no_analyst_of_two_questions_and_two_finals_misses_more_often(rows, beta
 @pytest.mark.parametrize(
     ("rows", "beta"), [(6, 0.5), pytest.param(8, 0.5, marks=LONG), pytest.param(8, 0.05, marks=LONG)]
 )
-@pytest.mark.parametrize(("policy", "threshold"), [("gate", 0.0), ("ladder", 0.2), ("guess-and-check", 0.2)])
-def test_no_analyst_of_another_policy_misses_more_often(policy, threshold, rows, beta, charges):
-    assert worst(rows, 2, charges, beta, policy=policy, threshold=threshold) <= beta
+def test_no_analyst_of_gates_misses_more_often(rows, beta, charges):
+    assert worst(rows, 2, charges, beta, gate=True, threshold=0.0) <= beta
 
 
 @pytest.mark.parametrize("kind", ["choose", "batch"])
 @pytest.mark.parametrize("rows", [6, pytest.param(8, marks=LONG)])
 def test_choices_and_batches_and_a_final_miss_seldom_enough_and_not_never(kind, rows):
-    found = worst(rows, 2, 2, 0.5, kinds=frozenset({kind, "policy", "final"}))
+    found = worst(rows, 2, 2, 0.5, kinds=frozenset({kind, "main", "final"}))
     assert 0.0 < found <= 0.5
 
 
 @pytest.mark.parametrize("kind", ["choose", "batch"])
-@pytest.mark.parametrize(("policy", "threshold"), [("gate", 0.0), ("ladder", 0.2)])
-def test_choices_and_batches_beside_other_policies_miss_seldom_enough(kind, policy, threshold):
-    kinds = frozenset({kind, "policy", "final"})
-    assert worst(6, 2, 2, 0.5, policy=policy, threshold=threshold, kinds=kinds) <= 0.5
+def test_choices_and_batches_of_gates_miss_seldom_enough(kind):
+    kinds = frozenset({kind, "main", "final"})
+    assert worst(6, 2, 2, 0.5, gate=True, threshold=0.0, kinds=kinds) <= 0.5
 
 
 @LONG
 @pytest.mark.parametrize("kind", ["compare", "failure"])
 def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
-    assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
+    assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "main", "final"})) <= 0.5
 
 
 @pytest.mark.parametrize("charges", [1, 2])
-@pytest.mark.parametrize("kind", ["policy", "choose", "batch"])
-@pytest.mark.parametrize(("policy", "threshold"), [("thresholdout", 0.2), ("gate", 0.0), ("ladder", 0.2)])
-def test_failures_at_some_scores_buy_no_miss_alone_in_batches_and_in_choices(
-    kind, policy, threshold, charges
-):
-    kinds = frozenset({kind, "failure", "policy"})
-    assert worst(4, 2, charges, 0.5, policy=policy, threshold=threshold, priors=1, beam=6, kinds=kinds) <= 0.5
+@pytest.mark.parametrize("kind", ["main", "choose", "batch"])
+@pytest.mark.parametrize(("gate", "threshold"), [(False, 0.2), (True, 0.0)])
+def test_failures_at_some_scores_buy_no_miss_alone_in_batches_and_in_choices(kind, gate, threshold, charges):
+    kinds = frozenset({kind, "failure", "main"})
+    assert worst(4, 2, charges, 0.5, gate=gate, threshold=threshold, priors=1, beam=6, kinds=kinds) <= 0.5
 
 
 def test_a_gate_that_says_no_where_a_model_failed_misses_more_often_and_that_is_found():
@@ -73,22 +71,22 @@ def test_a_gate_that_says_no_where_a_model_failed_misses_more_often_and_that_is_
         charges=1,
         beta=0.5,
         threshold=0.0,
-        policy="gate",
-        kinds=frozenset({"failure", "policy"}),
+        gate=True,
+        kinds=frozenset({"failure", "main"}),
     )
     assert game.worst() <= 0.5
-    game.ask.fail = lambda terms, state: game.ask.outcome("agreed", terms)
+    game.says_of_a_failure = Told(NO)
     game.known.clear()
     assert game.worst() > 0.9
 
 
 @pytest.mark.parametrize("tolerance", [0.25, 0.4])
-@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
+@pytest.mark.parametrize("gate", [False, True])
 @pytest.mark.parametrize(
     ("rows", "charges"), [(6, 1), pytest.param(6, 2, marks=LONG), pytest.param(8, 2, marks=LONG)]
 )
-def test_no_analyst_misses_more_often_where_evidence_decides(policy, rows, charges, tolerance):
-    found = worst(rows, 2, charges, 0.5, policy=policy, threshold=0.0, tolerance=tolerance, finals=(1, 2))
+def test_no_analyst_misses_more_often_where_evidence_decides(gate, rows, charges, tolerance):
+    found = worst(rows, 2, charges, 0.5, gate=gate, threshold=0.0, tolerance=tolerance, finals=(1, 2))
     assert found <= 0.5
     assert rows == 6 or found > 0.0
 
@@ -97,12 +95,12 @@ def test_no_analyst_misses_more_often_where_evidence_decides(policy, rows, charg
     "kind", ["reveal", *(pytest.param(kind, marks=LONG) for kind in ("batch", "compare"))]
 )
 def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind):
-    kinds = frozenset({kind, "policy", "final"})
+    kinds = frozenset({kind, "main", "final"})
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
 
 
 def test_labels_that_are_no_fair_coins_buy_no_miss():
-    assert worst(6, 2, 1, 0.5, heads=0.8, priors=1, kinds=frozenset({"policy", "final"})) <= 0.5
+    assert worst(6, 2, 1, 0.5, heads=0.8, priors=1, kinds=frozenset({"main", "final"})) <= 0.5
 
 
 @pytest.mark.parametrize(("queries", "charges"), [(3, 2), (5, 3), (7, 4)])
@@ -115,7 +113,7 @@ def test_intervals_that_forget_the_history_miss_more_often_and_that_is_found(que
     def forgetful(game, kind, state, length):
         return 0.0
 
-    kinds = frozenset({"policy", "final"})
+    kinds = frozenset({"main", "final"})
     assert worst(6, queries, 2, 0.05, twin=forgetful, beam=beam, kinds=kinds, priors=1) > 0.05
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from house.tree import packages
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 
@@ -98,7 +99,7 @@ def batch_of_three(folder: Path) -> Way:
         for first in (0, 3):
             asked = [np.roll(labels * (np.arange(_ROWS) > 10), one) for one in range(first, first + 3)]
             taken()
-            guard.evaluate_many(asked, [0.5, 0.5, 0.5])
+            guard.evaluate(list(asked), prior=[0.5, 0.5, 0.5])
         return ran(taken())
 
 
@@ -106,7 +107,7 @@ def verification(folder: Path) -> Way:
     """`verify` of a ledger with one answer."""
     labels = np.arange(_ROWS) % 2
     with _guard(folder, None, labels) as guard:
-        guard.evaluate_predictions(labels, prior=0.95)
+        guard.evaluate(labels, prior=0.95)
         ledger = guard.ledger
     assert ledger is not None
     with _noted() as taken:
@@ -150,7 +151,7 @@ def post_to_the_board(folder: Path) -> Way:
 
 
 def _guard(folder: Path, X: Any, y: Any) -> ReusableHoldout:
-    return ReusableHoldout(X, y, tolerance=0.2, queries=50, ledger=folder / "guard.db", witness=False, seed=1)
+    return made_guard(X, y, tolerance=0.2, queries=50, ledger=folder / "guard.db", witness=False, seed=1)
 
 
 WAYS: dict[str, Callable[[Path], Way]] = {

@@ -8,15 +8,15 @@ from intruder.case import CASE, report
 from intruder.malformed import malformed
 
 COMMANDS = (
-    "on rotate open close measure ask_choice certificate subscribe plot price another_budget verify reset shutdown init "
-    "run labels key seed __reduce__ __dict__ eval exec import"
+    "on rotate open close gate ask measure check_predictions certificate subscribe plot price verify reset shutdown "
+    "init run labels key seed __reduce__ __dict__ eval exec import"
 )
 SETTINGS = json.loads(
     """{
-    "anew": true, "series": "other", "another_budget": true, "vacuous": true, "seed": 1, "queries": 1000000,
-    "charges": 1000000, "guardrails": {}, "allow": ["final"], "verdict_only": false, "ledger": "/tmp/x.db", "key": "00",
-    "witness": false, "metric": "accuracy", "policy": "ladder", "epoch": 2, "confidence": 0.01, "estimate": 1.0,
-    "noise_scale": 0, "exam": 0.5, "final": true, "kind": "reveal", "view": 1, "user": 0, "uid": 0, "token": "x",
+    "anew": true, "series": "other", "replan": true, "at_least": 0.1, "seed": 1, "queries": 1000000,
+    "charges": 1000000, "guardrails": {}, "allow": ["final", "second budget"], "verdict_only": false, "ledger": "/tmp/x.db", "key": "00",
+    "witness": false, "metric": "accuracy", "plan": {}, "board": "claims", "epoch": 2, "confidence": 0.01, "estimate": 1.0,
+    "noise": 0, "exam": 0.5, "final": true, "kind": "reveal", "way": "reveal", "view": 1, "user": 0, "uid": 0, "token": "x",
     "__class__": "x"
     }"""
 )
@@ -29,7 +29,7 @@ NAMES = [
 
 def forbidden():
     rows = [[0, 1] * (CASE.rows // 2)]
-    for way, stated in {"reveal": {"prior": 0.5}, "choose": {"priors": [0.5]}, "final": {}}.items():
+    for way, stated in {"reveal": {"prior": 0.5}, "choose": {"prior": [0.5]}, "final": {}}.items():
         yield way, frame({"ask": way, "predictions": rows, **stated})
         likes = [way.upper(), f" {way}", f"{way}_predictions", f"{way}\u200b", f"evaluate;{way}"]
         for other in (*likes, [way], {"ask": way}):

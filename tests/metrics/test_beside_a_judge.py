@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from metrics.one_row import allowed
 
 from reusable_holdout import ReusableHoldout, verify
@@ -242,24 +243,22 @@ def test_a_guard_keeps_it(tmp_path):
     human[500:] = NONE
     both = np.stack([human, judge], -1)
     metric = score_with_judge(labelled=500, power=0.7)
-    guard = ReusableHoldout(
+    guard = made_guard(
         None, ids, metric=metric, queries=20, tolerance=0.2, reveals=1, seed=0, ledger=tmp_path / "judged.db"
     )
-    answer = guard.evaluate_predictions(both, prior=0.75)
+    answer = guard.evaluate(both, prior=0.75)
     assert not answer.charged
     assert answer.low < 0.75 < answer.high
     better = both.copy()
     better[:, 1] = 1 - better[:, 1]  # another judge: another question
-    assert not guard.evaluate_predictions(better, prior=0.75).replayed
-    value = guard.reveal_predictions(both, prior=0.75)
+    assert not guard.evaluate(better, prior=0.75).replayed
+    value = guard.reveal(both, prior=0.75)
     guard.close()
     with ReusableHoldout.open(tmp_path / "judged.db", None, ids) as again:
         assert again.metric == metric
-        assert again.evaluate_predictions(
-            pd.DataFrame({"id": ids, "human": human, "judge": judge}), prior=0.75
-        ).replayed
-        assert again.reveal_predictions(both, prior=0.75).value == value.value
-        final = again.final_predictions(both)
+        assert again.evaluate(pd.DataFrame({"id": ids, "human": human, "judge": judge}), prior=0.75).replayed
+        assert again.reveal(both, prior=0.75).value == value.value
+        final = again.final(both)
     assert final.low < 0.75 < final.high
     assert verify(tmp_path / "judged.db").sound
 
@@ -267,6 +266,4 @@ def test_a_guard_keeps_it(tmp_path):
 def test_a_plan_with_it_counts_the_labelled_rows():
     ids = list(range(400))
     with pytest.raises(PlanError):
-        ReusableHoldout(
-            None, ids, metric=score_with_judge(labelled=20, power=0.5), queries=1_000, tolerance=0.01
-        )
+        made_guard(None, ids, metric=score_with_judge(labelled=20, power=0.5), queries=1_000, tolerance=0.01)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from cases import for_each
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout, ScoreTable
+from reusable_holdout import ScoreTable
 from reusable_holdout.errors import InputError
 
 ROWS = 400
@@ -20,28 +21,26 @@ def shuffled(scores, ids=IDS):
 
 @pytest.fixture
 def guard():
-    with ReusableHoldout(None, IDS, **PLAN) as made:
+    with made_guard(None, IDS, **PLAN) as made:
         yield made
 
 
 def test_a_table_is_the_same_question_as_an_array_in_the_guards_order(guard):
-    first = guard.evaluate_predictions(PASSES[0], prior=0.5)
-    assert guard.evaluate_predictions(shuffled(PASSES[0]), prior=0.5) == first._replace(replayed=True)
-    with ReusableHoldout(
-        None, np.arange(ROWS), **PLAN
-    ) as numbered:  # whole numbers are meant by their digits
-        numbered.evaluate_predictions(PASSES[0], prior=0.5)
-        assert numbered.evaluate_predictions(shuffled(PASSES[0], range(ROWS)), prior=0.5).replayed
+    first = guard.evaluate(PASSES[0], prior=0.5)
+    assert guard.evaluate(shuffled(PASSES[0]), prior=0.5) == first._replace(replayed=True)
+    with made_guard(None, np.arange(ROWS), **PLAN) as numbered:  # whole numbers are meant by their digits
+        numbered.evaluate(PASSES[0], prior=0.5)
+        assert numbered.evaluate(shuffled(PASSES[0], range(ROWS)), prior=0.5).replayed
 
 
 def test_tables_are_compared_and_batched(guard):
     new, old = shuffled(PASSES[1]), ScoreTable(IDS, PASSES[0])
-    answer = guard.compare_predictions(new, old, prior=0.3)
+    answer = guard.compare(new, old, prior=0.3)
     assert answer.low < PASSES[1].mean() - PASSES[0].mean() < answer.high
-    assert [one.charged for one in guard.evaluate_many([new, old], [0.8, 0.5])] == [False, False]
-    assert guard.compare_predictions(PASSES[1], PASSES[0], prior=0.3).replayed
-    with pytest.raises(InputError, match="got a table; pass a list of one table for each model"):
-        guard.evaluate_many(old, [0.5])
+    assert [one.charged for one in guard.evaluate([new, old], prior=[0.8, 0.5])] == [False, False]
+    assert guard.compare(PASSES[1], PASSES[0], prior=0.3).replayed
+    with pytest.raises(InputError, match=r"a prior must be a number in .*; got \[0\.5\]; nothing was asked"):
+        guard.evaluate(old, prior=[0.5])
 
 
 @for_each(
@@ -58,7 +57,7 @@ def test_tables_are_compared_and_batched(guard):
 )
 def test_ids_that_do_not_fit_are_named(guard, ids, words):
     with pytest.raises(InputError) as caught:
-        guard.evaluate_predictions(ScoreTable(ids, np.ones(len(ids))), prior=0.5)
+        guard.evaluate(ScoreTable(ids, np.ones(len(ids))), prior=0.5)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert guard.queries_asked == 0
@@ -66,7 +65,7 @@ def test_ids_that_do_not_fit_are_named(guard, ids, words):
 
 def test_scores_out_of_the_guards_range_are_refused_with_their_rows(guard):
     with pytest.raises(InputError, match=r"must lie in \[0, 1\]; got others for q7"):
-        guard.evaluate_predictions(ScoreTable(IDS, np.where(np.arange(ROWS) == 7, 5.0, 0.5)), prior=0.5)
+        guard.evaluate(ScoreTable(IDS, np.where(np.arange(ROWS) == 7, 5.0, 0.5)), prior=0.5)
 
 
 @for_each(

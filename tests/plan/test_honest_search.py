@@ -184,7 +184,7 @@ def test_the_error_that_all_questions_share_makes_a_halt_likelier_than_independe
 def complete_by_hand(plan, common):
     """Probability that all questions are answered, from the plan's thresholds; a share of the error is common."""
     thresholds = [plan.threshold_at(charges=charges) for charges in range(plan.charges)]
-    error, certificate = math.sqrt(plan.estimate * (1.0 - plan.estimate) / plan.rows), plan.certificate()
+    error, certificate = math.sqrt(plan.estimate * (1.0 - plan.estimate) / plan.rows), plan.scores
 
     def law(shared):
         apart = math.hypot(plan.prior_error, math.sqrt(1.0 - common) * error)

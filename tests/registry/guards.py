@@ -1,8 +1,7 @@
 """Rows and guards whose budgets a registry knows."""
 
 import numpy as np
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 __all__ = ["FRESH", "ROWS", "WISH", "X", "Y", "made"]
 
@@ -16,4 +15,4 @@ WISH = {"queries": 20, "charges": 2, "estimate": 0.7}
 
 def made(ledger, x=X, y=Y, **changes):
     """Guard of these rows, or of others."""
-    return ReusableHoldout(x, y, ledger=ledger, **(WISH | changes))
+    return made_guard(x, y, ledger=ledger, **WISH | changes)

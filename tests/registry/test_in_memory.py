@@ -36,7 +36,7 @@ def make(x=X, y=Y, ledger=None, **changes):
 
 
 def answered(guard):
-    return guard.evaluate_predictions(Y, prior=0.2)
+    return guard.evaluate(Y, prior=0.2)
 
 
 @for_each("settings", [{}, {"seed": None}, {"seed": None, "key": bytes(range(32))}])
@@ -46,7 +46,7 @@ def test_a_cell_that_is_run_again_goes_on_with_its_budget_and_its_answers_replay
             told = answered(first)
         again, third = make(**settings), make(**settings)
         assert answered(again) == told._replace(replayed=True)
-        assert again.evaluate_predictions(1 - Y, prior=0.2).query == 2
+        assert again.evaluate(1 - Y, prior=0.2).query == 2
         assert third.queries_asked == again.queries_asked == 2
         assert (again.digest, again.plan) == (first.digest, first.plan)
         del again, third
@@ -115,7 +115,7 @@ def test_another_budget_is_made_if_its_owner_insists_and_says_so():
     for _ in range(2):  # which is run again, too
         other = make(charges=1, another_budget=True)
         assert other.charges_left == 1
-    assert other.evaluate_predictions(Y, prior=0.9).another_budget
+    assert other.evaluate(Y, prior=0.9).another_budget
     assert make(charges=1, another_budget=True).queries_asked == 1
     assert not answered(make()).another_budget
 
@@ -126,7 +126,7 @@ def test_a_plan_may_be_changed_before_the_first_question_and_not_afterwards():
     assert guard.plan.charges == 1
     with pytest.raises(RotatedError, match="given another plan"):
         answered(first)
-    guard.evaluate_predictions(Y, prior=0.6)
+    guard.evaluate(Y, prior=0.6)
     with pytest.raises(LedgerMismatchError, match="queries answered: 1"):
         make(replan=True)
     assert make(charges=1).queries_asked == 1
@@ -197,8 +197,8 @@ def test_a_metric_of_ones_own_with_other_code_is_another_metric():
     def hits(y, predictions):
         return np.asarray(y == predictions, dtype=float)
 
-    told = of(misses).evaluate_predictions(Y, prior=0.1)
-    assert of(misses).evaluate_predictions(Y, prior=0.1) == told._replace(replayed=True)
+    told = of(misses).evaluate(Y, prior=0.1)
+    assert of(misses).evaluate(Y, prior=0.1) == told._replace(replayed=True)
     with pytest.raises(LedgerMismatchError, match="other code"):
         of(hits)
 
@@ -239,5 +239,5 @@ def test_a_budget_that_was_forgotten_on_disk_is_recalled_when_its_rows_have_one_
     forget(Registry.of_user(), str(tmp_path / "g.db"), "a rehearsal")
     with pytest.warns(SecondBudgetWarning, match="a rehearsal") as told:
         guard = make(seed=None)
-    assert [one.filename.endswith("guards.py") for one in told] == [True]
+    assert [one.filename.endswith("made_guards.py") for one in told] == [True]
     assert answered(guard).another_budget

@@ -100,7 +100,7 @@ def test_of_processes_that_make_the_same_guard_at_once_all_have_it(tmp_path):
         def ask(ledger=ledger, rows=rows, begin=begin):
             begin.wait()
             with made(ledger, rows) as guard:
-                guard.evaluate_predictions(Y, prior=1.0, name=str(os.getpid()))
+                guard.evaluate(Y, prior=1.0, name=str(os.getpid()))
 
         processes = [context.Process(target=ask) for _ in range(4)]
         for process in processes:
@@ -198,14 +198,14 @@ def test_other_rows_have_a_budget_of_their_own_and_guards_in_memory_are_not_regi
 def test_who_insists_is_told_so_by_every_answer_the_ledger_and_its_verification(path, other):
     make(path)
     with made(other, another_budget=True, reveals=1) as guard:
-        answer = guard.evaluate_predictions(Y, prior=1.0)
+        answer = guard.evaluate(Y, prior=1.0)
         assert "of rows with another budget" in str(answer)
-        told = [answer, *guard.evaluate_many([Y, X[:, 1] > 0, Y], [1.0, 0.5, 1.0])]
-        told += [*guard.evaluate_many([Y], [1.0]), guard.reveal_predictions(Y, prior=1.0)]
-        told += [guard.on("brier", tolerance=0.4, vacuous=True).evaluate_predictions(Y, prior=0.0)]
-        told += [pickle.loads(pickle.dumps(guard)).evaluate_predictions(Y, prior=1.0)]
+        told = [answer, *guard.evaluate([Y, X[:, 1] > 0, Y], prior=[1.0, 0.5, 1.0])]
+        told += [*guard.evaluate([Y], prior=[1.0]), guard.reveal(Y, prior=1.0)]
+        told += [guard.on("brier", tolerance=0.4, allow={"vacuous"}).evaluate(Y, prior=0.0)]
+        told += [pickle.loads(pickle.dumps(guard)).evaluate(Y, prior=1.0)]
     with ReusableHoldout.open(other, X, Y) as again:
-        told += [again.evaluate_predictions(Y, prior=1.0), again.final_predictions(Y)]
+        told += [again.evaluate(Y, prior=1.0), again.final(Y)]
     assert all(one.another_budget for one in told)
     found = verify(other)
     assert found.sound
@@ -243,7 +243,7 @@ def test_a_ledger_that_is_gone_is_forgotten_by_the_command_that_the_refusal_name
     ) as warned:
         make(tmp_path / "new.db")
     told = [one for one in warned if one.category is SecondBudgetWarning]
-    assert [one.filename.endswith("guards.py") for one in told] == [True] * 2
+    assert [one.filename.endswith("made_guards.py") for one in told] == [True] * 2
 
 
 def test_a_removed_file_is_forgotten_to_begin_anew_in_its_place_and_one_that_is_there_is_resumed(
@@ -279,9 +279,9 @@ def test_what_was_forgotten_stays_in_the_registry_with_the_day_and_the_reason(pa
     make(path)
     assert main(["registry", "forget", str(path), "--because", "the disk was lost"]) == 0
     with pytest.warns(SecondBudgetWarning, match="the disk was lost"), made(other) as guard:
-        assert guard.evaluate_predictions(Y, prior=1.0).another_budget
+        assert guard.evaluate(Y, prior=1.0).another_budget
     with ReusableHoldout.open(other, X, Y) as guard:
-        assert guard.evaluate_predictions(1 - Y, prior=0.0).another_budget
+        assert guard.evaluate(1 - Y, prior=0.0).another_budget
     other.unlink()
     assert main(["registry", "list"]) == 0
     first, second = capsys.readouterr().out.splitlines()[-2:]
@@ -327,10 +327,10 @@ def test_the_command_forgets_a_ledger_whose_name_cannot_be_printed(name, tmp_pat
 def test_the_next_holdout_must_be_of_rows_that_have_no_budget(path, other):
     with made(path) as guard:
         with pytest.raises(SecondBudgetError, match="in an epoch before"):
-            guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True, overlap="allow")
-        assert guard.evaluate_predictions(Y, prior=1.0).query == 1
+            guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True, allow={"overlap"})
+        assert guard.evaluate(Y, prior=1.0).query == 1
         turned = guard.rotate(FRESH, Y, early=True)
-        assert not turned.guard.evaluate_predictions(Y, prior=1.0).another_budget
+        assert not turned.guard.evaluate(Y, prior=1.0).another_budget
     with pytest.raises(SecondBudgetError):
         make(other, x=FRESH)
 

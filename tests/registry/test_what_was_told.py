@@ -6,10 +6,12 @@ import os
 import sqlite3
 import warnings
 
+import made_guards
 import numpy as np
 import pytest
 from cases import for_each
 from children import Child
+from made_guards import made_guard
 
 from reusable_holdout import KeptLessWarning, ReusableHoldout, verify
 from reusable_holdout.errors import PlanError
@@ -24,7 +26,7 @@ import os, sys
 os.environ["{VARIABLE}"] = sys.argv[2]
 from registry.test_what_was_told import make
 guard = make(prevalence=float(sys.argv[1]), vacuous=True)
-print(guard._view.counts.nats, guard.plan.shared.told_before)
+print(guard._view.facts.counts.nats, guard.plan.shared.told_before)
 """
 
 
@@ -44,7 +46,7 @@ def registry(tmp_path):
 
 def make(y=LABELS, ledger=None, **changes):
     place = {} if ledger is None else {"ledger": ledger, "witness": False}
-    return ReusableHoldout(None, y, **(WISH | place | changes))
+    return made_guard(None, y, **WISH | place | changes)
 
 
 def told(guard):
@@ -77,13 +79,13 @@ def test_a_guard_of_any_metric_pays_for_what_was_told_elsewhere(registry, tmp_pa
         for asked in (0, 1):
             with make(ledger=tmp_path / "g.db", metric="f1", vacuous=True) as guard:
                 assert (told(guard), guard.queries_asked) == (nats, asked)
-                guard.evaluate_predictions(LABELS, prior=0.9)
+                guard.evaluate(LABELS, prior=0.9)
         assert verify(tmp_path / "g.db").sound
 
 
 def test_another_metric_of_the_rows_that_tells_is_remembered_too(tmp_path):
     with make(ledger=tmp_path / "g.db", metric="accuracy", reveals=3) as guard:
-        nats = guard.on("recall", prevalence=0.3, vacuous=True)._view.nats
+        nats = guard.on("recall", prevalence=0.3, allow={"vacuous"})._view.facts.nats
     assert told(make(metric="accuracy", another_budget=True)) == nats > 1.0
 
 
@@ -121,14 +123,14 @@ def test_a_guard_that_the_counts_leave_less_is_made_all_the_same_and_says_what_i
             KeptLessWarning, match=r"nats, leaves less than was wished: no plan keeps"
         ) as caught:
             guard = make(RARE, **wish)
-        assert [one.filename for one in caught] == [__file__]
-        assert told(guard) >= guard._view.counts.nats > 1.0
+        assert [one.filename for one in caught] == [made_guards.__file__]
+        assert told(guard) >= guard._view.facts.counts.nats > 1.0
         assert guard.plan.tolerance > 0.24
         assert f"{guard.plan.tolerance:g} of the population value" in str(guard.plan)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             again = make(RARE, **wish)  # is resumed, and its owner has been warned
-        last = again.final_predictions(np.random.default_rng(0).integers(0, 2, ROWS))
+        last = again.final(np.random.default_rng(0).integers(0, 2, ROWS))
         assert last.low <= last.value <= last.high
         assert verify(wish["ledger"]).sound
         with ReusableHoldout.open(wish["ledger"], None, RARE, seed=1) as opened:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from cases import for_each
 from golden.asking import goldens
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
@@ -59,11 +60,11 @@ def labels():
 def make_ledger(tmp_path, labels):
     def make(*names, folder=tmp_path, **changes):
         settings = {"tolerance": 0.1, "queries": 500, "estimate": 0.9, "seed": 0, **changes}
-        guard = ReusableHoldout(None, labels, ledger=folder / "guard.db", **settings)
+        guard = made_guard(None, labels, ledger=folder / "guard.db", **settings)
         for number, name in enumerate(names):
             right = np.roll(np.arange(len(labels)), number) < 3_500
             right = np.where(right, labels, 1 - labels)
-            guard.evaluate_predictions(right, prior=0.87 if number else 0.6, name=name)
+            guard.evaluate(right, prior=0.87 if number else 0.6, name=name)
         guard.close()
         return folder / "guard.db"
 
@@ -106,11 +107,9 @@ def test_names_are_text(make_ledger):
 
 
 def test_a_view_of_any_name_is_text(tmp_path, labels):
-    guard = ReusableHoldout(
-        None, labels, tolerance=0.1, queries=50, estimate=0.9, ledger=tmp_path / "guard.db"
-    )
-    view = guard.on(sample_weight=np.arange(len(labels)) % 2, name=NASTY, vacuous=True)
-    view.evaluate_predictions(labels, prior=1.0)
+    guard = made_guard(None, labels, tolerance=0.1, queries=50, estimate=0.9, ledger=tmp_path / "guard.db")
+    view = guard.on(sample_weight=np.arange(len(labels)) % 2, name=NASTY, allow={"vacuous"})
+    view.evaluate(labels, prior=1.0)
     view.close()
     page = Page(report_page(tmp_path / "guard.db")[0])
     assert page.texts.count(NASTY) >= 2  # the picture's heading, and the table
@@ -172,7 +171,7 @@ def test_what_is_left_is_what_the_guard_says(make_ledger, labels, tmp_path):
         left = f"{guard.charges_left:,} of {guard.plan.charges:,}"
         nats = f"{guard.history()['nats'].sum():.2f} nats"
         assert {left, "498 of 500", nats, "open"} <= set(Page(report_page(ledger)[0]).texts)
-        guard.final_predictions(labels)
+        guard.final(labels)
     assert "closed" in Page(report_page(ledger)[0]).texts
 
 

@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 
 import numpy as np
+from made_guards import made_guard
 
 from reusable_holdout import ReusableHoldout
 
@@ -22,9 +23,9 @@ def predictions(number, rate=0.9):
 
 
 def made(path, place, answers=0):
-    guard = ReusableHoldout(None, LABELS, ledger=path, witness=place, **PLAN)
+    guard = made_guard(None, LABELS, ledger=path, witness=place, **PLAN)
     for number in range(answers):
-        guard.evaluate_predictions(predictions(number), prior=0.9)
+        guard.evaluate(predictions(number), prior=0.9)
     return guard
 
 

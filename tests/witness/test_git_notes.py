@@ -4,9 +4,10 @@ import os
 import subprocess
 
 import pytest
+from made_guards import made_guard
 from witness.guards import LABELS, PLAN, git, made
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.witness import Head, witness_at
 
@@ -117,9 +118,9 @@ def test_a_push_that_fails_keeps_the_answer_inside(tmp_path, repository, remote)
     with made(path, place) as guard:
         hook = failing_hook(remote / "hooks", "pre-receive")
         with pytest.raises(LedgerError, match="told once the witness can be told"):
-            guard.evaluate_predictions(LABELS, prior=1.0)
+            guard.evaluate(LABELS, prior=1.0)
         hook.unlink()
-        assert guard.evaluate_predictions(LABELS, prior=1.0).replayed
+        assert guard.evaluate(LABELS, prior=1.0).replayed
     assert verify(path).witnessed
     with pytest.raises(RolledBackError):
-        ReusableHoldout(None, LABELS, ledger=tmp_path / "second.db", witness=place, **PLAN)
+        made_guard(None, LABELS, ledger=tmp_path / "second.db", witness=place, **PLAN)

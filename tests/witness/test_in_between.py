@@ -51,19 +51,19 @@ def test_a_process_killed_while_it_makes_a_guard_leaves_one_that_opens(path, pla
     assert run(code, path=str(path), place=str(place), plan=PLAN)[0] == -9
     assert not place.exists()
     with made(path, place) as guard:
-        assert guard.evaluate_predictions(LABELS, prior=1.0).query == 1
+        assert guard.evaluate(LABELS, prior=1.0).query == 1
     assert FileWitness(place).read().query == 1
 
 
 def test_a_process_killed_before_it_told_its_witness_is_no_rollback(path, place):
     made(path, place).close()
-    code = f"guard = ReusableHoldout.open(path, None, labels)\n{DIE}guard.evaluate_predictions(labels, prior=1.0)"
+    code = f"guard = ReusableHoldout.open(path, None, labels)\n{DIE}guard.evaluate(labels, prior=1.0)"
     assert run(code, path=str(path))[0] == -9
     assert FileWitness(place).read().query == 0  # and the ledger is ahead by one
     assert verify(path).sound
     with opened(path) as guard:
         assert FileWitness(place).read().query == 1
-        assert guard.evaluate_predictions(LABELS, prior=1.0).replayed
+        assert guard.evaluate(LABELS, prior=1.0).replayed
 
 
 def test_an_answer_stays_inside_until_the_witness_can_be_told(path, place, monkeypatch):
@@ -74,10 +74,10 @@ def test_an_answer_stays_inside_until_the_witness_can_be_told(path, place, monke
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
             with pytest.raises(LedgerError, match=r"No space left.*recorded, and told once") as caught:
-                guard.evaluate_predictions(predictions(0), prior=0.5)
+                guard.evaluate(predictions(0), prior=0.5)
         assert "0.9" not in str(caught.value)
         assert guard.queries_asked == 1
-        assert guard.evaluate_predictions(predictions(0), prior=0.5).replayed
+        assert guard.evaluate(predictions(0), prior=0.5).replayed
         assert FileWitness(place).read().query == 1
 
 
@@ -88,11 +88,11 @@ def test_a_witness_that_cannot_be_read_lets_nothing_be_asked(path, tmp_path):
         folder.rename(tmp_path / "away")
         folder.write_text("no folder")
         with pytest.raises(LedgerError, match="witness must be a file"):
-            guard.evaluate_predictions(predictions(1), prior=0.9)
+            guard.evaluate(predictions(1), prior=0.9)
         assert guard.queries_asked == 1
         folder.unlink()
         (tmp_path / "away").rename(folder)
-        assert guard.evaluate_predictions(predictions(1), prior=0.9).query == 2
+        assert guard.evaluate(predictions(1), prior=0.9).query == 2
 
 
 def test_a_guard_that_another_process_has_just_made_is_opened_before_its_witness_heard(path, place, before):
@@ -100,7 +100,7 @@ def test_a_guard_that_another_process_has_just_made_is_opened_before_its_witness
 
     def ask():
         with opened(path) as other:
-            met.append(other.evaluate_predictions(LABELS, prior=1.0).query)
+            met.append(other.evaluate(LABELS, prior=1.0).query)
 
     before("advance", ask)
     with made(path, place) as guard:
@@ -110,7 +110,7 @@ def test_a_guard_that_another_process_has_just_made_is_opened_before_its_witness
 def test_an_answer_whose_epoch_ends_before_its_witness_hears_of_it_is_given(path, place, before):
     with made(path, place) as guard:
         before("advance", lambda: rotated(path))
-        assert guard.evaluate_predictions(LABELS, prior=1.0).query == 1
+        assert guard.evaluate(LABELS, prior=1.0).query == 1
     assert FileWitness(place).read()[:2] == (2, 0)
     assert verify(path).sound
 
@@ -119,7 +119,7 @@ def test_a_ledger_that_is_rotated_while_it_is_opened_opens_or_says_so(path, plac
     with made(path, place):
         before("read", lambda: rotated(path))
         with opened(path) as other, pytest.raises(LedgerError, match="last epoch, 2"):
-            other.evaluate_predictions(LABELS, prior=1.0)
+            other.evaluate(LABELS, prior=1.0)
 
 
 def test_a_copy_does_not_go_on_with_a_witness_that_was_forged_for_it(path, place, tmp_path):
@@ -135,12 +135,12 @@ def test_a_witness_that_was_moved_whole_goes_on_where_it_is(path, place, tmp_pat
     made(path, place).close()
     moved = place.rename(tmp_path / "moved")
     with opened(path, witness=moved) as guard:
-        assert guard.evaluate_predictions(LABELS, prior=1.0).query == 1
+        assert guard.evaluate(LABELS, prior=1.0).query == 1
     assert FileWitness(moved).read().query == 1
 
 
 def test_a_pickled_guard_finds_its_witness_again(path, place):
     with made(path, place) as guard:
-        code = "print(pickle.loads(content).evaluate_predictions(labels, prior=1.0).query)"
+        code = "print(pickle.loads(content).evaluate(labels, prior=1.0).query)"
         assert run(code, content=pickle.dumps(guard)) == (0, "1\n")
         assert FileWitness(place).read().query == 1

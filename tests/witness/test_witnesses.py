@@ -1,5 +1,6 @@
 """Restored and copied ledgers, as each kind of witness meets them."""
 
+import json
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -7,13 +8,15 @@ from contextlib import closing
 
 import pytest
 from cases import for_each
+from golden.asking import goldens
+from made_guards import made_guard
 from witness.guards import FRESH, LABELS, PLAN, copy_of, git, made, opened, predictions
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError, NoWitnessWarning, RolledBackError
 from reusable_holdout.ledger import SqlLedger
-from reusable_holdout.witness import FileWitness, witness_at
+from reusable_holdout.witness import FileWitness, Head, witness_at
 
 
 @pytest.fixture(params=["file", "git", "git with a remote"])
@@ -55,7 +58,7 @@ def restore(copy, path, *, in_place=False):
 def test_a_restored_ledger_is_refused_by_opening_asking_and_verifying(path, place):
     with made(path, place, answers=1) as guard:
         copy = copy_of(path)
-        guard.evaluate_predictions(predictions(1), prior=0.9)
+        guard.evaluate(predictions(1), prior=0.9)
     found = verify(path)
     assert found.sound
     assert found.witnessed
@@ -71,7 +74,7 @@ def test_a_hundred_restores_are_refused_a_hundred_times(path, heads):
     with made(path, heads) as guard:
         for number in range(100):
             copy = copy_of(path)
-            guard.evaluate_predictions(predictions(number), prior=0.9)
+            guard.evaluate(predictions(number), prior=0.9)
             before = copy.read_bytes()
             for more in ({}, {"witness": heads}):
                 with pytest.raises(RolledBackError):
@@ -84,12 +87,12 @@ def test_a_hundred_restores_are_refused_a_hundred_times(path, heads):
 def test_a_guard_that_is_open_while_its_ledger_is_restored_answers_nothing(path, place):
     with made(path, place, answers=1) as guard:
         copy = copy_of(path)
-        assert not guard.evaluate_predictions(predictions(1), prior=0.9).replayed
+        assert not guard.evaluate(predictions(1), prior=0.9).replayed
     with opened(path) as guard:
         restore(copy, path, in_place=True)
         for number in (1, 2):
             with pytest.raises(RolledBackError):
-                guard.evaluate_predictions(predictions(number), prior=0.9)
+                guard.evaluate(predictions(number), prior=0.9)
         assert guard.queries_asked == 1
 
 
@@ -97,11 +100,11 @@ def test_two_copies_cannot_both_go_on(path, heads):
     with made(path, heads, answers=1):
         copy = copy_of(path)
     with opened(path) as one, opened(copy) as other:
-        one.evaluate_predictions(predictions(1), prior=0.9)
+        one.evaluate(predictions(1), prior=0.9)
         for number in (2, 1):
             with pytest.raises(RolledBackError):
-                other.evaluate_predictions(predictions(number), prior=0.9)
-        one.evaluate_predictions(predictions(2), prior=0.9)
+                other.evaluate(predictions(number), prior=0.9)
+        one.evaluate(predictions(2), prior=0.9)
 
 
 def test_of_two_copies_that_race_one_answer_leaves(path, heads):
@@ -125,7 +128,7 @@ def test_threads_and_processes_of_one_ledger_do_not_disturb_each_other(path, hea
     with made(path, heads) as guard, ThreadPoolExecutor(4) as threads:
         guards = [guard, *(opened(path) for _ in range(3))]
         done = [
-            threads.submit(guards[number % 4].evaluate_predictions, predictions(number), prior=0.9)
+            threads.submit(guards[number % 4].evaluate, predictions(number), prior=0.9)
             for number in range(60)
         ]
         assert sorted(one.result().query for one in done) == list(range(1, 61))
@@ -141,7 +144,7 @@ def test_a_lost_witness_is_said_and_begins_anew_by_its_owner_alone(path, heads, 
         with pytest.raises(
             RolledBackError, match=r"it was lost, or is another.*reusable-holdout witness LEDGER"
         ):
-            guard.evaluate_predictions(predictions(1), prior=0.9)
+            guard.evaluate(predictions(1), prior=0.9)
     another = heads.with_name("another")
     for use in (lambda: opened(path), lambda: made(path, heads), lambda: opened(path, witness=another)):
         with pytest.raises(RolledBackError, match="it was lost"):
@@ -170,7 +173,7 @@ def test_rotation_is_witnessed_and_cannot_be_taken_back(path, place):
         guard.rotate(None, FRESH, early=True).guard.close()
     assert witness_at(place).read()[:2] == (2, 0)
     with opened(path, FRESH) as guard:
-        guard.evaluate_predictions(FRESH, prior=1.0)
+        guard.evaluate(FRESH, prior=1.0)
     assert verify(path).sound
     restore(copy, path)
     with pytest.raises(RolledBackError, match=r"1 answers of epoch 2; .* has 1 of epoch 1"):
@@ -187,14 +190,14 @@ def test_a_ledger_without_a_witness_says_once_what_a_copy_of_it_can_do(path):
         opened(path).close()
         for name, place in (("second.db", False), ("third.db", path.with_name("w"))):
             made(path.with_name(name), place).close()
-        ReusableHoldout(None, LABELS, **PLAN).close()
+        made_guard(None, LABELS, **PLAN).close()
 
 
 def test_a_witness_may_come_later(path, heads):
     with made(path, False, answers=1):
         copy = copy_of(path)
     with opened(path, witness=heads) as guard:
-        guard.evaluate_predictions(predictions(1), prior=0.9)
+        guard.evaluate(predictions(1), prior=0.9)
     restore(copy, path)
     with pytest.raises(RolledBackError):
         opened(path, witness=heads)
@@ -221,5 +224,21 @@ def test_a_budget_in_memory_has_no_witness_and_a_ledger_is_opened_with_its_own(p
     with pytest.raises(InputError, match="this budget is in memory"):
         made(None, heads)
     made(path, heads).close()
-    with pytest.raises(InputError, match="witness=False"):
-        opened(path, witness=False)
+    with pytest.raises(InputError, match=r"must be opened with it; got allow=.'no witness'.; its own is"):
+        made_guard(None, LABELS, ledger=path, allow={"no witness"}, **PLAN)
+
+
+def test_the_witness_of_a_ledger_of_an_earlier_version_is_asked_too(tmp_path):
+    golden = next(one for one in goldens() if not one.is_asked)
+    ledger, heads = golden.copied(tmp_path / "earlier"), tmp_path / "its heads"
+    witness_at(heads).advance(Head(1, 10_000, bytes(32)), after=None)
+    with closing(sqlite3.connect(ledger)) as database:
+        (text,) = database.execute("SELECT text FROM configuration").fetchone()
+        changed = json.dumps(
+            json.loads(text) | {"witness": str(heads)}, sort_keys=True, separators=(",", ":")
+        )
+        database.execute("UPDATE configuration SET text = ?", (changed,))
+        database.commit()
+    found = verify(ledger)
+    assert found.witnessed
+    assert any("its witness has seen 10000 answers of epoch 1" in problem for problem in found.problems)

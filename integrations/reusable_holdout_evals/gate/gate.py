@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import ReusableHoldout, Rows
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
@@ -29,11 +29,15 @@ class Gate(NamedTuple):
     Attributes
     ----------
     guard : ReusableHoldout
-        A guard of policy "gate".
+        A guard whose plan is for gates.
     ids : numpy.ndarray of str or None
         Ids of the rows, of shape (rows,), by which predictions are aligned; None if their order tells rows apart.
     id_column : str or None
         Name of the column of ids when the gate was made.
+    tolerance : float or None
+        How far below the named improvement an accepted release can be: the narrowest that differences allow, which
+        every question must name, as :func:`ask_gate` does. None for a guard that was not made by :func:`make_gate`:
+        then it is the plan's.
     plan : Plan or None
         Plan of differences, where the gate was just made.
     """
@@ -41,6 +45,7 @@ class Gate(NamedTuple):
     guard: ReusableHoldout
     ids: NDArray[np.str_] | None
     id_column: str | None
+    tolerance: float | None = None
     plan: Plan | None = None
 
     def __enter__(self) -> Self:
@@ -129,19 +134,17 @@ def make_gate(
     plan = guards.planned_gate(
         chosen, bound.rows if groups is None else len(set(groups)), wish, vacuous=vacuous
     )
+    named = None if groups is None else np.array(groups, dtype=np.str_)
     guard = guards.made_gate(
-        X,
-        y,
-        plan=plan,
+        Rows(X, y, groups=named, classes=classes),
         metric=chosen,
-        groups=None if groups is None else np.array(groups, dtype=np.str_),
-        classes=classes,
+        plan=plan,
         ledger=ledger,
         key=key,
         seed=seed,
         witness=witness,
     )
-    return Gate(guard, *_ids(X), plan)
+    return Gate(guard, *_ids(X), plan.tolerance, plan)
 
 
 @sealed
@@ -173,7 +176,11 @@ def open_gate(
         X, y = _rows(labels, id_column)
         guard = guards.open_guard(ledger, X, y, key=key)
     guards.check_gate(guard, ledger)
-    return Gate(guard, *_ids(X))
+    try:
+        return Gate(guard, *_ids(X), guards.tolerance_of(guard, ledger, key))
+    except BaseException:
+        guard.close()
+        raise
 
 
 def _rows(labels: Path, id_column: str | None) -> tuple[pd.DataFrame | None, NDArray[Any]]:
@@ -244,7 +251,7 @@ def what_is_possible(plan: Plan) -> Possible:
     Parameters
     ----------
     plan : Plan
-        Plan of differences, of policy "gate". Its tolerance is the improvement to name; a release needs 1.645 standard
+        Plan of differences, for gates. Its tolerance is the improvement to name; a release needs 1.645 standard
         errors more, at the spread that was guessed, or else at the largest possible spread.
     """
     spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Difference, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import Metric, ScoreTable, score
 from reusable_holdout.scales import decimals_of
@@ -150,8 +150,8 @@ def ask_gate(
     stated = no_worse or {}
     if len({one.metric.name for one in stated}) < len(stated):
         raise InputError(f"each score that is to be no worse must be named once; one came twice{_NOTHING}")
-    rails = {_rail(guard, one): (*tables, -one.amount) for one, tables in stated.items()}
-    return _asked(guard, subject, old, improvement, rails or None, name)
+    rails = {_rail(guard, one): (Difference(*tables), -one.amount) for one, tables in stated.items()}
+    return _asked(gate, subject, old, improvement, rails or None, name)
 
 
 def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
@@ -164,11 +164,21 @@ def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
     return open_beside(guard, stated.metric)
 
 
-def _asked(guard: ReusableHoldout, new: Any, old: Any, improvement: float, rails: Any, name: str) -> Verdict:
+def _asked(gate: Gate, new: Any, old: Any, improvement: float, rails: Any, name: str) -> Verdict:
+    guard = gate.guard
     sign = 1.0 if guard.metric.greater_is_better else -1.0
-    tolerance = guard.plan.comparison_tolerance
+    tolerance = guard.plan.tolerance if gate.tolerance is None else gate.tolerance
     try:
-        answer = ask(guard, new, old, prior=sign * improvement, name=name, guardrails=rails)
+        answer = ask(
+            guard,
+            new,
+            old,
+            prior=None,
+            at_least=sign * improvement,
+            tolerance=gate.tolerance,
+            name=name,
+            guardrails=rails,
+        )
     except Halted:
         left = (guard.charges_left, guard.queries_left)
         return Verdict("halted", False, *left, None, None, (), improvement, tolerance)

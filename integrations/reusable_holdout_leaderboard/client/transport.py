@@ -21,6 +21,7 @@ __all__ = ["BoardTransport"]
 _PAGE = 10_000
 _REFUSED = {
     "compare": "compares two models",
+    "gate": "answers a gate",
     "reveal": "reveals a value",
     "choose": "chooses among candidates",
     "final": "gives a final",
@@ -70,8 +71,7 @@ class BoardTransport:
         if asked in _REFUSED:
             raise InputError(
                 f"a guard beside the labels {_REFUSED[asked]}, a board does not, because each additional answer to one "
-                "team would widen the intervals of all; nothing was asked; ask with evaluate_predictions or "
-                "evaluate_many"
+                "team would widen the intervals of all; nothing was asked; ask with evaluate"
             )
         if asked == "about":
             return self._about()
@@ -106,7 +106,6 @@ class BoardTransport:
         )
         return {
             "metric": metric.describe(),
-            "policy": "claims",
             "plan": about["plan"],
             "classes": rules.classes,
             "private_labels": None,
@@ -114,7 +113,6 @@ class BoardTransport:
             "ids": None if rules.id_column is None else form["rows"],
             "digest": None,
             "allow": ["evaluate"],
-            "verdict_only": False,
             "most_bytes": math.inf,
             "team": team,
             "competition": rules.slug,
@@ -122,19 +120,19 @@ class BoardTransport:
 
     def _answers(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> list[dict[str, Any]]:
         """Send files one after another, each in the order of the rows."""
-        if not {"tolerance", "tolerances"}.isdisjoint(head):
+        if "tolerance" in head:
             raise InputError("a board takes no tolerance of a question; leave it out; nothing was asked")
         several = head["ask"] == "many"
-        priors = head.get("priors", [None] * len(arrays)) if several else [head.get("prior")]
-        names = head.get("names", [""] * len(arrays)) if several else [head.get("name", "")]
+        stated = [head.get("prior"), head.get("name", "")]
+        priors, names = stated if several else ([one] for one in stated)
         answers: list[dict[str, Any]] = []
         for canonical, prior, name in zip(arrays, priors, names, strict=True):
-            stated = {"in_order": "yes", "name": name} | ({"anew": "yes"} if head.get("anew") else {})
+            form = {"in_order": "yes", "name": name} | ({"anew": "yes"} if head.get("anew") else {})
             if prior is not None:
-                stated["claimed"] = repr(prior)
+                form["claimed"] = repr(prior)
             files = {"file": ("predictions.csv", self._file(canonical))}
             try:
-                found = self._connection.post("submissions", repeatable=True, files=files, data=stated)
+                found = self._connection.post("submissions", repeatable=True, files=files, data=form)
             except Halted as halt:
                 halt.answers = answers
                 raise
@@ -142,12 +140,7 @@ class BoardTransport:
                 raise HoldoutError(
                     "the competition is blind: the submission is scored, and its score is hidden"
                 )
-            more = {
-                "kind": "claim",
-                "nats": math.nan,
-                "another_budget": False,
-            }  # the cost is only in the history
-            answers.append(found | more)
+            answers.append(found | _more(found))
         return answers
 
     def _file(self, canonical: NDArray[Any]) -> bytes:
@@ -160,3 +153,16 @@ class BoardTransport:
             len(values), -1
         ).tolist()  # floats are written so that they are read without loss
         return table_of_csv([self._expected.columns, *rows])
+
+
+def _more(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an answer has besides a submission; the cost is only in the history."""
+    word = found["told"].partition(" ")[0]
+    outcome = {"cell": "corrected", "span": "corrected", "measured": "measured"}.get(word, found["told"])
+    return {
+        "outcome": outcome,
+        "measured": found["value"] if outcome in {"corrected", "measured"} else None,
+        "way": "claim",
+        "nats": math.nan,
+        "another_budget": False,
+    }

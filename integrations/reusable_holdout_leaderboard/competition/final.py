@@ -12,8 +12,9 @@ from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds.samples import sample_of
 from reusable_holdout.metrics import BoundMetric, Metric, bound_or_undefined
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.rules.samples import sample_of
 from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.files.forms import Expected, unpacked_fresh
 from reusable_holdout_leaderboard.files.labels import Labels
@@ -136,9 +137,10 @@ def _scored(
     """
     prepared = bound.prepare(predicted)
     try:
-        value, span = bound.statistic.value(prepared), metric.upper - metric.lower
+        value = bound.statistic.value(prepared)
     except ModelError:
         return None
+    unit = Unit.of(metric)  # all that follows is oriented so that greater is better
     graded = bound.by_rows and bound.family == "bounded"
     if bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS):
         sample = sample_of(bound, prepared)
@@ -148,7 +150,7 @@ def _scored(
         confidence = ConfidenceBound(
             bound.family, rows=bound.effective_rows, sum_of_squares=bound.sum_of_squares
         )
-        unit = min(max((value - metric.lower) / span, 0.0), 1.0)
-        low, high = (float(side(unit, log_level=level)) for side in (confidence.lower, confidence.upper))
-    ends = metric.lower + low * span, metric.lower + high * span
+        own = min(max(unit.unit(value), 0.0), 1.0)
+        low, high = (float(side(own, log_level=level)) for side in (confidence.lower, confidence.upper))
+    ends = unit.ends(low, high)
     return _Scored(value, max(min(ends[0], value), metric.lower), min(max(ends[1], value), metric.upper))

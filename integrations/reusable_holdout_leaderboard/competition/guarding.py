@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from reusable_holdout import Answer, Metric, Plan
+from reusable_holdout import Answer, Metric, Plan, Rows
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import RolledBackError
 from reusable_holdout.guard import ReusableHoldout
@@ -94,22 +94,25 @@ class Guard:
             As :class:`reusable_holdout.ReusableHoldout`.
         """
         share = _SHARE * (1.0 - rules.confidence) if compares(rules) else 0.0
-        made = ReusableHoldout(
-            None,
-            labels,
-            metric=rules.made_metric(),
-            classes=rules.classes,
-            policy="claims",
+        plan = Plan(
+            board="claims",
             queries=rules.queries,
             charges=rules.charges,
             estimate=rules.estimate,
             prior_error=honest_error(rules, len(labels)),
             confidence=rules.confidence + share,
-            vacuous=rules.vacuous,
             choices=(),
+        )
+        unwitnessed = not place.witness  # then only the organiser can restore the competition
+        made = ReusableHoldout(
+            Rows(None, labels, classes=rules.classes),
+            None,
+            metric=rules.made_metric(),
+            plan=plan,
             ledger=place.ledger,
-            witness=place.witness or False,  # without one, only the organiser can restore the competition
+            witness=place.witness,
             key=place.key_file,
+            allow=_allowed(rules) | ({"no witness"} if unwitnessed else set()),
         )
         return cls(made, place, rules)
 
@@ -124,10 +127,8 @@ class Guard:
         """
         opened = ReusableHoldout.open(
             place.ledger,
-            None,
-            labels,
+            Rows(None, labels, classes=rules.classes),
             metric=rules.made_metric(),
-            classes=rules.classes,
             key=place.key_file,
             witness=place.witness,
         )
@@ -142,12 +143,10 @@ class Guard:
             If it may still answer and `early` is false, or the labels do not fit; nothing was changed.
         """
         rotation = self._guard.rotate(
-            None,
-            labels,
+            Rows(None, labels, classes=self._rules.classes),
             queries=queries,
             charges=self._guard.plan.charges,  # otherwise the tolerance of the earlier rows would be kept
-            classes=self._rules.classes,
-            vacuous=self._rules.vacuous,
+            allow=_allowed(self._rules),
             early=early,
         )
         return type(self)(rotation.guard, self._place, self._rules)
@@ -171,9 +170,8 @@ class Guard:
         RotatedError
             If the ledger has moved to another label set.
         """
-        return self._guard.evaluate_predictions(
-            predictions, prior=claimed, series=series, name=name, anew=anew
-        )
+        answer: Answer = self._guard.evaluate(predictions, prior=claimed, series=series, name=name, anew=anew)
+        return answer
 
     # ---- read
 
@@ -223,6 +221,10 @@ class Guard:
     def head(self) -> Head:
         """Return the head of the ledger."""
         return _head(self._ledger)
+
+
+def _allowed(rules: Rules) -> set[str]:
+    return {"vacuous"} if rules.vacuous else set()
 
 
 def compares(rules: Rules) -> bool:

@@ -26,7 +26,7 @@ ERROR = mse(lower=0, upper=1)
 class Untouched:
     """Fails the test if it is asked."""
 
-    def evaluate_predictions(self, predictions, *, prior):
+    def evaluate(self, predictions, *, prior):
         raise AssertionError("asked")
 
 
@@ -66,7 +66,7 @@ def test_an_attack_names_what_must_hold(attack, changes, words):
 
 @pytest.mark.parametrize("attack", [boosting_attack, flip_attack, log_loss_attack])
 def test_what_is_attacked_must_answer(attack):
-    with pytest.raises(InputError, match="evaluate_predictions"):
+    with pytest.raises(InputError, match=r"evaluate\(predictions"):
         attack(object(), rows=20, truth=LABELS)
 
 
@@ -78,7 +78,7 @@ def test_a_plain_holdout_needs_whole_decimals():
 
 def test_a_plain_holdout_refuses_predictions_of_another_length():
     with pytest.raises(InputError):
-        PlainHoldout(LABELS).evaluate_predictions([0, 1], prior=0.5)
+        PlainHoldout(LABELS).evaluate([0, 1], prior=0.5)
 
 
 def test_a_search_needs_a_metric_whose_truth_is_known():

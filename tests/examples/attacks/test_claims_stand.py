@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 
-from reusable_holdout import ReusableHoldout
-from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.transcript import row_of
+from reusable_holdout.ways import State
 
 ROWS, CLAIMS, RUNS = 200, 400, 12
 
@@ -21,9 +21,7 @@ class Asked:
         self.rng = np.random.default_rng([31, seed])
         labels = self.rng.integers(0, 2, ROWS)
         settings = {"queries": CLAIMS, "prior_error": 0.02, "estimate": 0.5, "confidence": 0.8}
-        self.guard = ReusableHoldout(
-            None, labels, policy="claims", witness=False, vacuous=True, classes=[0, 1], **settings
-        )
+        self.guard = made_guard(None, labels, board="claims", vacuous=True, classes=[0, 1], **settings)
         self.threshold = self.guard.plan.threshold
         self.lead, self.missed = 0.5, 0
 
@@ -31,7 +29,7 @@ class Asked:
         """Ask by a new name, so that nobody's charges ever run out."""
         series = f"puppet {self.guard.answered}"
         prior = float(np.clip(claim, 0.0, 1.0))
-        answer = self.guard.evaluate_predictions(predictions, prior=prior, series=series, **how)
+        answer = self.guard.evaluate(predictions, prior=prior, series=series, **how)
         assert answer.told != "not certified"
         self.missed += not answer.low <= 0.5 <= answer.high
         if answer.told.startswith("measured") and not answer.charged:
@@ -106,10 +104,8 @@ def test_every_interval_holds_whoever_asks_by_how_many_names(strategy):
 def test_the_dearest_spoilers_that_are_known_cost_no_more(spoilers, most):
     """They stand once, lie, stand until nobody expects a lie, and lie again, with every outcome that there is."""
     labels = np.random.default_rng(0).integers(0, 2, 100_000)
-    guard = ReusableHoldout(
-        None, labels, policy="claims", queries=10_000, prior_error=0.003, estimate=0.75, witness=False
-    )
-    kind = guard._ways.policy
+    guard = made_guard(None, labels, board="claims", queries=10_000, prior_error=0.003, estimate=0.75)
+    kind = guard._view.ways.claim
     told = Told(kind)
     honest = [f"team {number % 900}" for number in range(9_000)]
     for series in honest[:450]:
@@ -134,13 +130,10 @@ class Told:
     def claim(self, score, prior, series):
         terms = self.kind.claimed(prior, series, self.board)
         state = State()
-        outcome = (
-            self.kind.fail(terms, state)
-            if math.isnan(score)
-            else self.kind.decide(self.kind.grid_unit(score), terms, bytes(32), state)
+        outcome = self.kind.decide_claim(
+            None if math.isnan(score) else self.kind.grid(score), terms, bytes(32)
         )
-        question = Query(bytes(32), "", series)
-        self.board.follow(row_of(self.kind, state, question, terms, outcome))
+        self.board.follow(row_of(self.kind, state, bytes(32), terms, outcome, series=series))
         self.nats += outcome.nats
 
     def stand(self, spoilers, times):

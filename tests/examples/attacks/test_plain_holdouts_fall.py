@@ -233,14 +233,14 @@ def test_the_truth_of_coins_is_the_mean_over_all_labels(metric):
         every = [labels for labels in every if len(set(labels)) == 2]
     values = [
         PlainHoldout(np.array([*labels, 0, 1]), metric)
-        .evaluate_predictions(np.append(predictions, [0, 0]), prior=0.5)
+        .evaluate(np.append(predictions, [0, 0]), prior=0.5)
         .value
         for labels in every
     ]
     fresh = coin_truth(6, metric)(np.append(predictions, [0, 0]))
     whole = [
         PlainHoldout(np.array([*labels, 1, 0]), metric)
-        .evaluate_predictions(np.append(predictions, [0, 0]), prior=0.5)
+        .evaluate(np.append(predictions, [0, 0]), prior=0.5)
         .value
         for labels in every
     ]

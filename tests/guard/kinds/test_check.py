@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,118 +11,151 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
+from within_reach import (
+    FAMILIES,
+    GRID,
+    answered,
+    certificate_of,
+    certificates_of,
+    certified,
+    noisy,
+    refused,
+    sides,
+    units,
+)
 
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.ways import AGREED, ALL, CELL, FAILED, State, Terms, Told
+from reusable_holdout.ways.check import Check
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))
-kinds = st.sampled_from((Check, GuessAndCheck))
+thresholds = st.floats(0.004, 0.3)
 
 
-@settings(max_examples=examples(600))
+def near_to(prior, unit, where):
+    """A score where decisions are made."""
+    return min(max(prior + 2.2 * where * unit, 0.0), 1.0)
+
+
+@settings(max_examples=examples(400))
 @given(
-    kind=kinds,
-    plan=certificates_of("thresholdout"),
+    plan=certificates_of("all"),
     score=units,
     prior=units,
     near=st.booleans(),
-    threshold=st.floats(0.004, 0.3),
+    threshold=thresholds,
     noise=st.tuples(sides, sides),
     length=st.floats(0.0, 500.0),
 )
 def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
-    kind, plan, score, prior, near, threshold, noise, length
+    plan, score, prior, near, threshold, noise, length
 ):
-    terms = Terms(plan.lower + prior * plan.span, threshold * plan.span)
-    score = plan.lower + score * plan.span
-    if near:  # where decisions are made
-        score = min(max(terms.prior + 2.2 * noise[1] * terms.threshold, plan.lower), plan.upper)
-    outcome, _ = certified(noisy(kind, plan, *noise), score, terms, length=length, shares=SHARES)
-    assert outcome.charged == (outcome.told != AGREED)
-    assert outcome.charged or (outcome.value, outcome.nats) == (terms.prior, 0.0)
+    way = noisy(Check, replace(plan, fixed_threshold=threshold), *noise)
+    if near:
+        score = near_to(prior, threshold, noise[1])
+    terms, outcome = certified(way, score, prior, length=length, shares=SHARES)
+    assert terms.unit == threshold
+    assert outcome.charged == (outcome.told != Told(AGREED))
+    assert outcome.charged or (outcome.value, outcome.nats) == (prior, 0.0)
+
+
+@settings(max_examples=examples(200))
+@given(
+    plan=certificates_of("all"),
+    score=units,
+    prior=units,
+    near=st.booleans(),
+    tolerance=st.floats(0.01, 0.9),
+    noise=st.tuples(sides, sides),
+    length=st.floats(0.0, 500.0),
+)
+def test_so_it_does_where_a_question_has_a_tolerance_of_its_own(
+    plan, score, prior, near, tolerance, noise, length
+):
+    way = noisy(Check, plan, *noise)
+    unit = way.unit(prior, State(), tolerance)
+    if near:
+        score = near_to(prior, unit, noise[1])
+    terms, outcome = certified(way, score, prior, length=length, shares=SHARES, tolerance=tolerance)
+    assert terms.unit == unit
+    if outcome.told == Told(AGREED) and way.keeps(prior, tolerance, way.length(State())):
+        low, high = way.interval(outcome.told, terms, way.length(State()))
+        assert prior - tolerance - 1e-9 <= low <= high <= prior + tolerance + 1e-9
 
 
 @pytest.mark.long(*GUARD)
-@for_each(("family", "greater"), list(product(FAMILIES, (True, False))))
-def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family, greater):
+@for_each("family", FAMILIES)
+def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family):
     """All 25 x 25 pairs of score and prior, the noise at both ends of its reach and at none."""
-    plan = certificate_of("thresholdout", rows=24, family=family, greater_is_better=greater, noise_scale=2e-3)
+    plan = certificate_of("all", rows=24, family=family, noise_scale=2e-3, fixed_threshold=0.07)
     told = set()
     for noise in product((-1.0, 0.0, 1.0), (-1.0, 1.0)):
-        kind = noisy(Check, plan, *noise)
+        way = noisy(Check, plan, *noise)
         for score, prior in product(range(25), repeat=2):
-            terms = Terms(prior / 24, 0.07)
-            told.add(certified(kind, score / 24, terms, length=9.0, shares=SHARES)[0].told)
-    assert told == {AGREED, *(f"cell {place}" for place in CELLS)}
+            _, outcome = certified(way, score / 24, prior / 24, length=9.0, shares=SHARES)
+            told.add(outcome.told)
+    assert told == {Told(AGREED), *(Told(CELL, place) for place in CELLS)}
 
 
-@for_each("greater", [True, False])
 @for_each(("score", "place"), [(0.4, 3), (0.3, 2), (0.05, 1), (0.58, 4), (0.75, 5)])
-def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, place):
-    plan = certificate_of("thresholdout", mechanism="noiseless", greater_is_better=greater)
-    kind = noisy(Check, plan, 0.0, 0.0)
-    turned = (lambda unit: unit) if greater else (lambda unit: 1.0 - unit)
-    terms = Terms(turned(0.5), 0.07)
-    outcome = kind.decide(round(turned(score) * 2**32), terms, b"", State())
-    near, far = (
-        0.5 - THEORY.charge.cells[place].side * 0.07 * end for end in THEORY.charge.cells[place][1:3]
-    )
+def test_the_cell_says_which_way_and_how_far_the_prior_is_off(score, place):
+    way = noisy(Check, certificate_of("all", noise_scale=0.0, fixed_threshold=0.07), 0.0, 0.0)
+    _, outcome = answered(way, round(score * GRID), 0.5)
+    cell = THEORY.charge.cells[place]
+    near, far = (0.5 - cell.side * 0.07 * end for end in (cell.near, cell.far))
     middle = near if math.isinf(far) else (near + min(max(far, 0.0), 1.0)) / 2
-    assert outcome.told == f"cell {place}"
-    assert outcome.value == pytest.approx(turned(middle), abs=1e-9)
+    assert outcome.told == Told(CELL, place)
+    assert outcome.value == pytest.approx(middle, abs=1e-9)
     assert outcome.nats == THEORY.charge.nats[place]
 
 
-@given(
-    plan=certificates_of("thresholdout"),
-    prior=units,
-    threshold=st.floats(0.004, 0.3),
-    place=st.sampled_from(CELLS),
-)
+@given(plan=certificates_of("all"), prior=units, threshold=thresholds, place=st.sampled_from(CELLS))
 def test_the_value_of_a_cell_lies_in_it_and_within_the_bounds(plan, prior, threshold, place):
-    kind = noisy(Check, plan, 0.0, 0.0)
-    terms = Terms(plan.lower + prior * plan.span, threshold * plan.span)
-    value, cell = kind.outcome(f"cell {place}", terms).value, THEORY.charge.cells[place]
-    assert plan.lower <= value <= plan.upper
-    deviation = (terms.prior - value) * plan.better * cell.side / terms.threshold
-    nearest = min(cell.near, _room(plan, terms, cell.side))  # a cell beyond the bound is told as the bound
+    way = noisy(Check, plan, 0.0, 0.0)
+    value, cell = way.outcome(Told(CELL, place), Terms(prior, threshold)).value, THEORY.charge.cells[place]
+    assert 0.0 <= value <= 1.0
+    deviation = (prior - value) * cell.side / threshold
+    room = (prior if cell.side == 1 else 1.0 - prior) / threshold
+    nearest = min(cell.near, room)  # a cell beyond the bound is told as the bound
     assert nearest - 1e-6 <= deviation <= cell.far + 1e-6
 
 
-def _room(plan, terms, side):
-    """Thresholds between the prior and the bound on one side."""
-    worse = (terms.prior - plan.lower) if plan.better == 1 else (plan.upper - terms.prior)
-    return (worse if side == 1 else plan.span - worse) / terms.threshold
-
-
 def test_the_weights_of_all_charged_outcomes_sum_to_one():
-    kind = noisy(Check, certificate_of("thresholdout"), 0.0, 0.0)
+    way = noisy(Check, certificate_of("all"), 0.0, 0.0)
     terms = Terms(0.6, 0.05)
-    told = [kind.outcome(name, terms) for name in (FAILED, *(f"cell {place}" for place in CELLS))]
+    told = [way.outcome(one, terms) for one in (Told(FAILED), *(Told(CELL, place) for place in CELLS))]
     assert all(outcome.charged for outcome in told)
     assert math.fsum(math.exp(-outcome.nats) for outcome in told) == pytest.approx(1.0, abs=1e-12)
-    assert max(outcome.nats for outcome in told) <= kind.certificate.charge_nats
+    assert max(outcome.nats for outcome in told) <= way.certificate.charge_nats
 
 
-@for_each("told", ["cell 6", "cell -1", "cell", "cell x", "steps 1", "value 0.5", "", "Agreed"])
-def test_what_cannot_have_been_told_is_refused(told):
-    kind = noisy(Check, certificate_of("thresholdout"), 0.0, 0.0)
-    with pytest.raises(InputError, match="has no outcome"):
-        kind.outcome(told, Terms(0.6, 0.05))
+@for_each(
+    "text",
+    [
+        *("cell 6", "cell -1", "cell", "cell x", "steps 1", "value 0.5", "", "Agreed", "agreed 1", "cell 03"),
+        *("yes", "no", "span 0", "measured 0", "not certified", "failed 1"),
+        *("cell 3, width 1", "agreed, width 0", "cell 3 with 1:0.5", "candidate 0 of 2, rank 1, cell 3"),
+    ],
+)
+def test_what_cannot_have_been_told_is_refused(text):
+    refused(noisy(Check, certificate_of("all"), 0.0, 0.0), text, Terms(0.6, 0.05))
 
 
-@for_each("greater", [True, False])
-def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value(greater):
-    kind = noisy(Check, certificate_of("thresholdout", greater_is_better=greater), 0.0, 0.0)
-    terms = Terms(0.6, 0.05)
-    outcome = kind.fail(terms, State())
-    assert (outcome.told, outcome.charged, outcome.value) == (FAILED, True, 0.0 if greater else 1.0)
-    assert kind.interval(outcome, terms, 5.0) == (0.0, 1.0)
+def test_what_was_told_is_read_from_what_is_written_alone():
+    for told in (Told(AGREED), Told(FAILED), *(Told(CELL, place) for place in CELLS)):
+        assert Told.parse(told.text()) == told
+    way = noisy(Check, certificate_of("all"), 0.0, 0.0)
+    with pytest.raises(InputError, match="check has no outcome 'cell 6'"):
+        way.outcome(Told(CELL, 6), Terms(0.6, 0.05))
+
+
+def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value():
+    way = noisy(Check, certificate_of("all"), 0.0, 0.0)
+    terms, outcome = answered(way, None, 0.6)
+    assert (outcome.told, outcome.charged, outcome.value) == (Told(FAILED), True, 0.0)
+    assert way.interval(outcome.told, terms, 5.0) == ALL == (0.0, 1.0)
 
 
 # ---- how much a charge tells
@@ -140,12 +174,9 @@ def test_a_failure_says_nothing_of_the_population_and_has_the_worst_value(greate
 )
 def test_charged_answers_are_as_narrow_as_the_theory_has_them(place, first, fifth):
     """Half-widths at 5,000 rows, an accuracy of .87 and a threshold of .03, after 0 and 4 charges."""
-    plan = certificate_of(
-        "thresholdout", rows=5_000, queries=100, charges=5, mechanism="noiseless", noise_scale=0.0
-    )
-    kind, terms = noisy(Check, plan, 0.0, 0.0), Terms(0.87, 0.03)
-    outcome = kind.outcome(f"cell {place}", terms)
+    plan = certificate_of("all", rows=5_000, queries=100, charges=5, noise_scale=0.0)
+    way, terms = noisy(Check, plan, 0.0, 0.0), Terms(0.87, 0.03)
     for charges, expected in ((0, first), (4, fifth)):
         length = plan.length(charges=charges, nats=plan.charge_nats * charges)
-        low, high = kind.interval(outcome, terms, length)
+        low, high = way.interval(Told(CELL, place), terms, length)
         assert (high - low) / 2 <= 1.1 * expected

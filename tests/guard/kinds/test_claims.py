@@ -13,14 +13,14 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import GUARD, examples
-from within_reach import FAMILIES, GRID, certificate_of
+from within_reach import FAMILIES, GRID, certificate_of, refused
 
 from reusable_holdout.certainty import AdaptiveCode
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, State, Terms
-from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.ways import AGREED, CELL, FAILED, MEASURED, NOT_CERTIFIED, State, Told
+from reusable_holdout.ways.claim import Claims
 
 NOISE = KeyedNoise(bytes(32))
 
@@ -30,22 +30,18 @@ def certificate_of_claims(*, threshold=0.12, **changes):
     return certificate_of("claims", **{**settled, **changes})
 
 
-class Told:
+class Asked:
     """A board as one process after another would see it: by the rows of its ledger alone."""
 
     def __init__(self, certificate):
-        self.kind = Claims(certificate, NOISE)
+        self.kind = Claims(certificate, "claim", NOISE)
         self.board, self.state, self.rows = self.kind.board(), State(), []
 
     def ask(self, score, prior, series="a"):
         terms = self.kind.claimed(prior, series, self.board)
-        outcome = (
-            self.kind.fail(terms, self.state)
-            if score is None
-            else self.kind.decide(self.kind.grid_unit(score), terms, bytes(32), self.state)
-        )
-        question = Query(len(self.rows).to_bytes(32, "big"), "", series)
-        row = row_of(self.kind, self.state, question, terms, outcome, takes=self.kind.takes(outcome.told))
+        outcome = self.kind.decide_claim(None if score is None else self.kind.grid(score), terms, bytes(32))
+        digest, takes = len(self.rows).to_bytes(32, "big"), self.kind.takes(outcome.told)
+        row = row_of(self.kind, self.state, digest, terms, outcome, takes=takes, series=series)
         self.board.follow(row)
         self.rows.append(row)
         self.state = self.state._replace(
@@ -66,22 +62,24 @@ class Told:
         max_size=30,
     ),
     prior=st.floats(0.0, 1.0),
-    greater=st.booleans(),
 )
-def test_what_a_claim_can_be_told_weighs_one_whatever_was_told_before(claims, prior, greater):
-    told = Told(certificate_of_claims(greater_is_better=greater))
+def test_what_a_claim_can_be_told_weighs_one_whatever_was_told_before(claims, prior):
+    told = Asked(certificate_of_claims())
     for score, stated, series in claims:
         told.ask(score, stated, series)
     for series in ("a", "b", "c", "another"):
         terms = told.kind.claimed(prior, series, told.board)
         if not terms.claim.charges_left:
-            assert told.kind.outcome(NOT_CERTIFIED, terms).nats == 0.0
+            assert told.kind.outcome(Told(NOT_CERTIFIED), terms).nats == 0.0
+            with pytest.raises(InputError, match="no outcome"):
+                told.kind.outcome(Told(AGREED), terms)
             continue
-        names = list(terms.claim.priced.begun)
+        names = [Told.parse(text) for text in terms.claim.priced.begun]
         assert math.isclose(sum(math.exp(-told.kind.outcome(name, terms).nats) for name in names), 1.0)
-        assert (AGREED in names) is not terms.claim.leads
-        with pytest.raises(InputError, match="no outcome"):
-            told.kind.outcome(NOT_CERTIFIED, terms)
+        assert (Told(AGREED) in names) is not terms.claim.leads
+        assert (Told(MEASURED, 0) in names) is terms.claim.leads
+        for text in ("not certified", "cell 6", "measured 5", "yes", "failed, width 1", "agreed with 1:0.5"):
+            refused(told.kind, text, terms)
 
 
 @for_each("queries", [1, 2, 3, 5])
@@ -116,14 +114,14 @@ def _weight_of_strategy(code, rng, queries, *, finals=True):
 
 
 @pytest.mark.long(*GUARD)
-@for_each(("family", "greater"), list(itertools.product(FAMILIES, (True, False))))
-def test_every_score_of_a_small_holdout_is_covered_at_every_claim(family, greater):
+@for_each("family", FAMILIES)
+def test_every_score_of_a_small_holdout_is_covered_at_every_claim(family):
     """The interval holds what the score alone leaves possible: both ends of its own bound at half the level."""
-    certificate = certificate_of_claims(rows=24, family=family, greater_is_better=greater)
+    certificate = certificate_of_claims(rows=24, family=family)
     outcomes = set()
     for lead in (None, 0.4, 0.7):
         for score, prior in itertools.product(range(25), range(97)):
-            told = Told(certificate)
+            told = Asked(certificate)
             if lead is not None:
                 told.ask(lead, lead, "first")
             length = told.kind.length(told.state)
@@ -132,12 +130,12 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_claim(family, greate
             assert row.low <= own.low + 1e-12
             assert row.high >= own.high - 1e-12
             assert row.low <= row.value <= row.high
-            outcomes.add(row.told.split()[0])
-    assert outcomes == {AGREED, "measured", "cell"}
+            outcomes.add(Told.parse(row.told).word)
+    assert outcomes == {AGREED, MEASURED, CELL}
 
 
 def test_what_stands_is_free_of_charge_what_does_not_is_one_and_then_nothing_is_certified():
-    told = Told(certificate_of_claims())
+    told = Asked(certificate_of_claims())
     told.ask(0.9, 0.9, "leader")
     assert [told.ask(0.7, 0.6 + step / 50, "a").charged for step in range(11)] == [0] * 11
     assert told.ask(0.7, 0.83, "a").charged == 1
@@ -149,27 +147,22 @@ def test_what_stands_is_free_of_charge_what_does_not_is_one_and_then_nothing_is_
     assert told.ask(0.7, 0.7, "b").told == AGREED
 
 
-@for_each("greater", [True, False])
-def test_nobody_leads_on_a_claim(greater):
-    told = Told(certificate_of_claims(greater_is_better=greater))
-
-    def good(value):
-        return value if greater else 1.0 - value
-
-    assert told.ask(good(0.5), good(0.5), "a").told == "measured 0"
+def test_nobody_leads_on_a_claim():
+    told = Asked(certificate_of_claims())
+    assert told.ask(0.5, 0.5, "a").told == "measured 0"
     unit = 0.12 / 4
-    near = told.ask(good(0.5), good(0.5 + 2.9 * unit), "b")
+    near = told.ask(0.5, 0.5 + 2.9 * unit, "b")
     assert (near.told, near.charged) == (AGREED, 0)
-    short = told.ask(good(0.5), good(0.5 + 3.1 * unit), "b")
+    short = told.ask(0.5, 0.5 + 3.1 * unit, "b")
     assert (short.told.split()[0], short.charged) == ("measured", 1)
-    assert math.isclose(told.board.lead, good(0.5))
-    better = told.ask(good(0.65), good(0.65), "c")
+    assert math.isclose(told.board.lead, 0.5)
+    better = told.ask(0.65, 0.65, "c")
     assert (better.told, better.charged) == ("measured 0", 0)
-    assert math.isclose(told.board.lead, good(0.65))
+    assert math.isclose(told.board.lead, 0.65)
 
 
 def test_a_lead_grows_by_a_cell_at_least_so_there_are_few():
-    told, unit = Told(certificate_of_claims(threshold=0.04)), 0.01
+    told, unit = Asked(certificate_of_claims(threshold=0.04)), 0.01
     rng = np.random.default_rng(0)
     leads = []
     for number in range(
@@ -215,7 +208,7 @@ def _worst(rows, queries, beta, threshold, *, price=1.0):
         """Expected number of label vectors whose holder is missed from here on."""
         if not left:
             return 0
-        told = Told(certificate)
+        told = Asked(certificate)
         for row in rows_told:
             told.board.follow(row)
             told.rows.append(row)
@@ -232,9 +225,9 @@ def _worst(rows, queries, beta, threshold, *, price=1.0):
 
     def _row(told, score, prior, series):
         terms = told.kind.claimed(prior, series, told.board)
-        outcome = told.kind.decide(round(score * GRID), terms, bytes(32), told.state)
+        outcome = told.kind.decide_claim(round(score * GRID), terms, bytes(32))
         length = price * told.kind.length(told.state)
-        return row_of(told.kind, told.state, Query(bytes(32), "", series), terms, outcome, length=length)
+        return row_of(told.kind, told.state, bytes(32), terms, outcome, length=length, series=series)
 
     def _sum(labels, scores, outcomes, rows_told, left):
         total, groups = 0, {}
@@ -253,29 +246,23 @@ def _worst(rows, queries, beta, threshold, *, price=1.0):
 
 
 def test_a_board_is_the_same_for_whoever_follows_its_rows():
-    told = Told(certificate_of_claims())
+    told = Asked(certificate_of_claims())
     rng = np.random.default_rng(3)
     for _ in range(200):
         score = rng.uniform(0.4, 0.9)
         told.ask(score, float(np.clip(score + rng.normal(0.0, 0.08), 0.0, 1.0)), f"team {rng.integers(40)}")
-    again = Claims(told.kind.certificate, NOISE)
+    again = Claims(told.kind.certificate, "claim", NOISE)
     for row, terms in zip(told.rows, again.recalled(told.rows), strict=True):
-        outcome = again.outcome(row.told, terms)
+        outcome = again.outcome(Told.parse(row.told), terms)
         assert (outcome.value, outcome.charged, outcome.nats) == (row.value, bool(row.charged), row.nats)
     kinds = {row.told if row.told == NOT_CERTIFIED else row.told.split()[0] for row in told.rows}
     assert kinds == {AGREED, "cell", "measured", NOT_CERTIFIED}
 
 
-def test_a_claim_needs_its_place_on_the_board():
-    kind = Claims(certificate_of_claims(), NOISE)
-    with pytest.raises(InputError, match="place on the board"):
-        kind.outcome(AGREED, Terms(0.5, 0.1))
-
-
 def test_charges_halt_nobody():
-    kind = Claims(certificate_of_claims(queries=10), NOISE)
+    kind = Claims(certificate_of_claims(queries=10), "claim", NOISE)
     assert kind.halt_reason(State(asked=9, charges=50)) is None
     assert kind.halt_reason(State(asked=10)) == "queries"
     assert kind.halt_reason(State(closed=True)) == "final"
-    other = Claims(replace(kind.certificate, adaptive=False), NOISE)
+    other = Claims(replace(kind.certificate, adaptive=False), "claim", NOISE)
     assert other.halt_reason(State(asked=9, charges=50)) == "charges"

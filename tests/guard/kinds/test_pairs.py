@@ -11,11 +11,12 @@ from cases import for_each
 from guard.kinds.test_claims import NOISE, certificate_of_claims
 from long_tests import GUARD
 
-from reusable_holdout.guard.answered import Query, row_of
 from reusable_holdout.guard.claiming import Pairs, Reached
-from reusable_holdout.guard.kinds import State, Terms
-from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.metrics import GRID
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.ways import State, Told
+from reusable_holdout.ways.claim import Claims
 
 
 @pytest.mark.long(*GUARD)
@@ -38,7 +39,8 @@ def test_the_game_finds_pairs_that_pay_for_nothing():
 class _Game:
     def __init__(self, rows, queries, beta, threshold):
         certificate = certificate_of_claims(rows=rows, beta=0.05, threshold=threshold, queries=queries)
-        self.kind, self.pairs = Claims(certificate, NOISE), Pairs(certificate, beta, lambda _: [])
+        self.kind = Claims(certificate, "claim", NOISE)
+        self.pairs = Pairs(certificate, beta, lambda _: [], Unit(0.0, 1.0, greater_is_better=True))
         self.rows, self.queries = rows, queries
         self.everything = tuple(itertools.product((0, 1), repeat=rows))
         self.row_at, self.value = cache(self.row_at), cache(self.value)
@@ -62,8 +64,8 @@ class _Game:
             board.follow(row)
             state = state._replace(query=row.query, asked=row.asked, nats=row.spent_nats)
         terms = self.kind.claimed(claim, series, board)
-        outcome = self.kind.decide(round(score / self.rows * GRID), terms, bytes(32), state)
-        row = row_of(self.kind, state, Query(bytes(32), "", series), terms, outcome)
+        outcome = self.kind.decide_claim(round(score / self.rows * GRID), terms, bytes(32))
+        row = row_of(self.kind, state, bytes(32), terms, outcome, series=series)
         return row._replace(low=0.0, high=1.0, asked_at=0.0)  # no pair rests on its interval
 
     def value(self, labels, told):
@@ -100,7 +102,7 @@ class _Game:
         return None not in both and self.pairs.leads(*both, differing)
 
     def reached(self, row):
-        ends = self.kind.reached(row.told, Terms(row.prior, row.threshold))
+        ends = self.kind.reached(Told.parse(row.told), row.prior)
         if ends is None:
             return None
         return Reached(row.query, row.asked, float(ends.low), float(ends.high), row.spent_nats - row.nats)

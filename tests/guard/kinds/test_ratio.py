@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import GUARD
+from within_reach import answered, refused
 
 from reusable_holdout import Plan
-from reusable_holdout.certainty import (
-    THEORY,
-)
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms
-from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
-from reusable_holdout.guard.kinds.table import Rules, Ways
 from reusable_holdout.metrics import (
     average_precision,
     balanced_accuracy,
@@ -25,6 +21,10 @@ from reusable_holdout.metrics import (
     precision,
     r2,
 )
+from reusable_holdout.rules.samples import RatioSample, sample_of, unpacked
+from reusable_holdout.ways import FAILED, NO, SPAN, YES, State, Terms, Told
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.table import Ways
 
 ROWS = 6
 METRICS = {
@@ -43,7 +43,7 @@ def plan(**more):
 
 
 def ways(**more):
-    return Ways(Rules.of(plan(**more), greater_is_better=True))
+    return Ways(plan(**more))
 
 
 def holdouts(types):
@@ -87,16 +87,18 @@ def samples_of_counts(metric):
             yield counts, sample_of(bound, bound.prepare(np.repeat([1, 0, 1, 0], counts)))
 
 
-def told(kind, sample, prior):
+def told(way, sample, prior):
     """Outcome and interval of one question."""
-    terms, state = kind.terms(prior, State(), None), State()
-    measured = sample if kind.by_sample else sample.packed()
-    outcome = kind.decide(measured, terms, b"question", state)
-    return outcome, kind.interval(outcome, terms, kind.length(state))
+    if isinstance(way, Check):
+        terms, outcome = answered(way, sample.packed(), prior)
+    else:
+        terms, outcome = way.decide(sample, prior, b"question", State())
+    assert way.outcome(Told.parse(outcome.told.text()), terms) == outcome
+    return outcome, way.interval(outcome.told, terms, way.length(State()))
 
 
-def allowed(kind):
-    return math.exp(kind.certificate.log_level(kind.length(State()), 1.0)) * (1 + 1e-9)
+def allowed(way):
+    return math.exp(way.certificate.log_level(way.length(State()), 1.0)) * (1 + 1e-9)
 
 
 def outside(interval, truth):
@@ -104,7 +106,7 @@ def outside(interval, truth):
 
 
 @pytest.mark.long(*GUARD)
-@pytest.mark.parametrize("way", ["policy", "reveal", "final"])
+@pytest.mark.parametrize("way", ["check", "reveal", "final"])
 @for_each("name", METRICS)
 def test_no_answer_misses_more_often_than_its_node_allows(name, way):
     metric, kind = METRICS[name], getattr(ways(), way)
@@ -112,8 +114,8 @@ def test_no_answer_misses_more_often_than_its_node_allows(name, way):
     for prior in PRIORS if way != "final" else PRIORS[:1]:
         if way == "final":
             length = kind.length(State())
-            outcomes = [kind.decide(sample, b"question", length=length) for _, sample in samples]
-            found = [kind.interval(outcome, kind.terms(outcome), length) for outcome in outcomes]
+            decided = [kind.decide(sample, length) for _, sample in samples]
+            found = [kind.interval(outcome.told, terms, length) for terms, outcome in decided]
         else:
             found = [told(kind, sample, prior)[1] for _, sample in samples]
         for law in laws(12):
@@ -128,7 +130,7 @@ def test_no_answer_misses_more_often_than_its_node_allows(name, way):
 
 @pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("missing", [0, 1, 3])
-@pytest.mark.parametrize("way", ["policy", "reveal"])
+@pytest.mark.parametrize("way", ["check", "reveal"])
 def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way, missing):
     """The target is the population's, whatever the counts, which are not told; a class may have no rows."""
     kind, classes = getattr(ways(), way), 2 + missing
@@ -156,7 +158,7 @@ def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way, miss
 
 
 @pytest.mark.long(*GUARD)
-@for_each("way", ["policy", "reveal"])
+@for_each("way", ["check", "reveal"])
 def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
     """Types: label 1 or 0, with one of three scores; in the population precision at a score counts all that tie."""
     kind, levels = getattr(ways(), way), [2.0, 1.0, 0.0]
@@ -183,7 +185,7 @@ PAIRS = [(0.0, 0.2), (1.0, 0.9), (1.0, 0.1), (0.5, 0.5)]  # of target and predic
 
 
 @pytest.mark.long(*GUARD)
-@for_each("way", ["policy", "reveal"])
+@for_each("way", ["check", "reveal"])
 def test_what_is_explained_about_a_centre_misses_no_more_often(way):
     kind, metric = getattr(ways(), way), r2(lower=0, upper=1, center=0.4, least=-0.5)
     targets, guesses = np.array(PAIRS).T
@@ -205,10 +207,13 @@ def test_what_is_explained_about_a_centre_misses_no_more_often(way):
 
 
 def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows():
-    kind, metric = ways(policy="gate").policy, f1()
+    kind, metric = ways(gates=True).gate, f1()
     samples = list(samples_of_counts(metric))
     for prior in PRIORS:
-        found = [told(kind, sample, prior)[1] for _, sample in samples]
+        each = [told(kind, sample, prior) for _, sample in samples]
+        assert all(interval == (0.0, 1.0) for outcome, interval in each if outcome.told == Told(NO))
+        assert any(outcome.told == Told(YES) for outcome, _ in each) or prior > 0.9
+        found = [interval for _, interval in each]
         for law in laws(12):
             truth = population("f1", metric, law)
             missed = sum(
@@ -221,9 +226,10 @@ def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows()
 
 def test_every_way_a_charge_can_come_out_is_told_around_the_whole_set():
     """All spans occur, each holds the rows' own set at the level of a charge, and none before it does."""
-    kind, seen = ways(rows=60, tolerance=0.2).policy, set()
+    kind, seen = ways(rows=60, tolerance=0.2).check, set()
     certificate = kind.certificate
-    nats = -certificate.log_level(kind.length(State()), certificate.shares.charged)
+    length = kind.length(State())
+    nats = certificate.needed(length, certificate.shares.charged)
     sizes = [(10 * size, 6 * size, 6 * size, 5) for size in (1, 2, 3, 4, 6)]
     for counts in [(2_000, 400, 400, 100), (30, 5, 5, 10), *sizes, (3, 1, 1, 1)]:
         bound = f1().bind(np.repeat([1, 1, 0, 0], counts))
@@ -236,11 +242,10 @@ def test_every_way_a_charge_can_come_out_is_told_around_the_whole_set():
             low, high = sample.ends(certificate.evidence_set(nats, prior))
             assert interval.low <= max(low, 0.0)
             assert interval.high >= min(high, 1.0)
-            terms = kind.terms(prior, State(), None)
-            for place in range(int(outcome.told.split()[1])):
-                earlier = kind._span(place, terms)
+            for place in range(outcome.told.place):
+                earlier = kind.rule.charged(place, prior, 0.1, length)
                 assert earlier.low > low - 1e-6 or earlier.high < high + 1e-6
-    assert seen == {f"span {place}" for place in range(len(THEORY.spans.spans))}
+    assert seen == {Told(SPAN, place) for place in range(len(THEORY.spans.spans))}
 
 
 def test_the_weights_of_what_a_charge_tells_sum_to_at_most_one_and_none_costs_over_two_nats():
@@ -254,7 +259,7 @@ def test_packed_errors_are_the_same_when_they_are_unpacked():
     bound = r2(lower=0, upper=1, center=0.4).bind(rng.random(30))
     sample, left = (
         sample_of(bound, bound.prepare(rng.random(30))),
-        ways().policy.certificate.evidence_set(2.0, 0.5),
+        ways().check.certificate.evidence_set(2.0, 0.5),
     )
     assert unpacked(bound, sample.packed()).ends(left) == sample.ends(left)
 
@@ -265,7 +270,7 @@ def test_a_packed_sample_is_the_same_when_it_is_unpacked(metric):
     labels = rng.integers(0, 2, 50)
     bound = metric.bind(labels)
     sample = sample_of(bound, bound.prepare(rng.integers(0, 2, 50)))
-    again, left = unpacked(bound, sample.packed()), ways().policy.certificate.evidence_set(2.0, 0.5)
+    again, left = unpacked(bound, sample.packed()), ways().check.certificate.evidence_set(2.0, 0.5)
     assert again.score == sample.score
     assert again.ends(left) == sample.ends(left)
 
@@ -290,33 +295,23 @@ def test_the_score_of_a_sample_is_the_metrics(metric):
 def test_a_model_that_predicts_no_positive_has_a_precision_of_which_nothing_is_known():
     bound = precision().bind([0, 1] * 500)
     sample = sample_of(bound, bound.prepare(np.zeros(1_000, dtype=int)))
-    left = ways().policy.certificate.evidence_set(3.0, 0.5)
+    left = ways().check.certificate.evidence_set(3.0, 0.5)
     assert sample.score == 0
     assert sample.ends(left) == (0.0, 1.0)
 
 
 def test_outcomes_of_another_kind_are_unknown():
-    check, gate = ways().policy, ways(policy="gate").policy
+    check, gate = ways().check, ways(gates=True).gate
     terms = Terms(0.5, 0.1)
-    for kind, name in [(check, "cell 0"), (check, "span 6"), (check, "span x"), (gate, "span 0")]:
-        with pytest.raises(InputError, match="has no outcome"):
-            kind.outcome(name, terms)
-    assert check.interval(check.outcome(FAILED, terms), terms, 1.0) == (0.0, 1.0)
-    told = "value 0.5 within 0.4 0.6; apart"
-    with pytest.raises(InputError, match="has no outcome"):
-        ways().final.outcome(told, terms)
+    for way, text in [(check, "cell 0"), (check, "span 6"), (check, "span x"), (gate, "span 0")]:
+        refused(way, text, terms)
+    assert check.interval(Told(FAILED), terms, 1.0) == (0.0, 1.0)
+    for text in ("value 0.5 within 0.4 0.6; apart", "value 0.5", "value 0.5 within 0.6 0.7"):
+        refused(ways().final, text, terms)
 
 
-@for_each(
-    "wrong",
-    [
-        {"noise_scale": 0.1},
-        {"threshold": 0.1},
-        {"policy": "ladder"},
-        {"final_noise": 0.1},
-    ],
-)
-def test_a_plan_for_a_ratio_has_neither_noise_nor_threshold_nor_ladder(wrong):
+@for_each("wrong", [{"noise": 0.1}, {"threshold": 0.1}, {"board": "claims"}])
+def test_a_plan_for_a_ratio_has_neither_noise_nor_threshold_nor_claims(wrong):
     with pytest.raises(InputError, match="ratio"):
         plan(**wrong)
 

@@ -15,12 +15,13 @@ import pytest
 from attacks import boosting_attack
 from box_servers import answering
 from integrations.box.conftest import LABELS, ROWS, WISH
+from made_guards import made_guard
 from reusable_holdout_box import NoWallWarning, RemoteHoldout, make_box, open_box, transport
 from reusable_holdout_box.frames import packed
 from reusable_holdout_box.guards import ask
 from reusable_holdout_sklearn import guarded_scorer
 
-from reusable_holdout import Answer, ReusableHoldout, errors
+from reusable_holdout import Answer, errors
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
 from reusable_holdout.ledger.key_file import read_key_file
 from reusable_holdout.metrics import rmse
@@ -35,7 +36,7 @@ def predictions(share, shift=0):
 
 
 def local(y=LABELS, **wish):
-    return ReusableHoldout(None, y, **WISH | wish)
+    return made_guard(None, y, **WISH | wish)
 
 
 # ---- the same as a local guard
@@ -45,19 +46,19 @@ def test_answers_are_those_of_the_guard_itself(remote):
     far, near = remote(), local()
     answers = []
     for guard in (far, near):
-        first = guard.evaluate_predictions(predictions(0.9), prior=0.9, name="first")
-        assert guard.evaluate_predictions(predictions(0.9), prior=0.9) == first._replace(replayed=True)
+        first = guard.evaluate(predictions(0.9), prior=0.9, name="first")
+        assert guard.evaluate(predictions(0.9), prior=0.9) == first._replace(replayed=True)
         answers += [
             first,
-            guard.evaluate_predictions(predictions(0.9), prior=0.2),
-            guard.compare_predictions(predictions(0.9), predictions(0.8), prior=0.1),
-            *guard.evaluate_many([predictions(0.7, shift) for shift in range(3)], [0.7, 0.7, 0.1]),
+            guard.evaluate(predictions(0.9), prior=0.2),
+            guard.compare(predictions(0.9), predictions(0.8), prior=0.1),
+            *guard.evaluate([predictions(0.7, shift) for shift in range(3)], prior=[0.7, 0.7, 0.1]),
         ]
     assert answers[:6] == answers[6:]
     columns = [one for one in near.history() if one != "asked_at"]
     pd.testing.assert_frame_equal(far.history()[columns], near.history()[columns])
     counts = ("queries_asked", "queries_left", "answered", "charges_left", "halted", "halt_reason", "epoch")
-    for name in (*counts, "plan", "metric", "policy", "takes_priors", "rows", "digest"):
+    for name in (*counts, "plan", "metric", "rows", "digest"):
         assert getattr(far, name) == getattr(near, name), name
     assert (far.classes.tolist(), far.ids[:2], far.has_features) == ([0, 1], ("r0", "r1"), False)
 
@@ -74,20 +75,20 @@ def test_predictions_travel_without_loss(remote, metric):
     else:
         far, near = (make(metric=metric, prevalence=0.5) for make in (remote, local))
         scores = (scores > 0.5).astype(int) if metric in {"f1", "accuracy"} else scores
-    first, again = (guard.evaluate_predictions(scores, prior=0.4) for guard in (far, near))
+    first, again = (guard.evaluate(scores, prior=0.4) for guard in (far, near))
     assert first == again
 
 
 def test_judged_scores_come_with_repeats_and_by_ids(remote):
     far = remote(metric="pass@2", judged=True)
     passed = np.random.default_rng(0).random((ROWS, 3)) < 0.7
-    first = far.evaluate_predictions(passed, prior=0.9)
-    assert first == local(far.ids, metric="pass@2").evaluate_predictions(passed, prior=0.9)
+    first = far.evaluate(passed, prior=0.9)
+    assert first == local(far.ids, metric="pass@2").evaluate(passed, prior=0.9)
     table = pd.DataFrame(passed, index=far.ids).iloc[::-1]
-    assert far.evaluate_predictions(table, prior=0.9) == first._replace(replayed=True)
-    assert far.evaluate_many([table, passed], [0.9, 0.9])[1].replayed
+    assert far.evaluate(table, prior=0.9) == first._replace(replayed=True)
+    assert far.evaluate([table, passed], prior=[0.9, 0.9])[1].replayed
     with pytest.raises(InputError, match="0 or 1"):
-        far.evaluate_predictions(passed / 2, prior=0.9)
+        far.evaluate(passed / 2, prior=0.9)
 
 
 def test_attacks_run_against_it_as_against_a_guard(remote):
@@ -100,13 +101,13 @@ def test_attacks_run_against_it_as_against_a_guard(remote):
 
 def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answered(remote):
     far = remote(allow=["reveal", "choose", "final"], charges=2)
-    for refused in (far.evaluate_predictions, lambda one, prior: far.evaluate_many([one], [prior])):
+    for refused in (far.evaluate, lambda one, prior: far.evaluate([one], prior=[prior])):
         with pytest.raises(InputError, match="does not allow evaluate; nothing was"):
             refused(predictions(0.9), prior=0.9)
-    assert far.reveal_predictions(predictions(0.9), prior=0.9).kind == "reveal"
-    choice = far.choose_predictions([predictions(0.6), predictions(0.9)], [0.6, 0.9])
-    assert (choice.index, choice.answer.kind) == (1, "choose")
-    assert far.final_predictions(predictions(0.9)).kind == "final"
+    assert far.reveal(predictions(0.9), prior=0.9).way == "reveal"
+    choice = far.choose([predictions(0.6), predictions(0.9)], [0.6, 0.9])
+    assert (choice.index, choice.answer.way) == (1, "choose")
+    assert far.final(predictions(0.9)).way == "final"
     assert far.halt_reason == "final"
 
 
@@ -115,7 +116,8 @@ def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
     labels.write_text("y\n" + "0\n1\n" * 300)
     for error, wish in (
         (errors.PlanError, {"queries": 1000, "tolerance": 0.001}),
-        (InputError, WISH | {"policy": "ladder"}),
+        (InputError, WISH | {"policy": "gate"}),
+        (InputError, WISH | {"board": "claims"}),
         (InputError, WISH | {"allow": ["measure"]}),
         (InputError, WISH | {"ids": labels}),
     ):
@@ -127,18 +129,20 @@ def test_a_box_that_cannot_be_made_leaves_nothing(tmp_path):
         make_box(place, labels, **WISH)
 
 
-def test_a_box_of_an_older_version_opens_and_another_format_is_refused(boxed, tmp_path):
+def test_a_box_of_another_format_is_refused(boxed, tmp_path):
+    """Those of earlier versions hold ledgers that are never asked again."""
     boxed()
     file = tmp_path / "box" / "private" / "box.json"
-    made = json.loads(file.read_text())
-    assert made.pop("format") == 2
+    written = json.loads(file.read_text())
+    made = {name: one for name, one in written.items() if name != "format"}
+    assert written == made | {"format": 3}
     older = made | {"verdict_only": False}  # as version 0.2 wrote it
-    file.write_text(json.dumps(older))
-    assert open_box(tmp_path / "box").guard.rows == ROWS
-    for other in (older | {"verdict_only": True}, made | {"format": 3}, made | {"format": None}, [made]):
+    for other in (older, made, *(made | {"format": one} for one in (1, 2, 4, None)), [made]):
         file.write_text(json.dumps(other))
         with pytest.raises(LedgerError, match=r"must be what box init wrote.*nothing was opened"):
             open_box(tmp_path / "box")
+    file.write_text(json.dumps(written))
+    assert open_box(tmp_path / "box").guard.rows == ROWS
 
 
 # ---- refusals
@@ -151,39 +155,39 @@ def test_a_failure_comes_with_the_answers_beside_it(remote, monkeypatch):
     far = remote()
     with monkeypatch.context() as patched, pytest.raises(ModelError, match="withheld") as caught:
         patched.setattr("reusable_holdout_box.desk.ask", failing)
-        far.evaluate_many([predictions(0.9)], [0.9])
+        far.evaluate([predictions(0.9)], prior=[0.9])
     answer, failed = caught.value.answers
     assert failed is None
-    assert answer == far.evaluate_predictions(predictions(0.9), prior=0.9)._replace(replayed=False)
+    assert answer == far.evaluate(predictions(0.9), prior=0.9)._replace(replayed=False)
 
 
 def test_a_halt_is_a_halt(remote):
     far = remote(charges=2)
     asked = [predictions(0.9, shift) for shift in range(4)]
     with pytest.raises(Halted) as halt:
-        far.evaluate_many(asked, [0.9, 0.2, 0.2, 0.2])
+        far.evaluate(list(asked), prior=[0.9, 0.2, 0.2, 0.2])
     assert halt.value.reason == far.halt_reason == far.halt().reason == "charges"
     assert [(one.query, one.charged) for one in halt.value.answers] == [(1, False), (2, True), (3, True)]
     assert halt.value.history["query"].tolist() == [1, 2, 3]
     with pytest.raises(Halted, match="halted"):
-        far.evaluate_predictions(asked[3], prior=0.9)
-    assert far.evaluate_predictions(asked[0], prior=0.9).replayed
+        far.evaluate(asked[3], prior=0.9)
+    assert far.evaluate(asked[0], prior=0.9).replayed
 
 
 def test_wrong_input_is_refused_and_costs_nothing(remote):
     far, good = remote(queries=2, charges=2), predictions(0.9)
     with pytest.raises(BudgetError, match="3 new questions asked, 2 left"):
-        far.evaluate_many([predictions(0.9, shift) for shift in range(3)], [0.9] * 3)
+        far.evaluate([predictions(0.9, shift) for shift in range(3)], prior=[0.9] * 3)
     for wrong in ([1], good + 5, np.where(good == 1, np.nan, 0.0), good.astype(str), object()):
         with pytest.raises(InputError):
-            far.evaluate_predictions(wrong, prior=0.9)
+            far.evaluate(wrong, prior=0.9)
     for prior in (7.0, "0.9", float("nan"), True, None):
         with pytest.raises(InputError, match="prior"):
-            far.evaluate_predictions(good, prior=prior)
+            far.evaluate(good, prior=prior)
     for name in ("a\nb", "\x1b[2J", "=1+1", " =1+1", "\uff1d1+1", "x" * 201, "\u202eabc", 7):
         with pytest.raises(InputError, match="name"):
-            far.evaluate_predictions(good, prior=0.9, name=name)
-    for ask_about_a_model in (far.evaluate, far.compare, guarded_scorer):
+            far.evaluate(good, prior=0.9, name=name)
+    for ask_about_a_model in (far.evaluate, lambda one: far.compare(one, one), guarded_scorer):
         with pytest.raises(InputError, match="predictions"):
             ask_about_a_model(far)
     assert far.queries_asked == 0
@@ -236,7 +240,7 @@ def test_a_question_whose_answer_was_lost_is_asked_again_and_charged_once(remote
         return found
 
     monkeypatch.setattr(transport, "_received", received)
-    answer = far.evaluate_predictions(predictions(0.9), prior=0.2)
+    answer = far.evaluate(predictions(0.9), prior=0.2)
     assert (answer.charged, answer.replayed, len(lost)) == (True, True, 2)
     assert (far.queries_asked, far.charges_left) == (1, 4)
 
@@ -246,15 +250,15 @@ def test_a_box_that_is_restarted_goes_on(tmp_path):
     make_box(tmp_path / "box", tmp_path / "labels.csv", **WISH)
     with answering(tmp_path / "box") as url:
         far = RemoteHoldout(url, patience_seconds=5.0)
-        far.evaluate_predictions(predictions(0.9), prior=0.2)
+        far.evaluate(predictions(0.9), prior=0.2)
     with answering(tmp_path / "box"), far:
-        assert far.evaluate_predictions(predictions(0.9), prior=0.2).replayed
+        assert far.evaluate(predictions(0.9), prior=0.2).replayed
         assert (far.queries_asked, far.charges_left) == (1, 4)
 
 
 def test_a_batch_longer_than_a_message_goes_in_several(remote):
     far = remote(limits={"most_bytes": 16_000})
-    answers = far.evaluate_many([predictions(0.9, shift) for shift in range(9)], [0.9] * 9)
+    answers = far.evaluate([predictions(0.9, shift) for shift in range(9)], prior=[0.9] * 9)
     assert [one.query for one in answers] == list(range(1, 10))
     with pytest.raises(InputError, match="at most 16,000 bytes"):
         far._transport.ask({"ask": "evaluate"}, [np.zeros(4_000)])
@@ -263,9 +267,9 @@ def test_a_batch_longer_than_a_message_goes_in_several(remote):
 
 def test_it_goes_to_worker_processes_and_threads(remote):
     far = remote()
-    first = far.evaluate_predictions(predictions(0.9), prior=0.9)
+    first = far.evaluate(predictions(0.9), prior=0.9)
     with pickle.loads(pickle.dumps(far)) as copy:
-        assert copy.evaluate_predictions(predictions(0.9), prior=0.9) == first._replace(replayed=True)
+        assert copy.evaluate(predictions(0.9), prior=0.9) == first._replace(replayed=True)
     found = []
     threads = [threading.Thread(target=lambda: found.append(far.queries_asked)) for _ in range(8)]
     [one.start() for one in threads], [one.join() for one in threads]
@@ -286,7 +290,7 @@ def test_callers_who_never_finish_keep_nobody_out(remote):
     far = remote(limits={"connections": 4, "message_seconds": 0.3})
     with contextlib.ExitStack() as opened:
         list(callers(opened, far, *(b"", b"\0\0", packed({"ask": "about"})[:-3]) * 5))
-        assert far.evaluate_predictions(predictions(0.9), prior=0.9).query == 1
+        assert far.evaluate(predictions(0.9), prior=0.9).query == 1
         (caller,) = callers(opened, far, packed({"ask": "status"}) * 20)  # messages that come together
         found = b""
         while found.count(b"queries_left") < 20:
@@ -339,7 +343,7 @@ def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path,
     things = [far, far.history(), far.plan, far.metric, far.classes]
     for prior, name in ((0.5, "a"), (0.99, "b"), (0.5, "c"), (7.0, "d"), (0.5, "\n")):
         asked = predictions(0.5, len(things))
-        things.append(outcome(far.evaluate_predictions, asked, prior=prior, name=name))
+        things.append(outcome(far.evaluate, asked, prior=prior, name=name))
     forbidden = ({"ask": "reveal"}, {"ask": "key"}, {"ask": "history", "after": -1})
     things += [outcome(far._transport.ask, head) for head in forbidden]
     assert [type(one) for one in things[5:]] == [Answer, Answer, Halted, *[InputError] * 5]
@@ -362,7 +366,7 @@ def test_a_ledger_that_fails_names_no_paths_to_who_asks(remote, tmp_path, capfd)
     with contextlib.closing(sqlite3.connect(ledger)) as database, database:
         database.execute("DROP TABLE answers")
     with pytest.raises(LedgerError) as caught:
-        guard.evaluate_predictions(predictions(0.9), prior=0.9)
+        guard.evaluate(predictions(0.9), prior=0.9)
     assert "cannot use its ledger" in str(caught.value)
     assert str(ledger.parent) not in "".join(traceback.format_exception(caught.value))
     assert str(ledger) in capfd.readouterr().err  # the owner's log names it

@@ -66,9 +66,11 @@ def test_the_tools_say_what_is_told_and_what_it_costs_and_close_their_arguments(
 
 def test_the_tools_of_a_gate_say_accepted_or_rejected(agent):
     tools, ((_, _, yes), (_, _, no)) = agent(
-        asked(0.6, LABELS), asked(1.0), policy="gate", allow=["evaluate"]
+        ("gate", {"at_least": 0.6, "predictions": LABELS.tolist()}),
+        ("gate", {"at_least": 1.0, "predictions": WORSE.tolist()}),
+        gates=True,
     )
-    assert [one.name for one in tools] == ["evaluate", "budget"]  # the owner does not allow comparisons
+    assert [one.name for one in tools] == ["gate", "budget"]  # the owner allows nothing else
     assert "accepted or rejected, and nothing else" in tools[0].description
     assert (yes["outcome"], yes["charges_left"], no["outcome"]) == ("accepted", 1, "rejected")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_servers import answering
+from made_guards import made_guard
 from reusable_holdout_box import RemoteHoldout, make_box
 from reusable_holdout_box.mcp import make_server
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main
 from reusable_holdout.errors import HoldoutError, InputError
 
@@ -49,7 +49,7 @@ def errors_of(remote):
     """Words of all errors that strange predictions raise."""
     found = []
     for one in STRANGE:
-        for ask in (remote.evaluate_predictions, lambda them: remote.evaluate_many([them], [0.8])):
+        for ask in (remote.evaluate, lambda them: remote.evaluate([them], prior=[0.8])):
             with pytest.raises(InputError) as refused:
                 ask(one)
             found += traceback.format_exception(refused.value)
@@ -62,13 +62,13 @@ def test_a_box_of_300_answers_tells_none_of_them(tmp_path, capsys):
     said = []
     with answering(tmp_path / "box") as url, RemoteHoldout(url) as remote:
         assert remote.classes is None
-        assert remote.evaluate_predictions(GUESSES, prior=0.8).value == 0.8
-        assert remote.evaluate_predictions(np.array(GUESSES), prior=0.8).replayed
-        assert remote.compare_predictions(GUESSES, ["no"] * ROWS, prior=0.8, name="compared").value == 0.8
+        assert remote.evaluate(GUESSES, prior=0.8).value == 0.8
+        assert remote.evaluate(np.array(GUESSES), prior=0.8).replayed
+        assert remote.compare(GUESSES, ["no"] * ROWS, prior=0.8, name="compared").value == 0.8
         said += [vars(remote), remote, remote.plan, remote.history().to_string(), pickle.dumps(remote)]
         said += errors_of(remote)
         replies = [remote._transport.ask({"ask": what}) for what in ("about", "status", "history", "ids")]
-        said += [json.dumps(replies, default=str), remote.final_predictions(GUESSES)]
+        said += [json.dumps(replies, default=str), remote.final(GUESSES)]
     private = tmp_path / "box" / "private"
     said += [file.read_bytes() for file in private.iterdir() if file.name != "labels.csv"]
     for command in ("verify", "history", "report"):
@@ -112,8 +112,8 @@ def test_the_tools_of_an_agent_tell_no_answer(tmp_path):
 def test_a_guard_and_what_stands_for_it_tell_no_answer(tmp_path, monkeypatch):
     monkeypatch.setenv("REUSABLE_HOLDOUT_REGISTRY", str(tmp_path / "registry"))
     ledger = tmp_path / "guard.db"
-    guard = ReusableHoldout(None, np.array(ANSWERS), ledger=ledger, witness=tmp_path / "seen", **WISH)
-    guard.evaluate_predictions(GUESSES, prior=0.8)
+    guard = made_guard(None, np.array(ANSWERS), ledger=ledger, witness=tmp_path / "seen", **WISH)
+    guard.evaluate(GUESSES, prior=0.8)
     said = [
         guard,
         guard.plan,
@@ -124,14 +124,14 @@ def test_a_guard_and_what_stands_for_it_tell_no_answer(tmp_path, monkeypatch):
     ]
     said += [pickle.dumps(guard), guard.certificate().to_json(), guard.private_labels, guard.class_set]
     for metric in ("balanced_accuracy", "f1_macro", "recall_macro", "log_loss", "brier", "roc_auc_ovr"):
-        for ask in (lambda name: ReusableHoldout(None, ANSWERS, metric=name, **WISH), guard.on):
+        for ask in (lambda name: made_guard(None, ANSWERS, metric=name, **WISH), guard.on):
             with pytest.raises(InputError, match=r"declared with classes=") as refused:
                 ask(metric)
             said += traceback.format_exception(refused.value)
     with pytest.raises(InputError) as refused:
-        ReusableHoldout(None, ANSWERS, prevalence=[1 / ROWS] * ROWS, **WISH)
+        made_guard(None, ANSWERS, prevalence=[1 / ROWS] * ROWS, **WISH)
     with pytest.raises(HoldoutError) as other:
-        ReusableHoldout(None, ANSWERS, ledger=ledger, classes=[*ANSWERS, "another"], **WISH)
+        made_guard(None, ANSWERS, ledger=ledger, classes=[*ANSWERS, "another"], **WISH)
     said += [*traceback.format_exception(refused.value), *traceback.format_exception(other.value)]
     kept = [file for file in tmp_path.rglob("*") if file.is_file() and not file.name.endswith(".holdout")]
     said += [file.read_bytes() for file in kept]

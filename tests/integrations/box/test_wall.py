@@ -144,7 +144,7 @@ from reusable_holdout_box import RemoteHoldout
 rng = np.random.default_rng(1)
 with RemoteHoldout(sys.argv[1], patience_seconds=float(sys.argv[3])) as guard:
     for _ in range(int(sys.argv[2])):
-        answer = guard.evaluate_predictions(rng.integers(0, 2, 400), prior=0.5)
+        answer = guard.evaluate(rng.integers(0, 2, 400), prior=0.5)
         print(json.dumps([answer.query, answer.value, answer.charged, answer.replayed, guard.answered]), flush=True)
 """
 

@@ -29,12 +29,13 @@ def leaky(code, message, **details):
 
 def unrecorded(guard, way, several, prior=None, name="", **_):
     """Score without the ledger."""
-    bound = guard._holdout.bound
-    truth = bound.prepare(guard._holdout.y)
+    bound = guard._view.holdout.bound
+    truth = bound.prepare(guard._view.holdout.y)
     values = [
         float((bound.prepare(one) == truth).mean()) for one in (several if way == "many" else several[:1])
     ]
-    return [Answer(one, False, one, one, prior or 0.0, 10**6, 9, False, 0.0, name) for one in values]
+    of_all = {"charges_left": 9, "replayed": False, "prior": prior or 0.0, "query": 10**6, "nats": 0.0}
+    return [Answer(one, one, one, "agreed", None, charged=False, **of_all, name=name) for one in values]
 
 
 def ended(self, caller):
@@ -62,7 +63,7 @@ def accept(self):
 def main(folder):
     """Answer, in every wrong way."""
     opened = server.open_box(folder)
-    SEEN["labels"] = "".join(map(str, opened.guard._holdout.y.tolist()))
+    SEEN["labels"] = "".join(map(str, opened.guard._view.holdout.y.tolist()))
     opened.guard.close()
 
     server.close_memory = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))

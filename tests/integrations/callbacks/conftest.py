@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 ROWS = 400
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.5, so hardly ever
@@ -11,7 +10,7 @@ SETTINGS = {
     "queries": 40,
     "charges": 3,
     "threshold": 0.5,
-    "noise_scale": 0.0,
+    "noise": 0.0,
     "estimate": 0.7,
     "vacuous": True,
     "seed": 0,
@@ -47,6 +46,6 @@ def make_guard(rows, closed_at_the_end):
         settings = {**SETTINGS, **changes}
         settings["charges"] = min(settings["charges"], settings["queries"])
         X, y = rows.X_held if X is None else X, getattr(rows, kind)[2] if y is None else y
-        return closed_at_the_end(ReusableHoldout(X, y, **settings))
+        return closed_at_the_end(made_guard(X, y, **settings))
 
     return make

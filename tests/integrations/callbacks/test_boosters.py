@@ -11,10 +11,10 @@ import pytest
 import xgboost
 from integrations.callbacks.boosters import BOOSTERS, NAMES
 from integrations.callbacks.conftest import Rows
+from made_guards import made_guard
 from reusable_holdout_callbacks import XGBoostCallback
 from sklearn import metrics
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.metrics import mae, mse, negated, rmse
 
@@ -312,12 +312,11 @@ def test_cross_validation_is_refused_in_plain_words(library, Callback, make_guar
 
 def test_what_does_not_fit_is_refused_when_the_callback_is_made(Callback, make_guard, rows):
     guard = make_guard()
-    labels = ReusableHoldout(None, rows.two[2], queries=5, tolerance=0.2, seed=0, vacuous=True)
+    labels = made_guard(None, rows.two[2], queries=5, tolerance=0.2, seed=0, vacuous=True)
     for given, match in (
         ([], "guard must be a ReusableHoldout; got list"),
         (labels, "holds labels only"),
-        (make_guard(policy="gate", threshold=None), r"policy, 'gate', .*guard\.compare"),
-        (make_guard(policy="ladder", threshold=None), "policy, 'ladder'"),
+        (make_guard(gates=True, threshold=None), r"plan is for gates.*guard\.gate"),
     ):
         with pytest.raises(InputError, match=match):
             Callback(given)

@@ -5,8 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 from conformance.cells import used
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 ROWS = 2_000
 _LABELS = np.random.default_rng(0).integers(0, 2, ROWS)
@@ -17,9 +16,9 @@ def make_guard(tmp_path, closed_at_the_end):
     """Guards with a file for a ledger, closed when the test ends; without noise every question is charged."""
 
     def make(name="guard.db", *, X=None, y=_LABELS, **changes):
-        wish = {"queries": 200, "charges": 25, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
+        wish = {"queries": 200, "charges": 25, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
         wish |= {"vacuous": True, "ledger": tmp_path / name, **changes}
-        return closed_at_the_end(ReusableHoldout(X, y, **wish))
+        return closed_at_the_end(made_guard(X, y, **wish))
 
     return make
 

@@ -18,7 +18,7 @@ pytestmark = [
 
 def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
     guard = make_guard()
-    tasks = [delayed(guard.evaluate_predictions)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]
+    tasks = [delayed(guard.evaluate)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]
     with parallel_config(backend, n_jobs=2):
         answers = Parallel()(tasks)
         again = Parallel()(tasks)
@@ -35,9 +35,7 @@ def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
 def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, backend):
     guard = make_guard()
     with parallel_config(backend, n_jobs=2):
-        answers = Parallel()(
-            delayed(guard.evaluate_predictions)(predictions(0), prior=0.85) for _ in range(20)
-        )
+        answers = Parallel()(delayed(guard.evaluate)(predictions(0), prior=0.85) for _ in range(20))
     assert [answer.replayed for answer in answers].count(False) == 1
     assert {answer.query for answer in answers} == {1}
     assert guard.queries_asked == 1
@@ -46,7 +44,7 @@ def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, b
 def _ask(guard, predictions, name):
     """Ask, and give the answer or the reason of the halt."""
     try:
-        return guard.evaluate_predictions(predictions, prior=0.85, name=name)
+        return guard.evaluate(predictions, prior=0.85, name=name)
     except Halted as halt:
         return halt.reason
 
@@ -94,7 +92,7 @@ def test_a_guarded_search_asks_and_is_answered_the_same_on_every_backend(make_gu
         with parallel_config(chosen, n_jobs=n_jobs):
             searches.append(GuardedSearchCV(grid, guard, ask=ask, n_jobs=n_jobs).fit(X[:1_000], y[:1_000]))
         histories.append(guard.history().drop(columns="asked_at"))
-        questions.append([row.digest for row in guard._ledger.rows()])
+        questions.append([row.digest for row in guard._view.ledger.rows()])
     serial, parallel = (search.guard_results_ for search in searches)
     assert serial["charged"].any() == (ask == "evaluate")
     assert parallel.equals(serial)

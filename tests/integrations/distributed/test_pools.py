@@ -25,7 +25,7 @@ labels, features = rng.integers(0, 2, 2_000), rng.normal(size=(2_000, 2))
 
 def ask(number):
     predictions = np.where(np.random.default_rng(number).random(2_000) < 0.8, labels, 1 - labels)
-    return guard.evaluate_predictions(predictions, prior=0.8).query
+    return guard.evaluate(predictions, prior=0.8).query
 
 
 def ask_and_see(number):
@@ -51,7 +51,7 @@ def searched(number):
 
 
 def refused(number):
-    return guard.evaluate_predictions(labels[:-1], prior=0.8)
+    return guard.evaluate(labels[:-1], prior=0.8)
 
 
 def traced(number):
@@ -79,7 +79,7 @@ WAYS = {
 
 if __name__ == "__main__":
     place, kind, way = sys.argv[1:]
-    wish = {"queries": 12, "tolerance": 0.1, "witness": False}
+    wish = {"queries": 12, "tolerance": 0.1, "allow": {"no witness"}}
     guard = ReusableHoldout(None, labels, estimate=0.8, ledger=place, **wish)
     featured = ReusableHoldout(features, labels, ledger=place + ".2", **wish)
     made = ThreadPool if kind == "threads" else multiprocessing.get_context(kind).Pool

@@ -96,7 +96,7 @@ def test_a_loss_of_another_score_is_rejected_and_the_reason_is_not_told(make, as
     assert ask("rude.csv").status == ACCEPTED  # without the guardrail
     assert verify("gate.db").sound
     assert not ask("new.csv", "--no-worse", "style:0.05").record["charged"]  # replayed
-    assert history()["kind"].tolist().count("view") == 1
+    assert history()["way"].tolist().count("view") == 1
 
 
 def test_several_scores_must_all_hold(make, ask, scores):
@@ -163,13 +163,11 @@ def test_the_possible_differences_come_before_the_plan(gate, write):
     shown = float(re.search(r"name an improvement of ([\d.]+) or more", first)[1])
     told = json.loads(gate("init", *init, "--json").out)["possible"]["shown"]
     with open_gate("gate.db") as opened:
-        assert told == opened.guard.plan.comparison_tolerance == pytest.approx(shown, abs=5e-4)
+        assert told == opened.tolerance == pytest.approx(shown, abs=5e-4)
 
 
 def planned(rows, charges):
-    return Plan(
-        rows=rows, family="paired", bounds=(-1, 1), policy="gate", queries=20, charges=charges, spread=0.35
-    )
+    return Plan(rows, family="mean", bounds=(-1, 1), gates=True, queries=20, charges=charges, spread=0.35)
 
 
 def test_the_pages_table_is_what_is_possible():

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 from reusable_holdout_evals.lm_eval import redact
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError
 
@@ -60,7 +60,7 @@ def full(tmp_path):
 def guard(tmp_path):
     """A guard of two questions, with a ledger."""
     ids = sorted(str(row) for row in range(ROWS))
-    with ReusableHoldout(None, ids, metric="score", ledger=tmp_path / "guard.db", **SETTINGS) as guard:
+    with made_guard(None, ids, metric="score", ledger=tmp_path / "guard.db", **SETTINGS) as guard:
         yield guard
 
 
@@ -95,7 +95,7 @@ def test_the_developers_folder_has_the_answer_and_nothing_else_of_the_scores(tas
 
 def test_ids_that_are_hashes_of_withheld_texts_stay_behind(asked, tmp_path):
     hashes = [secrets_of(row)[2] for row in range(ROWS)]
-    with ReusableHoldout(None, sorted(hashes), metric="score", **SETTINGS) as by_hash:
+    with made_guard(None, sorted(hashes), metric="score", **SETTINGS) as by_hash:
         asked(guard=by_hash, id="doc_hash")
     text = everything_in(tmp_path / "public")
     assert ('"doc_id": 7' in text, "hash" in text) == (True, False)

@@ -14,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS
+from made_guards import made_guard
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.actions import ACTIONS
 from reusable_holdout_leaderboard.command import add_board
@@ -21,7 +22,6 @@ from reusable_holdout_leaderboard.command.options import database_of
 from reusable_holdout_leaderboard.competition.teams import digest_of
 from servers import free_port
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import HoldoutError, InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
@@ -255,7 +255,7 @@ def test_every_action_is_run_by_a_command(
         run("witness my-guard")
     place = f"{site.url}/api/v1/witness/my-guard"
     labels = np.arange(500) % 2
-    ReusableHoldout(None, labels, queries=20, tolerance=0.2, ledger=tmp_path / "g.db", witness=place).close()
+    made_guard(None, labels, queries=20, tolerance=0.2, ledger=tmp_path / "g.db", witness=place).close()
     with pytest.raises(HoldoutError, match="has changed meanwhile"):  # after the final
         run(f"rotate {next_labels_file} --early")
     with pytest.raises(InputError, match="there is none"):

@@ -38,7 +38,7 @@ def remote(serve):
 def test_an_answer_is_that_of_the_guard(remote, predictions):
     holdout, competition, _ = remote()
 
-    answer = holdout.evaluate_predictions(predictions(0.9), prior=0.9, name="first")
+    answer = holdout.evaluate(predictions(0.9), prior=0.9, name="first")
 
     (row,) = competition.history().to_dict("records")
     assert isinstance(answer, Answer)
@@ -51,25 +51,25 @@ def test_an_answer_is_that_of_the_guard(remote, predictions):
         "query",
         "threshold",
         "charges_left",
-        "kind",
+        "way",
         "told",
     ):
         assert getattr(answer, name) == row[name], name
     assert math.isnan(answer.nats)  # the cost is only in the history
     assert row["nats"] > 0
     assert (answer.name, answer.replayed, answer.paired) == ("first", False, False)
-    assert holdout.evaluate_predictions(predictions(0.9), prior=0.9)._replace(nats=0.0) == answer._replace(
+    assert holdout.evaluate(predictions(0.9), prior=0.9)._replace(nats=0.0) == answer._replace(
         replayed=True, nats=0.0
     )
 
 
 def test_it_has_the_facts_of_the_guard(remote, predictions):
     holdout, competition, _ = remote()
-    holdout.evaluate_many([predictions(0.9, shift) for shift in range(3)], [0.9, 0.2, 0.9])
+    holdout.evaluate([predictions(0.9, shift) for shift in range(3)], prior=[0.9, 0.2, 0.9])
 
     assert holdout.plan == competition.plan
     assert holdout.metric == competition.metric
-    assert (holdout.policy, holdout.about["team"], holdout.epoch) == ("claims", "Blue", 1)
+    assert (holdout.plan.asks, holdout.about["team"], holdout.epoch) == ("claims", "Blue", 1)
     assert (holdout.queries_asked, holdout.answered) == (3, 3)
     assert holdout.queries_left == competition.plan.queries - 3
     assert holdout.charges_left == competition.plan.charges - 1 == 2
@@ -81,22 +81,22 @@ def test_it_has_the_facts_of_the_guard(remote, predictions):
 
 def test_a_board_refuses_other_questions_in_plain_words(remote, predictions):
     holdout, competition, _ = remote()
-    plain = r"a board does not.*nothing was asked; ask with evaluate_predictions"
+    plain = r"a board does not.*nothing was asked; ask with evaluate"
     with pytest.raises(InputError, match=plain):
-        holdout.reveal_predictions(predictions(0.9), prior=0.9)
+        holdout.reveal(predictions(0.9), prior=0.9)
     with pytest.raises(InputError, match=plain):
-        holdout.choose_predictions([predictions(0.9), predictions(0.8)], [0.9, 0.8])
+        holdout.choose([predictions(0.9), predictions(0.8)], [0.9, 0.8])
     with pytest.raises(InputError, match=plain):
-        holdout.final_predictions(predictions(0.9))
+        holdout.final(predictions(0.9))
     with pytest.raises(InputError, match=f"compares two models, {plain}"):
-        holdout.compare_predictions(predictions(0.9), predictions(0.8), prior=0.1)
+        holdout.compare(predictions(0.9), predictions(0.8), prior=0.1)
     assert competition.status().answered == 0
 
 
 def test_an_empty_history_has_the_columns_of_a_full_one(remote, predictions):
     holdout, competition, _ = remote()
     before = holdout.history()
-    holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+    holdout.evaluate(predictions(0.9), prior=0.9)
 
     assert before.empty
     assert list(before.columns) == list(holdout.history().columns) == list(competition.history().columns)
@@ -107,7 +107,7 @@ def test_probabilities_travel_without_loss(remote, labels):
     rng = np.random.default_rng(3)
     probabilities = rng.dirichlet([1, 1], 600)
 
-    holdout.evaluate_predictions(probabilities, prior=0.3)
+    holdout.evaluate(probabilities, prior=0.3)
 
     again = competition.submit_predictions(competition.teams()[0].id, probabilities, claimed=0.3)
     assert again.replayed
@@ -116,7 +116,7 @@ def test_probabilities_travel_without_loss(remote, labels):
 def test_several_questions_are_answered_in_order(remote, predictions):
     holdout, competition, _ = remote()
     asked = [predictions(0.9, shift) for shift in range(5)]
-    answers = holdout.evaluate_many(asked, [0.9] * 5, names=list("abcde"))
+    answers = holdout.evaluate(list(asked), prior=[0.9] * 5, name=list("abcde"))
     assert [one.query for one in answers] == [1, 2, 3, 4, 5]
     assert "".join(one.name for one in answers) == "abcde"
     assert [one.name for one in competition.submissions()] == list("abcde")
@@ -124,14 +124,14 @@ def test_several_questions_are_answered_in_order(remote, predictions):
 
 def test_a_claim_is_asked_anew_at_the_teams_expense(remote, predictions):
     holdout, competition, _ = remote()
-    first = holdout.evaluate_predictions(predictions(0.6), prior=0.95)
-    same = holdout.evaluate_predictions(predictions(0.6), prior=0.61)
-    anew = holdout.evaluate_predictions(predictions(0.6), prior=0.61, anew=True)
+    first = holdout.evaluate(predictions(0.6), prior=0.95)
+    same = holdout.evaluate(predictions(0.6), prior=0.61)
+    anew = holdout.evaluate(predictions(0.6), prior=0.61, anew=True)
     assert first.charged
     assert (same.replayed, same.query, same.prior) == (True, 1, 0.95)
     assert (anew.replayed, anew.charged, anew.prior, anew.query) == (False, False, 0.61, 2)
     assert anew.low <= 0.61 <= anew.high
-    assert holdout.evaluate_predictions(predictions(0.6), prior=0.61, anew=True).replayed
+    assert holdout.evaluate(predictions(0.6), prior=0.61, anew=True).replayed
     assert competition.status().queries_asked == 2
 
 
@@ -151,14 +151,14 @@ def test_a_halt_is_a_halt_and_carries_the_answers_before_it(remote, predictions)
     holdout, competition, _ = remote(queries=3)
     asked = [predictions(0.9, shift) for shift in range(4)]
     with pytest.raises(Halted) as halt:
-        holdout.evaluate_many(asked, [0.9, 0.2, 0.2, 0.2])
+        holdout.evaluate(list(asked), prior=[0.9, 0.2, 0.2, 0.2])
     assert halt.value.reason == competition.status().halt_reason == holdout.halt_reason == "queries"
     assert [(one.query, one.charged) for one in halt.value.answers] == [(1, False), (2, True), (3, True)]
     pd.testing.assert_frame_equal(halt.value.history, competition.history())
     with pytest.raises(Halted, match="halted"):
-        holdout.evaluate_predictions(asked[3], prior=0.9)
+        holdout.evaluate(asked[3], prior=0.9)
     assert (holdout.halted, holdout.queries_left, holdout.charges_left) == (True, 0, 1)
-    assert holdout.evaluate_predictions(asked[0], prior=0.9).replayed
+    assert holdout.evaluate(asked[0], prior=0.9).replayed
 
 
 def test_input_that_does_not_fit_is_refused_and_costs_nothing(remote, predictions):
@@ -167,36 +167,36 @@ def test_input_that_does_not_fit_is_refused_and_costs_nothing(remote, prediction
 
     for wrong in ([1], good + 5, np.where(good == 1, np.nan, 0.0), good.astype(str), object()):
         with pytest.raises(InputError):
-            holdout.evaluate_predictions(wrong, prior=0.9)
+            holdout.evaluate(wrong, prior=0.9)
     for prior in (7.0, "0.9", float("nan"), True):
         with pytest.raises(InputError, match="prior must be"):
-            holdout.evaluate_predictions(good, prior=prior)
+            holdout.evaluate(good, prior=prior)
     for priors in ([0.9], [0.9, np.nan], [[0.9, 0.9]]):
         with pytest.raises(InputError):
-            holdout.evaluate_many([good, good], priors)
+            holdout.evaluate([good, good], prior=priors)
     with pytest.raises(InputError):
-        holdout.evaluate_many([], [])
+        holdout.evaluate([], prior=[])
     with pytest.raises(SubmissionError, match="score that its team claims"):
-        holdout.evaluate_predictions(good)
+        holdout.evaluate(good)
     assert holdout.queries_asked == 0
 
 
 def test_limits_and_closing_raise_their_own_errors(remote, predictions):
     holdout, competition, _ = remote(submissions_per_team=1)
-    holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+    holdout.evaluate(predictions(0.9), prior=0.9)
 
     with pytest.raises(LimitError, match="all are used"):
-        holdout.evaluate_predictions(predictions(0.8), prior=0.8)
+        holdout.evaluate(predictions(0.8), prior=0.8)
     competition.freeze()
     with pytest.raises(ClosedError, match="frozen"):
-        holdout.evaluate_predictions(predictions(0.8), prior=0.8)
+        holdout.evaluate(predictions(0.8), prior=0.8)
 
 
 def test_a_blind_competition_scores_predictions_and_shows_no_score(remote, predictions):
     holdout, _, _ = remote(blind=True)
 
     with pytest.raises(HoldoutError, match="blind"):
-        holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+        holdout.evaluate(predictions(0.9), prior=0.9)
     assert holdout.queries_asked == 1
     assert holdout.charges_left is None
 
@@ -267,7 +267,7 @@ def test_a_question_whose_answer_was_lost_is_repeated_and_charged_once(remote, p
     holdout, competition, _ = remote()
     transport = with_troubles(holdout, "lost", "refused", "lost")
 
-    answer = holdout.evaluate_predictions(predictions(0.9), prior=0.2)
+    answer = holdout.evaluate(predictions(0.9), prior=0.2)
 
     assert transport.sent == 3
     assert answer.charged
@@ -281,7 +281,7 @@ def test_a_server_that_is_busy_is_asked_again(remote, predictions, status):
     holdout, _, _ = remote()
     with_troubles(holdout, httpx.Response(status, text="busy"), httpx.Response(status, text="busy"))
 
-    assert holdout.evaluate_predictions(predictions(0.9), prior=0.9).query == 1
+    assert holdout.evaluate(predictions(0.9), prior=0.9).query == 1
 
 
 def test_a_rate_is_waited_for(remote, predictions, monkeypatch):
@@ -291,7 +291,7 @@ def test_a_rate_is_waited_for(remote, predictions, monkeypatch):
     error = {"error": {"code": "rate", "message": "too many", "details": {}}}
     with_troubles(holdout, httpx.Response(429, json=error, headers={"Retry-After": "3"}))
 
-    assert holdout.evaluate_predictions(predictions(0.9), prior=0.9).query == 1
+    assert holdout.evaluate(predictions(0.9), prior=0.9).query == 1
     assert waited == [3.0]
 
 
@@ -300,7 +300,7 @@ def test_another_server_is_no_leaderboard(remote, predictions):
     with_troubles(holdout, httpx.Response(404, text="<html>"))
 
     with pytest.raises(HoldoutError, match="got status 404"):
-        holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+        holdout.evaluate(predictions(0.9), prior=0.9)
 
 
 def test_an_unreachable_server_is_given_up_after_some_time():
@@ -333,10 +333,10 @@ def test_its_repr_shows_its_address_and_not_its_token(remote):
 
 def test_it_goes_to_worker_processes(remote, predictions):
     holdout, _, _ = remote()
-    first = holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+    first = holdout.evaluate(predictions(0.9), prior=0.9)
 
     with pickle.loads(pickle.dumps(holdout)) as copy:
-        assert copy.evaluate_predictions(predictions(0.9), prior=0.9)._replace(nats=0.0) == first._replace(
+        assert copy.evaluate(predictions(0.9), prior=0.9)._replace(nats=0.0) == first._replace(
             replayed=True, nats=0.0
         )
 
@@ -349,6 +349,6 @@ def test_a_competition_is_named_by_its_address(make_competition, folder, key_fil
         served(Settings(folder=folder, key_file=key_file, answer_seconds=0.0)) as server,
         RemoteHoldout(f"{server.url}/c/other/", token) as holdout,
     ):
-        holdout.evaluate_predictions(predictions(0.9), prior=0.9)
+        holdout.evaluate(predictions(0.9), prior=0.9)
         assert holdout.about["competition"] == "other"
     assert competition.status().queries_asked == 1

@@ -12,10 +12,9 @@ import matplotlib as mpl
 import mlflow
 import numpy as np
 import pytest
+from made_guards import made_guard
 from mlflow import MlflowClient
 from servers import free_port, run_folder, shared
-
-from reusable_holdout import ReusableHoldout
 
 # what `mlflow server` starts: its own process takes as long again, only to start this one
 _SERVER = """
@@ -146,7 +145,7 @@ def labels():
 def make_guard(labels, tmp_path):
     def make(**settings):
         defaults = {"tolerance": 0.1, "queries": 30, "ledger": tmp_path / "guard.db", "seed": 0}
-        return ReusableHoldout(None, labels, **{**defaults, **settings})
+        return made_guard(None, labels, **{**defaults, **settings})
 
     return make
 

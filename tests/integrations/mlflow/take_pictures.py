@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from made_guards import made_guard
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
 
 sys.path.extend(str(Path(__file__).parents[3] / place) for place in ("examples", "docs/site"))
@@ -30,8 +30,8 @@ os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
 def search(uri, folder):
     """Ask about honest models and about one that learns its rows by heart."""
     (X, held, _), (y, labels, _) = split(0)
-    wish = {"queries": 100, "charges": 6, "estimate": 0.85, "seed": 0, "witness": False}
-    guard = ReusableHoldout(held, labels, ledger=folder / "guard.db", **wish)
+    wish = {"queries": 100, "charges": 6, "estimate": 0.85, "seed": 0, "unwitnessed": True}
+    guard = made_guard(held, labels, ledger=folder / "guard.db", **wish)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
     runs = {
         "logistic regression": [linear.set_params(logisticregression__C=C) for C in (0.01, 0.1)],

@@ -7,6 +7,7 @@ import mlflow
 import numpy as np
 import pytest
 from integrations.mlflow.answers_in import check_complete
+from made_guards import made_guard
 from mlflow import MlflowClient
 from mlflow.utils import autologging_utils
 from mlflow.utils.autologging_utils import disable_autologging
@@ -16,7 +17,6 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, HoldoutError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
@@ -35,7 +35,7 @@ def make_guard(rows, tmp_path):
     def make(**settings):
         X, y = rows
         defaults = {"tolerance": 0.15, "queries": 30, "seed": 0, "ledger": tmp_path / "guard.db"}
-        return ReusableHoldout(X[1_000:], y[1_000:], **{**defaults, **settings})
+        return made_guard(X[1_000:], y[1_000:], **{**defaults, **settings})
 
     return make
 

@@ -43,7 +43,7 @@ def runs(server, make_guard, questions):
     )  # a holdout, and so a page, of its own on the server
     with pytest.raises(Halted), track(guard, experiment="browser", tracking_uri=uri) as tracked:
         for predictions, prior in questions:
-            guard.evaluate_predictions(predictions, prior=prior)
+            guard.evaluate(predictions, prior=prior)
     experiment = MlflowClient(uri).get_run(tracked.run_id).info.experiment_id
     return f"{uri}/#/experiments/{experiment}/runs", tracked.run_id
 

@@ -7,13 +7,13 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from made_guards import made_guard
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync
 from reusable_holdout_mlflow.evaluator import HoldoutEvaluator
 from reusable_holdout_mlflow.search import pages_of, runs_of
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard import has_most_rows
 
@@ -86,7 +86,7 @@ def models(uri):
 def make_guard(tmp_path):
     def make(X=HOLDOUT[0], y=HOLDOUT[1], **settings):
         defaults = {"tolerance": 0.1, "queries": 30, "ledger": tmp_path / "guard.db", "seed": 0}
-        return ReusableHoldout(X, y, **{**defaults, **settings})
+        return made_guard(X, y, **{**defaults, **settings})
 
     return make
 

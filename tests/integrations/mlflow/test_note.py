@@ -17,7 +17,7 @@ NOTE = "mlflow.note.content"
 def ask(database, questions):
     def ask(guard, name, prior):
         with track(guard, experiment="churn", tracking_uri=database, run_name=name, live=False):
-            guard.evaluate_predictions(questions[0][0], prior=prior)
+            guard.evaluate(questions[0][0], prior=prior)
 
     return ask
 
@@ -71,7 +71,7 @@ def test_a_halt_is_in_its_first_line(database, churn, make_guard, ask, questions
     guard = make_guard(queries=1)
     ask(guard, "one", 0.9)
     with pytest.raises(Halted):
-        guard.evaluate_predictions(questions[1][0], prior=0.9)
+        guard.evaluate(questions[1][0], prior=0.9)
     assert " · halted: all queries asked · " in churn().tags[NOTE].splitlines()[0]
 
 

@@ -7,12 +7,13 @@ import mlflow
 import numpy as np
 import pytest
 from guard.test_leaks import MARK, QUESTIONS, ROWS, Secrets, right_in
+from made_guards import made_guard
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 from sklearn import metrics
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from reusable_holdout import Metric, ReusableHoldout
+from reusable_holdout import Metric
 from reusable_holdout.errors import Halted
 
 
@@ -25,8 +26,8 @@ def labels():
 def guard(labels, tmp_path):
     X = np.random.default_rng(1).normal(size=(ROWS, 2))
     X[:, 1] = MARK
-    wish = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "vacuous": True}
-    with ReusableHoldout(X, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **wish) as guard:
+    wish = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.002, "vacuous": True}
+    with made_guard(X, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **wish) as guard:
         yield guard
 
 
@@ -58,9 +59,9 @@ def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
     by_chance = secrets.found_in(*files)  # answers of tests before, with the digits of a short needle
     with pytest.raises(Halted), track(guard, experiment="leaks", tracking_uri=uri):
         for name, (_, prior) in QUESTIONS.items():
-            guard.evaluate_predictions(asked[name], prior=prior, name=name)
+            guard.evaluate(asked[name], prior=prior, name=name)
         for variant in range(1, 30):
-            guard.evaluate_predictions(right_in(labels, 1_390, variant), prior=0.95)
+            guard.evaluate(right_in(labels, 1_390, variant), prior=0.95)
     assert [one for one in secrets.found_in(*everything_in(folder)) if one not in by_chance] == []
     tags = MlflowClient(uri).get_experiment_by_name("leaks").tags
     assert "charges left" in tags["mlflow.note.content"]  # so the note was there to be searched
@@ -138,7 +139,7 @@ def exact_scores(y, model, X):
 
 def test_nothing_inside_the_guard_writes_a_metric_to_the_active_run(autologged, rows):
     X, y = rows
-    guard = ReusableHoldout(X[1_000:], y[1_000:], tolerance=0.2, queries=10)
+    guard = made_guard(X[1_000:], y[1_000:], tolerance=0.2, queries=10)
     with mlflow.start_run() as run:
         model = LogisticRegression().fit(X[:1_000], y[:1_000])
 
@@ -168,7 +169,7 @@ def test_a_metric_of_the_analysts_own_that_calls_scikit_learn_is_not_logged_eith
 
     X, y = rows[0], rows[1].astype(int if response == "labels" else float)
     own = Metric(name="own", lower=0, upper=1, greater_is_better=False, response=response, loss=loss)
-    guard = ReusableHoldout(X[1_000:], y[1_000:], tolerance=0.2, queries=10, metric=own)
+    guard = made_guard(X[1_000:], y[1_000:], tolerance=0.2, queries=10, metric=own)
     with mlflow.start_run() as run:
         model = LogisticRegression() if response == "labels" else LinearRegression()
         model.fit(X[:1_000], y[:1_000])

@@ -45,7 +45,7 @@ def test_a_page_gathers_all_queries_of_all_runs(client, tracked, make_guard, que
     for experiment, some in [("churn", questions[:3]), ("spam", questions[3:4]), ("churn", questions[4:])]:
         with tracked(guard, experiment=experiment) as run:
             for predictions, prior in some:
-                guard.evaluate_predictions(predictions, prior=prior)
+                guard.evaluate(predictions, prior=prior)
         runs.append(run.run_id)
     page = page_of(client, guard)
     for run in runs:
@@ -75,7 +75,7 @@ def test_a_halt_is_on_the_page_once(client, tracked, make_guard, questions, data
     guard = make_guard(queries=2)
     with pytest.raises(Halted), tracked(guard):
         for predictions, prior in questions:
-            guard.evaluate_predictions(predictions, prior=prior)
+            guard.evaluate(predictions, prior=prior)
     for _ in range(2):
         sync(guard, tracking_uri=database)
     page = page_of(client, guard)
@@ -90,15 +90,15 @@ def test_the_note_of_a_halt_says_why_and_what_can_still_be_had(make_guard, label
         ({"tolerance": None, "charges": 1}, 0.2, "no charge is left of 1, and only a final"),
     ):
         guard = make_guard(ledger=None, **settings)
-        guard.evaluate_predictions(labels, prior=prior)
+        guard.evaluate(labels, prior=prior)
         assert f"after answer 1: {words}" in halt_note(guard, guard.halt_reason)
 
 
 def test_a_final_is_logged_is_a_halt_and_agrees_with_nothing(client, tracked, make_guard, labels):
     guard = make_guard()
     with tracked(guard) as run:
-        guard.evaluate_predictions(labels, prior=1.0)
-        guard.final_predictions(labels)
+        guard.evaluate(labels, prior=1.0)
+        guard.final(labels)
     data = client.get_run(run.run_id).data
     assert data.tags["holdout_budget"] == "halted: final given"
     assert data.tags["holdout_overfitting"] == "answered by a final"
@@ -112,8 +112,8 @@ def test_a_final_is_logged_is_a_halt_and_agrees_with_nothing(client, tracked, ma
 def test_a_choice_takes_as_many_queries_as_it_has_candidates(client, tracked, make_guard, labels):
     guard = make_guard()
     with tracked(guard) as run:
-        guard.choose_predictions([labels, 1 - labels, labels // 2], [0.99, 0.01, 0.5])
-        guard.evaluate_predictions(labels, prior=0.99)
+        guard.choose([labels, 1 - labels, labels // 2], [0.99, 0.01, 0.5])
+        guard.evaluate(labels, prior=0.99)
     left = client.get_metric_history(run.run_id, "holdout_queries_left")
     assert sorted((one.step, one.value) for one in left) == [(1, 27.0), (2, 26.0)]
     metrics = page_of(client, guard).data.metrics
@@ -145,7 +145,7 @@ def test_of_several_who_make_a_page_at_once_one_makes_it(server, make_guard):
 def test_page_and_note_are_refreshed_while_the_loop_runs(client, tracked, make_guard, questions):
     guard = make_guard()
     with tracked(guard, live=False) as run:
-        guard.evaluate_predictions(questions[0][0], prior=0.999)
+        guard.evaluate(questions[0][0], prior=0.999)
         run._log.follow()
         page = page_of(client, guard)
         assert page.data.metrics["holdout_queries_asked"] == 1
@@ -161,7 +161,7 @@ def test_another_ledger_for_the_same_rows_has_its_files_on_the_same_page(
     for number, guard in enumerate(guards, start=1):
         with tracked(guard):
             for predictions, _ in questions[:number]:
-                guard.evaluate_predictions(predictions, prior=0.9)
+                guard.evaluate(predictions, prior=0.9)
     page = page_of(client, guards[0])
     assert page.data.metrics["holdout_queries_asked"] == 1
     assert page.data.metrics["holdout_runs"] == 2

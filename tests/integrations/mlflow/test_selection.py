@@ -19,7 +19,7 @@ def test_the_best_run_has_the_best_certified_end(database, make_guard, labels, m
             for share in shares:
                 prior = share if guard.metric.greater_is_better else 1 - share
                 predictions = right_in(labels, share, len(answers))
-                answers.append(guard.evaluate_predictions(predictions, prior=prior))
+                answers.append(guard.evaluate(predictions, prior=prior))
         runs.append(tracked.run_id)
     best = best_run(guard, tracking_uri=database)
     assert best == (runs[1], 3, answers[2].value, answers[2].low, answers[2].high)
@@ -30,7 +30,7 @@ def test_the_best_run_has_the_best_certified_end(database, make_guard, labels, m
 
 def test_a_registered_model_carries_its_certificate(current, make_guard, questions, tmp_path):
     guard, folder = make_guard(), tmp_path / "model"
-    answer = guard.evaluate_predictions(questions[0][0], prior=0.9)
+    answer = guard.evaluate(questions[0][0], prior=0.9)
     folder.mkdir()
     (folder / "MLmodel").write_text("flavors: {}\n")
     for number in ("1", "2"):
@@ -48,9 +48,9 @@ def test_a_registered_model_carries_its_certificate(current, make_guard, questio
 
 def test_only_an_answer_of_the_guard_about_one_model_certifies(current, make_guard, labels, tmp_path):
     guard, other = make_guard(), make_guard(ledger=tmp_path / "other.db", seed=1)
-    answer = guard.evaluate_predictions(labels, prior=0.99)
-    other.evaluate_predictions(labels, prior=0.5)
-    difference = guard.compare_predictions(labels, np.roll(labels, 1), prior=0.5)
+    answer = guard.evaluate(labels, prior=0.99)
+    other.evaluate(labels, prior=0.5)
+    difference = guard.compare(labels, np.roll(labels, 1), prior=0.5)
     for one, given, words in (
         (other, answer, "has another one"),
         (guard, answer._replace(low=0.999), "has another one"),

@@ -23,7 +23,7 @@ def ask(labels):
 
     def ask(guard, numbers):
         for number in numbers:
-            guard.evaluate_predictions(right_in(labels, 0.9, number), prior=0.9)
+            guard.evaluate(right_in(labels, 0.9, number), prior=0.9)
 
     return ask
 
@@ -74,9 +74,9 @@ def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, la
         "mlflow.set_tracking_uri(sys.argv[1]); mlflow.set_experiment('churn'); "
         f"{'' if settings else 'mlflow.start_run(); '}"
         f"block = track(guard, {settings}tracking_uri=sys.argv[1]); tracked = block.__enter__(); "
-        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3)]; "
+        "[guard.evaluate(np.roll(y, k), prior=0.5) for k in range(3)]; "
         "tracked._log.follow(); "
-        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3, 7)]; "
+        "[guard.evaluate(np.roll(y, k), prior=0.5) for k in range(3, 7)]; "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert Child(script, database, folder=tmp_path).wait() == -signal.SIGKILL

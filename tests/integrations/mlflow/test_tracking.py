@@ -28,7 +28,7 @@ def client(database):
 
 
 def ask(guard, predictions, prior):
-    guard.evaluate_predictions(predictions, prior=prior)
+    guard.evaluate(predictions, prior=prior)
 
 
 def wait_for(found):
@@ -77,7 +77,7 @@ def test_a_large_batch_is_logged_whole(database, client, make_guard, labels, liv
     guard = make_guard(queries=1_000, tolerance=0.2)
     many = np.array([right_in(labels, 0.9, number) for number in range(300)])
     with track(guard, experiment="churn", tracking_uri=database, live=live) as tracked:
-        guard.evaluate_many(many, np.full(300, 0.9))
+        guard.evaluate(list(many), prior=np.full(300, 0.9))
     check_complete(client, tracked.run_id, guard.history())
 
 
@@ -89,7 +89,7 @@ def test_answers_of_other_processes_are_added_and_earlier_ones_are_not(
     np.save(tmp_path / "labels.npy", labels)
     script = (
         "import numpy as np; from reusable_holdout import ReusableHoldout; y = np.load('labels.npy'); "
-        "ReusableHoldout.open('guard.db', None, y).evaluate_predictions(np.roll(y, 1), prior=0.9)"
+        "ReusableHoldout.open('guard.db', None, y).evaluate(np.roll(y, 1), prior=0.9)"
     )
     with track(guard, experiment="churn", tracking_uri=database) as tracked:
         assert Child(script, folder=tmp_path).wait() == 0
@@ -169,7 +169,7 @@ def test_a_run_is_matched_by_digest_epoch_and_ledger_whatever_its_parameters(
 def test_comparisons_are_logged_as_differences(database, client, make_guard, labels):
     guard = make_guard()
     with track(guard, tracking_uri=database) as tracked:
-        guard.compare_predictions(labels, labels, prior=0.0)
+        guard.compare(labels, labels, prior=0.0)
         tracked._log.follow()  # comparisons alone can be drawn, too
         ask(guard, labels, 0.5)
     assert list(by_step(client, tracked.run_id, "holdout_answer")) == [2]
@@ -277,7 +277,7 @@ def test_a_block_that_is_never_left_is_ended_with_the_interpreter(database, clie
         "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db', seed=0); "
         "stack = contextlib.ExitStack(); "
         "print(stack.enter_context(track(guard, experiment='churn', tracking_uri=sys.argv[1])).run_id); "
-        "guard.evaluate_predictions(y, prior=0.99)"
+        "guard.evaluate(y, prior=0.99)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, database], check=True, capture_output=True, text=True, cwd=tmp_path

@@ -3,13 +3,12 @@
 import numpy as np
 import optuna
 import pytest
-
-from reusable_holdout import ReusableHoldout
+from made_guards import made_guard
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 ROWS = 2_000
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.1
-SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
+SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def make_guard(labels, closed_at_the_end):
     def make(*, X=None, y=labels, **changes):
         settings = {**SETTINGS, **changes}
         settings["charges"] = min(settings["charges"], settings["queries"])
-        return closed_at_the_end(ReusableHoldout(X, y, **settings))
+        return closed_at_the_end(made_guard(X, y, **settings))
 
     return make
 

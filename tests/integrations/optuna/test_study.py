@@ -7,10 +7,10 @@ import numpy as np
 import optuna
 import pytest
 from cases import for_each
+from made_guards import made_guard
 from reusable_holdout_optuna import GuardCallback, GuardedStudy, guard_results
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
 
@@ -110,7 +110,7 @@ def test_a_best_that_nobody_asked_about_is_asked_about_at_the_end(study, make_gu
 def test_a_best_that_cannot_be_asked_about_at_the_end_is_a_halt(study, make_guard, told, scoring):
     objective, predict = told(0.7, 0.5)
     guard = make_guard(queries=1)
-    spend = lambda _, trial: trial.number and guard.evaluate_predictions(scoring(0.5), prior=0.5)  # noqa: E731
+    spend = lambda _, trial: trial.number and guard.evaluate(scoring(0.5), prior=0.5)  # noqa: E731
     with pytest.raises(Halted):
         GuardedStudy(study, guard, predict, n_startup_trials=2).optimize(objective, 2, callbacks=[spend])
     assert states(study) == ["COMPLETE", "COMPLETE"]
@@ -219,7 +219,7 @@ def test_a_refused_question_leaves_its_trial_complete(study, make_guard, told, s
     def slow(trial):
         value = objective(trial)
         if trial.number == 1:
-            guard.evaluate_predictions(scoring(0.5), prior=0.5)
+            guard.evaluate(scoring(0.5), prior=0.5)
         return value
 
     with pytest.raises(Halted):
@@ -253,8 +253,8 @@ def test_trials_that_start_after_a_halt_are_pruned_and_not_run(study, make_guard
 
 def test_an_objective_that_is_halted_by_itself_is_pruned(study, make_guard, told, scoring):
     guard, other, (_, predict) = make_guard(queries=1), make_guard(), told(0.6)
-    guard.evaluate_predictions(scoring(0.5), prior=0.5)
-    objective = lambda trial: guard.evaluate_predictions(scoring(0.6), prior=0.6).value  # noqa: E731
+    guard.evaluate(scoring(0.5), prior=0.5)
+    objective = lambda trial: guard.evaluate(scoring(0.6), prior=0.6).value  # noqa: E731
     with pytest.raises(Halted):
         GuardedStudy(study, other, predict).optimize(objective, n_trials=3, catch=(Exception,))
     assert states(study) == ["PRUNED"]
@@ -285,7 +285,7 @@ def test_a_halt_stops_a_study_with_a_warning(study, make_guard, told, n_jobs):
 def test_a_halt_elsewhere_stops_this_study(study, make_guard, told, scoring):
     objective, predict = told(0.6)
     guard = make_guard(queries=1)
-    guard.evaluate_predictions(scoring(0.5), prior=0.5)
+    guard.evaluate(scoring(0.5), prior=0.5)
     with pytest.warns(RuntimeWarning, match="this question was not answered"):
         by_callback(study, guard, predict, objective, 5)
     assert len(study.trials) == 1
@@ -349,10 +349,9 @@ def test_wrong_settings_are_refused(study, make_guard, told, settings, message):
         GuardCallback(**wish)
 
 
-@for_each("policy", ["gate", "ladder"])
-def test_guards_that_do_not_score_a_trial_are_refused(study, make_guard, told, policy):
-    guard = make_guard(policy=policy, threshold=None)
-    with pytest.raises(InputError, match=rf"policy, '{policy}', .*guard\.compare"):
+def test_guards_that_do_not_score_a_trial_are_refused(study, make_guard, told):
+    guard = make_guard(gates=True, threshold=None)
+    with pytest.raises(InputError, match=r"plan is for gates.*guard\.gate"):
         GuardedStudy(study, guard, told(0.6)[1])
 
 
@@ -392,7 +391,7 @@ def test_everything_a_storage_keeps_is_the_same_for_holdouts_that_agree(tmp_path
     for score in (0.66, 0.73):
         url = f"sqlite:///{tmp_path / f'{score}.db'}"
         study = optuna.create_study(direction="maximize", storage=url, study_name="one")
-        with ReusableHoldout(None, labels, tolerance=0.15, queries=20, seed=1) as guard:
+        with made_guard(None, labels, tolerance=0.15, queries=20, seed=1) as guard:
             predictions = scoring(score)
             by_study(study, guard, lambda trial, p=predictions: p, lambda trial: 0.7, 2)
         connection = sqlite3.connect(tmp_path / f"{score}.db")

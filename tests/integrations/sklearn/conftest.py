@@ -4,11 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, prior_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-
-from reusable_holdout import ReusableHoldout
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +26,7 @@ def make_guard(data, tmp_path, closed_at_the_end):
     def make(**settings):
         wish = {"tolerance": 0.15, "queries": 60, "seed": 0, "vacuous": True}
         wish["ledger"] = tmp_path / f"guard{next(numbers)}.db"
-        return closed_at_the_end(ReusableHoldout(X[2_000:], y[2_000:], **{**wish, **settings}))
+        return closed_at_the_end(made_guard(X[2_000:], y[2_000:], **{**wish, **settings}))
 
     return make
 
@@ -57,8 +56,8 @@ def fitted(guard, train):
 def private(guard, data):
     """Paths, key and rows of the guard, in any form they could be found in."""
     X, y = data
-    key = guard._key[1].read_text().strip()
-    texts = [str(guard._key[1].parent), "a_secret_folder", "the_ledger", key]
+    key = guard._view.key[1].read_text().strip()
+    texts = [str(guard._view.key[1].parent), "a_secret_folder", "the_ledger", key]
     rows = [X[row].tobytes() for row in range(2_000, 6_000)]
     labels = [y[2_000:].tobytes(), y[2_000:].astype(np.int8).tobytes()]
     return [*(text.encode() for text in texts), bytes.fromhex(key), *rows, *labels]

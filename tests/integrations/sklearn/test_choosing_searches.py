@@ -52,7 +52,7 @@ def test_it_is_one_question_that_takes_a_query_for_each_candidate_and_no_charge(
     guard = make_guard()
     search = GuardedSearchCV(trees(), guard).fit(*train)
     (row,) = guard.history().to_dict("records")
-    assert (row["kind"], row["name"], row["charged"]) == ("choose", "best of 6", False)
+    assert (row["way"], row["name"], row["charged"]) == ("choose", "best of 6", False)
     assert (guard.answered, guard.queries_asked) == (1, 6)
     assert guard.charges_left == guard.plan.charges
     assert row["prior"] == search.cv_results_["mean_test_score"][search.best_index_]

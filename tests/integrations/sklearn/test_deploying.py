@@ -26,8 +26,8 @@ from reusable_holdout import FrozenCertificate, ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import frozen_guard
-from reusable_holdout.guard.absent import FrozenGuard
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.handle import FrozenGuard
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -224,7 +224,7 @@ def test_a_model_that_holds_a_guard_is_the_same_model_whatever_was_asked_since(g
         return [fingerprint(model) for model in models]
 
     before = held(guard)
-    guard.evaluate_predictions(np.zeros(4_000), prior=0.5)
+    guard.evaluate(np.zeros(4_000), prior=0.5)
     guarded_scorer(guard)(LogisticRegression().fit(*train), *train)
     certificate = guard.certificate()
     assert held(guard) == before
@@ -270,7 +270,7 @@ def test_a_forged_certificate_is_refused(guard, told, make_guard, tmp_path, caps
     ):
         assert "another guard" in problems(**changes), changes
     first = FrozenCertificate.from_json(json.dumps(told))
-    assert verify(make_guard(seed=None)._ledger.path, certificate=first).problems
+    assert verify(make_guard(seed=None)._view.ledger.path, certificate=first).problems
 
 
 def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, told, tmp_path):
@@ -298,16 +298,16 @@ def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, to
         with pytest.raises(InputError, match="certificate must be"):
             verify(guard.ledger, certificate=path if isinstance(given, str) else given)
     with pytest.raises(InputError, match="query 7 is none"):
-        guard.certificate(guard.evaluate_predictions(np.zeros(4_000), prior=0.5)._replace(query=7))
+        guard.certificate(guard.evaluate(np.zeros(4_000), prior=0.5)._replace(query=7))
 
 
 def test_rows_cut_off_since_are_found_by_a_certificate(guard, data, tmp_path):
     ledger, copied = tmp_path / "a_secret_folder" / "the_ledger.db", tmp_path / "copied.db"
-    guard.evaluate_predictions(np.zeros(4_000), prior=0.5)
+    guard.evaluate(np.zeros(4_000), prior=0.5)
     guard.close()
     shutil.copy(ledger, copied)
     with ReusableHoldout.open(ledger, data[0][2_000:], data[1][2_000:]) as again:
-        later = again.certificate(again.evaluate_predictions(np.ones(4_000), prior=0.5))
+        later = again.certificate(again.evaluate(np.ones(4_000), prior=0.5))
     assert verify(ledger, certificate=later).sound
     assert "not in the chain" in " ".join(verify(copied, certificate=later).problems)
 
@@ -315,8 +315,8 @@ def test_rows_cut_off_since_are_found_by_a_certificate(guard, data, tmp_path):
 def test_a_guard_of_another_metric_freezes_its_own_answers(guard, data):
     women = guard.on(sample_weight=np.arange(4_000) < 2_000)
     for predictions in (np.zeros(4_000), data[1][2_000:]):
-        guard.evaluate_predictions(predictions, prior=0.5)
-    answer = women.evaluate_predictions(np.zeros(4_000), prior=0.5)
+        guard.evaluate(predictions, prior=0.5)
+    answer = women.evaluate(np.zeros(4_000), prior=0.5)
     certificate = women.certificate()
     assert [one.query for one in certificate.answers] == [answer.query]
     assert "weights" in certificate.metric

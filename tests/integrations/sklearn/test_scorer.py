@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from cases import for_each
 from joblib import Parallel, delayed
+from made_guards import made_guard
 from reusable_holdout_sklearn import guarded_scorer, prior_scorer
 from reusable_holdout_sklearn.scored_rows import ScoredRows
 from scipy import sparse
@@ -25,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout import Question, verify
 from reusable_holdout.errors import Halted, InputError, ModelError, Refused
 from reusable_holdout.metrics import mae
 
@@ -110,11 +111,11 @@ def test_regressors_frames_and_text_labels_work(data):
     X, y = data
     values = np.clip(X[:, 0] + np.random.default_rng(0).normal(size=len(X)), -5, 5)
     wish = {"tolerance": 2.5, "queries": 20}
-    guard = ReusableHoldout(X[2_000:], values[2_000:], metric=mae(lower=-5, upper=5), **wish)
+    guard = made_guard(X[2_000:], values[2_000:], metric=mae(lower=-5, upper=5), **wish)
     scores = cross_val_score(LinearRegression(), X[:2_000], values[:2_000], scoring=guarded_scorer(guard))
     assert sorted(-scores) == sorted(guard.history()["value"])
     frame, label = pd.DataFrame(X, columns=list("abcd")), np.where(y == 1, "yes", "no")
-    guard = ReusableHoldout(frame[2_000:], label[2_000:], tolerance=0.15, queries=60)
+    guard = made_guard(frame[2_000:], label[2_000:], tolerance=0.15, queries=60)
     scores = cross_val_score(MODEL, frame[:2_000], label[:2_000], scoring=guarded_scorer(guard))
     assert (scores > 0.7).all()
 
@@ -182,6 +183,17 @@ def test_what_evaluate_was_asked_with_the_same_prior_is_the_same_question(make_g
     answer = guard.evaluate(model, prior=model.score(*rows))
     assert guarded_scorer(guard)(model, *rows) == answer.value
     assert guard.queries_asked == 1
+
+
+def test_what_a_scorer_was_told_is_no_answer_to_a_gate_or_of_another_model(make_guard, model, rows):
+    guard, other = make_guard(), LogisticRegression(C=1e-3).fit(*rows)
+    told = guarded_scorer(guard)(model, *rows)
+    (reached,) = guard.ask([Question("gate", model, 0.99, once=True)])
+    assert (reached.way, reached.outcome, reached.replayed) == ("gate", "not shown", False)
+    ((same, another),) = guard.ask([Question("evaluate", [model, other], [0.5, 0.7], once=True)])
+    assert (same.replayed, same.value, another.replayed) == (True, told, False)
+    assert guarded_scorer(guard)(other, *rows) == another.value
+    assert guard.queries_asked == 3
 
 
 # ---- rows with shuffled columns
@@ -273,9 +285,8 @@ def test_tuned_thresholds_are_refused_with_the_way_to_do_it(guard, train):
 
 
 def test_guards_that_do_not_score_a_model_are_refused(make_guard):
-    for policy in ("ladder", "gate"):
-        with pytest.raises(InputError, match=rf"policy, '{policy}', .*GuardedSearchCV.*guard\.compare"):
-            guarded_scorer(make_guard(policy=policy, tolerance=0.1))
+    with pytest.raises(InputError, match=r"plan is for gates.*guard\.gate"):
+        guarded_scorer(make_guard(gates=True, tolerance=0.1))
 
 
 class FailsOnTheHoldout(DummyClassifier):
@@ -325,7 +336,7 @@ def test_a_halt_is_never_swallowed_and_the_answers_so_far_are_in_its_history(
 
 def test_charges_are_counted_once_over_all_workers(make_guard, train):
     X, y = train
-    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise_scale=0.001)
+    guard = make_guard(tolerance=None, charges=5, threshold=0.05, noise=0.001)
     upside_down = RandomForestClassifier(20, random_state=0)  # fitted on 1 - y: every question is charged
     with pytest.raises(Halted) as caught:
         cross_val_score(upside_down, X, 1 - y, scoring=guarded_scorer(guard), n_jobs=2, cv=10)
@@ -363,7 +374,7 @@ def test_weights_reach_the_prior_when_they_are_requested(make_guard, train):
     weights = np.where(y == 1, 1.0, 0.0)
     with sklearn.config_context(enable_metadata_routing=True):
         for requested in (False, True):
-            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise_scale=1e-6)
+            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise=1e-6)
             scorer = guarded_scorer(guard).set_score_request(sample_weight=requested)
             scorer = pickle.loads(pickle.dumps(clone(scorer, safe=False)))
             plain = sklearn.metrics.get_scorer("accuracy").set_score_request(sample_weight=requested)

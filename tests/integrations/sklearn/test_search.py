@@ -11,6 +11,7 @@ import pytest
 import sklearn
 from cases import for_each
 from long_tests import GUARD
+from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -23,14 +24,13 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reusable_holdout import ParquetRows, ReusableHoldout, verify
+from reusable_holdout import ParquetRows, Question, verify
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard.batches import about
 from reusable_holdout.metrics import Metric, mae, negated, resolve_metric
 
 DEPTHS, CS = {"max_depth": [1, 2, 3, 5, 8, 12]}, {"C": [0.001, 1.0]}
 # every prior is wrong by more than the threshold: every question is charged
-UPSIDE_DOWN = {"tolerance": None, "charges": 6, "threshold": 0.1, "noise_scale": 0.002}
+UPSIDE_DOWN = {"tolerance": None, "charges": 6, "threshold": 0.1, "noise": 0.002}
 
 
 def trees(**settings):
@@ -219,7 +219,7 @@ def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sig
     X = rng.normal(size=(3_000, 3))
     y = np.clip(X[:, 0] + rng.normal(size=3_000), -5, 5)
     error = mae(lower=-5, upper=5) if sign == 1 else negated(mae(lower=-5, upper=5))
-    guard = ReusableHoldout(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
+    guard = made_guard(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
     for scoring in ("neg_mean_absolute_error", get_scorer("neg_mean_absolute_error"), prior_scorer(guard)):
         search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring=scoring)
         guarded = GuardedSearchCV(search, guard).fit(X[:1_000], y[:1_000])
@@ -235,7 +235,7 @@ def test_a_brier_score_of_three_classes_is_half_of_what_scikit_learn_calls_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     y = (X + rng.normal(size=X.shape)).argmax(axis=1)
-    with ReusableHoldout(X[600:], y[600:], metric="brier", tolerance=0.25, queries=20, seed=0) as guard:
+    with made_guard(X[600:], y[600:], metric="brier", tolerance=0.25, queries=20, seed=0) as guard:
         found = []
         for scoring in ("neg_brier_score", prior_scorer(guard)):
             search = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1.0]}, scoring=scoring)
@@ -271,7 +271,7 @@ def test_a_key_can_be_named_and_a_metric_of_ones_own_works_through_its_scorer(da
     kind = {"greater_is_better": True, "response": "labels", "family": "binomial"}
     own = Metric(name="hits", lower=0, upper=1, loss=np.equal, **kind)
     X, y = data
-    guard = ReusableHoldout(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
     search = GuardedSearchCV(trees(scoring=prior_scorer(guard)), guard).fit(*train)
     assert len(search.guard_results_) == 6
 
@@ -294,10 +294,9 @@ def test_what_cannot_work_is_refused(make_guard, train, change, match):
 
 
 def test_guards_that_cannot_tell_the_best_are_refused(make_guard, data, train):
-    for policy in ("gate", "ladder"):
-        with pytest.raises(InputError, match=r"guard\.compare"):
-            one_by_one(trees(), make_guard(policy=policy, tolerance=0.1)).fit(*train)
-    labels_only = ReusableHoldout(None, data[1][2_000:], tolerance=0.15, queries=60)
+    with pytest.raises(InputError, match=r"guard\.gate"):
+        one_by_one(trees(), make_guard(gates=True, tolerance=0.1)).fit(*train)
+    labels_only = made_guard(None, data[1][2_000:], tolerance=0.15, queries=60)
     with pytest.raises(InputError, match="labels only"):
         one_by_one(trees(), labels_only).fit(*train)
     guard = make_guard()
@@ -312,7 +311,7 @@ def test_guards_that_cannot_tell_the_best_are_refused(make_guard, data, train):
 
 def test_it_delegates_what_the_best_model_can(make_guard, data, train):
     X, y = pd.DataFrame(data[0], columns=list("abcd")), np.where(data[1] == 1, "yes", "no")
-    guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
     inner = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]})
     search = GuardedSearchCV(inner, guard)
     assert hasattr(search, "decision_function")
@@ -394,9 +393,9 @@ class OnItsOwnRows(GuardedSearchCV):
 
 def _guard_of(X, y):
     # some checks fit the same rows in two layouts, where only noise tells models apart
-    wish = {"charges": 20, "threshold": 0.9, "vacuous": True, "overlap": "allow", "mechanism": "noiseless"}
+    wish = {"charges": 20, "threshold": 0.9, "vacuous": True, "overlapping": True, "noise": 0.0}
     try:
-        return ReusableHoldout(X, y, queries=100, choices=[2], confidence=0.9, seed=0, **wish)
+        return made_guard(X, y, queries=100, choices=[2], confidence=0.9, seed=0, **wish)
     except InputError:
         return None
 
@@ -437,9 +436,11 @@ def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make
     guard = make_guard(metric=metric, tolerance=None, charges=2, vacuous=True)
     X, y = data
     fits = [LogisticRegression(), LogisticRegression(), LogisticRegression(C=1e-4), Fails()]
-    measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind) for model in fits]
-    concealed = [one.measured for one in measured]
-    found = [guard._content.reveal(one.measured, about(guard, kind, one.content)) for one in measured]
+    measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, way=kind) for model in fits]
+    concealed = [one.found for one in measured]
+    view = guard._view
+    way = view.way_of(kind, paired=False, guarded=False)
+    found = [view.content.reveal(one.found, view.about(way, one.content)) for one in measured]
     assert found[0].tolist() == found[1].tolist()
     assert concealed[0] != concealed[1]
     assert found[3] is None
@@ -451,25 +452,25 @@ def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make
 @for_each(
     "change",
     [
-        lambda one, other: one._replace(measured=other.measured),
+        lambda one, other: one._replace(found=other.found),
         lambda one, other: one._replace(content=other.content),
-        lambda one, _: one._replace(measured=one.measured[:-1] + bytes([one.measured[-1] ^ 1])),
-        lambda one, _: one._replace(measured=b""),
+        lambda one, _: one._replace(found=one.found[:-1] + bytes([one.found[-1] ^ 1])),
+        lambda one, _: one._replace(found=b""),
     ],
 )
 def test_what_was_measured_of_one_model_is_no_answer_about_another(make_guard, data, change):
     guard, (X, y) = make_guard(), data
     models = [LogisticRegression(C=C).fit(X[:500], y[:500]) for C in (1e-4, 1.0)]
     for kind, ask in (
-        ("evaluate", lambda one: guard.ask([one], [0.5], names=["one"])),
-        ("choose", lambda one: guard.ask_choice([one], [0.5])),
+        ("evaluate", lambda one: guard.ask([Question("evaluate", one, 0.5)])),
+        ("choose", lambda one: guard.ask([Question("choose", [one], [0.5])])),
     ):
-        one, other = (guard.measure(model, prior=0.5, kind=kind) for model in models)
+        one, other = (guard.measure(model, prior=0.5, way=kind) for model in models)
         with pytest.raises(InputError, match="must come from this guard's measure"):
             ask(change(one, other))
-    wrong = guard.measure(models[0], prior=0.5, kind="choose")
+    wrong = guard.measure(models[0], prior=0.5, way="choose")
     with pytest.raises(InputError, match="this kind of query"):
-        guard.ask([wrong], [0.5], names=["one"])
+        guard.ask([Question("evaluate", wrong, 0.5)])
     assert guard.queries_asked == 0
 
 
@@ -480,7 +481,7 @@ def test_a_holdout_in_files_is_asked_chunk_by_chunk(data, tmp_path):
     searches = []
     for place in (ParquetRows(tmp_path / "rows.parquet"), frame.iloc[2_000:]):
         labels = "label" if isinstance(place, ParquetRows) else y[2_000:]
-        guard = ReusableHoldout(place, labels, tolerance=0.15, queries=60, seed=0)
+        guard = made_guard(place, labels, tolerance=0.15, queries=60, seed=0)
         grid = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=3)
         searches.append(one_by_one(grid, guard).fit(frame.iloc[:2_000], y[:2_000]))
     assert searches[0].guard_results_.equals(searches[1].guard_results_)

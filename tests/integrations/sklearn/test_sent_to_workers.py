@@ -70,7 +70,7 @@ def test_a_handle_that_cannot_be_opened_is_loaded_and_opens_where_it_can_be(guar
 
 
 def _ask(guard, labels):
-    return guard.evaluate_predictions(labels, prior=0.9)
+    return guard.evaluate(labels, prior=0.9)
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer, prior_scorer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -26,7 +27,7 @@ X_TRAIN, X_HELD = X[:1_000], X[1_000:]
 def make_guard(tmp_path, closed_at_the_end):
     def make(y, **settings):
         wish = {"queries": 30, "ledger": tmp_path / "guard.db", "seed": 0, **settings}
-        return closed_at_the_end(ReusableHoldout(X_HELD, y[1_000:], **wish))
+        return closed_at_the_end(made_guard(X_HELD, y[1_000:], **wish))
 
     return make
 
@@ -61,7 +62,7 @@ def test_models_of_several_labels_are_asked_about(make_guard, model):
     fitted = model.fit(X_TRAIN, y)
     prior = hamming_loss().measure(y, fitted.predict(X_TRAIN))
     assert amiss.evaluate(fitted, prior=prior).value < 0.35
-    assert amiss.evaluate_predictions(1 - MARKS[1_000:], prior=1.0).value == 1.0
+    assert amiss.evaluate(1 - MARKS[1_000:], prior=1.0).value == 1.0
     scores = cross_val_score(model, X_TRAIN, y, cv=2, scoring=guarded_scorer(guard))
     assert (scores > 0.2).all()
     search = GridSearchCV(model, {}, scoring=prior_scorer(amiss))

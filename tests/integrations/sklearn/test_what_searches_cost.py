@@ -46,7 +46,7 @@ def read(monkeypatch):
 
 
 def dumped(guard):
-    ledger = sqlite3.connect(guard._ledger.path)
+    ledger = sqlite3.connect(guard._view.ledger.path)
     try:
         return list(ledger.iterdump())
     finally:
@@ -62,7 +62,7 @@ def test_asked_again_it_is_free_and_reads_nothing(make_guard, train, read, way, 
     if then == "after a final":
         guard.final(LogisticRegression().fit(*train))
     while then == "after a halt" and not guard.halted:
-        guard.evaluate_predictions(np.arange(4_000) % 2, prior=0.5 + guard.queries_asked / 1_000)
+        guard.evaluate(np.arange(4_000) % 2, prior=0.5 + guard.queries_asked / 1_000)
     before = dumped(guard)
     read.clear()
     WAYS[way](guard, train)

@@ -16,7 +16,7 @@ from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 from inspect_ai.util import sandbox, store
 
-SETTINGS = {"queries": 10, "tolerance": 0.4, "seed": 0, "vacuous": True}
+SETTINGS = {"queries": 10, "tolerance": 0.4, "seed": 0, "allow": {"vacuous"}}
 ROWS = 40
 IDS = [f"q{number}" for number in range(ROWS)]
 SCORES = {name: 0.3 + (number + 1) / 97 for number, name in enumerate(IDS)}

@@ -96,7 +96,7 @@ def test_the_command_writes_the_same(full, ledger, tmp_path, capsys):
     out = tmp_path / "public.eval"
     asked = ["redact", "--inspect", full, "--ledger", str(ledger), "--prior", "0.5", "--show", "repository"]
     assert main([*asked, "--out", str(out)]) == 0
-    assert capsys.readouterr().out.startswith("0.5000 in [")
+    assert capsys.readouterr().out.startswith("your 0.5000 stands: the truth is in [")
     assert read_eval_log(str(out)).results.scores[0].metrics["prior"].value == 0.5
     assert main([*asked, "--out", str(out)]) == 1
     assert "must be a new one" in capsys.readouterr().err

@@ -77,9 +77,9 @@ def test_several_logs_of_one_finished_task_are_repeats(refused):
 def test_a_guard_is_made_of_a_table_and_asked_about_it():
     """Its answer is the mean of what the log holds."""
     table = read_inspect(RECORDED / "several.eval", scorer="judge", missing=0)
-    plan = {"queries": 5, "charges": 1, "seed": 0, "witness": False, "vacuous": True}
+    plan = {"queries": 5, "charges": 1, "seed": 0, "allow": {"vacuous", "no witness"}}
     with made_guard(table.ids, metric="score", groups=table.groups, **plan) as guard:
-        answer = guard.evaluate_predictions(table, prior=table.scores.mean())
+        answer = guard.evaluate(table, prior=table.scores.mean())
         assert guard.plan.rows == 3
     assert answer.value == pytest.approx(table.scores.mean())
 

@@ -154,6 +154,20 @@ def test_a_final_of_many_graded_losses_is_bounded_without_their_spread(monkeypat
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
+@for_each(("loss", "gain"), [("brier", "neg_brier_score"), ("log_loss", "neg_log_loss")])
+def test_the_interval_of_a_loss_is_the_mirror_image_of_its_gains(loss, gain, monkeypatch):
+    rng = np.random.default_rng(5)
+    fresh = rng.integers(0, 2, 1_000)
+    sent = [np.clip(0.9 * fresh + 0.1 * rng.random(1_000), 0.01, 0.99), np.full(1_000, 0.4)]
+    for most_terms in (20_000_000, 999):
+        monkeypatch.setattr("reusable_holdout_leaderboard.competition.final._MOST_TERMS", most_terms)
+        lost, gained = (standings(fresh, sent, metric=name) for name in (loss, gain))
+        for one, other in zip(lost, gained, strict=True):
+            assert one.low < one.value < one.high
+            assert (one.team, one.rank) == (other.team, other.rank)
+            assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
+
+
 @pytest.mark.long(*GUARD, "integrations/reusable_holdout_leaderboard/competition")
 @for_each(("rows", "positive", "confidence"), [(5, 0.5, 0.5), (6, 0.3, 0.5), (7, 0.4, 0.7)])
 def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):

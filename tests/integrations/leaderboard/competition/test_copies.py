@@ -66,7 +66,7 @@ def test_a_copy_of_the_ledger_with_other_answers_is_refused(
     put_back("ledger")
     with ReusableHoldout.open(places["ledger"], None, labels[:600], key=key_file) as guard:
         for variant in (2, 3, 4):
-            guard.evaluate_predictions(predictions(0.7, variant), prior=0.7)
+            guard.evaluate(predictions(0.7, variant), prior=0.7)
     with pytest.raises(RolledBackError, match="or others"):
         reopen()
 

@@ -189,6 +189,34 @@ def test_a_refinement_is_certified_although_the_intervals_overlap(refined, monke
     assert (first.better_than_next, first.rank_last, second.rank) == (False, 2, 1)
 
 
+def test_neighbours_by_a_loss_are_those_by_its_gain(make_competition, add_team, tmp_path):
+    labels = np.random.default_rng(3).integers(0, 2, ROWS)
+    table = tmp_path / "many.csv"
+    table.write_text("label\n" + "".join(f"{label}\n" for label in labels))
+    rules = {"prior_error": 0.004, "queries": 300, "submissions_per_team": 100, "vacuous": False}
+    boards = []
+    for number, metric in enumerate(("accuracy", "zero_one_loss")):
+        rules |= {
+            "slug": f"b{number}",
+            "metric": metric,
+            "labels": table,
+            "id_column": None,
+            "classes": (0, 1),
+        }
+        competition = make_competition(**rules)
+        for team, wrong in (("Old", 0.30), ("New", 0.25), ("Bad", 0.45)):
+            predicted = np.where(np.arange(ROWS) < round(wrong * ROWS), 1 - labels, labels)
+            claimed = wrong if number else 1.0 - wrong
+            competition.submit_predictions(add_team(competition, team), predicted, claimed=claimed)
+        boards.append(competition.board())
+        competition.close()
+    gained, lost = ([(one.team, one.rank, one.rank_last, one.better_than_next) for one in b] for b in boards)
+    assert lost == gained == [("New", 1, 1, True), ("Old", 2, 2, True), ("Bad", 3, 3, False)]
+    for gain, loss in zip(*boards, strict=True):
+        assert loss.low <= loss.value <= loss.high
+        assert (loss.low, loss.high) == pytest.approx((1.0 - gain.high, 1.0 - gain.low))
+
+
 def test_comparing_asks_nothing_and_every_worker_finds_the_same(refined, reopen, monkeypatch):
     competition, send = refined
     for number in range(5):

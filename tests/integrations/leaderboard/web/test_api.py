@@ -165,7 +165,7 @@ def test_the_history_has_everything_released_in_pages(serve, send):
 def test_the_description_of_a_competition_is_complete(serve):
     site = serve()
     about = site.public.get("/competition").json()
-    assert Plan.from_record(about["plan"]) == site.competition.plan
+    assert Plan.kept(about["plan"]) == site.competition.plan
     assert about["rules"] == site.competition.rules.as_dict()
     assert about["submission"]["columns"] == ["id", "prediction"]
     assert about["metric"]["name"] == "accuracy"

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import PATIENCE_SECONDS, refused
+from made_guards import made_guard
 from reusable_holdout_leaderboard.competition import witnessing
 from reusable_holdout_leaderboard.store.records import AccessError
 
@@ -53,13 +54,13 @@ get = functools.partial(httpx.get, timeout=PATIENCE_SECONDS)
 
 def test_a_restored_ledger_is_refused(address, tmp_path):
     path, copy = tmp_path / "guard.db", tmp_path / "copy.db"
-    with ReusableHoldout(None, LABELS, ledger=path, witness=address, **PLAN) as guard:
-        guard.evaluate_predictions(LABELS, prior=1.0)
+    with made_guard(None, LABELS, ledger=path, witness=address, **PLAN) as guard:
+        guard.evaluate(LABELS, prior=1.0)
         source, target = sqlite3.connect(path), sqlite3.connect(copy)
         source.backup(target)
         source.close()
         target.close()
-        guard.evaluate_predictions(1 - LABELS, prior=0.0)
+        guard.evaluate(1 - LABELS, prior=0.0)
     assert verify(path).sound
     assert verify(path).witnessed
     with ReusableHoldout.open(path, None, LABELS) as guard:

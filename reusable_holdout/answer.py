@@ -1,0 +1,195 @@
+"""Answers: what a guard releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from reusable_holdout import markup
+
+__all__ = ["Answer", "Choice", "Guardrail", "Outcome", "Price"]
+
+Outcome: TypeAlias = Literal[
+    "agreed",
+    "corrected",
+    "better",
+    "not shown",
+    "revealed",
+    "chosen",
+    "final",
+    "measured",
+    "not certified",
+    "failed",
+]
+"""Vocabulary of `Answer.outcome`."""
+
+
+class Guardrail(NamedTuple):
+    """What a gate tells of one of its guardrails.
+
+    Attributes
+    ----------
+    metric : str
+    prior : float
+        What was named for it.
+    low, high : float
+        The interval of its population value; all values there are, unless the gate said "better".
+    """
+
+    metric: str
+    prior: float
+    low: float
+    high: float
+
+
+class Answer(NamedTuple):
+    """One released answer.
+
+    With the guard's confidence, the intervals of all its answers together contain the population values.
+
+    Attributes
+    ----------
+    value : float
+        The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
+        does not, or if the value was asked for; of a final, the holdout's own.
+    low, high : float
+        The interval of the population value.
+    outcome : str
+        "agreed", "corrected", "better" and "not shown" (of a gate), "revealed", "chosen", "final", "measured" and "not
+        certified" (of a claim).
+    measured : float or None
+        What the holdout itself said; None if it only agreed, or said no more than yes or no.
+    charged : bool
+        Whether a charge was paid.
+    charges_left : int
+        Charges still affordable; at 0 the guard has halted.
+    replayed : bool
+        Whether the same question had been answered before: then this is that answer, and it cost nothing.
+    prior : float
+        The analyst's own estimate that the question came with, or what was named for a gate; a final repeats its value.
+    query : int
+        Number of the question, from 1.
+    nats : float
+        What the answer cost of the description length that widens later intervals.
+    name : str
+        What the analyst called the question; may be empty.
+    way : str
+        In which way it was asked, as the ledger names it: "check", "compare", "gate", "gate-compare", "guarded-gate",
+        "guarded-compare", "reveal", "choose", "final", "claim".
+    threshold : float
+        Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
+        cells.
+    told : str
+        Name of the outcome in the ledger: "agreed", "cell 3" ...
+    guardrails : tuple of Guardrail
+        Of a gate that was asked with some.
+    another_budget : bool
+        Whether the rows had another budget besides: then the two sets of intervals are no longer jointly valid.
+    """
+
+    value: float
+    low: float
+    high: float
+    outcome: str
+    measured: float | None
+    charged: bool
+    charges_left: int
+    replayed: bool
+    prior: float
+    query: int
+    nats: float
+    name: str
+    way: str = "check"
+    threshold: float = 0.0
+    told: str = "agreed"
+    guardrails: tuple[Guardrail, ...] = ()
+    another_budget: bool = False
+
+    @property
+    def paired(self) -> bool:
+        """Whether two models were compared: then value, prior and interval are differences."""
+        return self.way.endswith("compare")
+
+    def __str__(self) -> str:
+        interval = f"[{self.low:.4f}, {self.high:.4f}]"
+        said = f"{self.value:.4f} in {interval} ({self.outcome}"
+        if self.outcome == "agreed":
+            said = f"your {self.prior:.4f} stands: the truth is in {interval} (agreed"
+        elif self.outcome in {"better", "not shown"}:
+            said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
+        said += ", charged" * self.charged + ", replayed" * self.replayed
+        said += ", of rows with another budget" * self.another_budget
+        return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"
+
+    def __format__(self, spec: str) -> str:
+        """As text; with a format of numbers the value alone."""
+        return format(self.value, spec) if spec else str(self)
+
+    def _repr_html_(self) -> str:
+        return markup.facts_table(self.name or "Answer", _facts(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a choice tells.
+
+    Attributes
+    ----------
+    index : int
+        Place of the winner among the candidates, from 0.
+    answer : Answer
+        Its value, with its interval.
+    others : float
+        With the guard's confidence, the population value of no other candidate is better than this.
+    """
+
+    index: int
+    answer: Answer
+    others: float
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("winner", f"candidate {self.index}"),
+            *_facts(self.answer),
+            ("others", f"none is better than {self.others:.4f}"),
+        ]
+        return markup.facts_table(self.answer.name or "Choice", facts)
+
+
+def _facts(answer: Answer) -> list[tuple[str, str]]:
+    marks = ", replayed" * answer.replayed + ", of rows with another budget" * answer.another_budget
+    facts = [
+        ("difference" if answer.paired else "answer", f"{answer.value:.4f}"),
+        ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
+        ("prior", f"{answer.prior:.4f}"),
+        ("outcome", f"{answer.outcome}{', charged' * answer.charged} ({answer.told}{marks})"),
+        ("query", f"{answer.query:,}, {_in_words(answer.charges_left)} left"),
+    ]
+    return facts + [
+        (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")
+        for rail in answer.guardrails
+    ]
+
+
+def _in_words(charges: int) -> str:
+    return f"{charges:,} charge{'s' * (charges != 1)}"
+
+
+class Price(NamedTuple):
+    """What a question can cost.
+
+    Attributes
+    ----------
+    least, most : float
+        Nats, at its cheapest and at its dearest outcome.
+    final_width : float
+        Half-width that a final would certify after the dearest, at the plan's `estimate`.
+    allowed : bool
+        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
+        candidates, and no outcome would break a promise of the plan.
+    """
+
+    least: float
+    most: float
+    final_width: float
+    allowed: bool

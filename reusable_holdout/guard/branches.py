@@ -1,0 +1,231 @@
+"""A guard of other metrics or slices of the same rows, and of the next rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Self
+
+from numpy.typing import ArrayLike
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard import making
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.making import Stated, allowed_of
+from reusable_holdout.guard.opening import Opening
+from reusable_holdout.guard.verbs import Verbs
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.metrics import Metric, resolve_metric
+from reusable_holdout.rows import Rows
+
+__all__ = ["Branches", "Rotation", "rows_of"]
+
+
+class Rotation(NamedTuple):
+    """What a rotation gives: the guard of the new holdout, and the old holdout, which protects nothing any more.
+
+    Attributes
+    ----------
+    guard : ReusableHoldout
+        Of the new holdout.
+    X, y : array-like
+        The old holdout, free to be trained on.
+    """
+
+    guard: Any
+    X: Any
+    y: Any
+
+
+class Branches(Verbs):
+    """Other metrics of the rows, and other rows."""
+
+    _of: Callable[[GuardedView], Self]
+
+    @sealed
+    def on(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        where: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        tolerance: float | None = None,
+        estimate: float | None = None,
+        prior_error: float | None = None,
+        spread: float | None = None,
+        prevalence: Any = None,
+        allow: Iterable[str] = (),
+        name: str | None = None,
+    ) -> Self:
+        """Ask about another metric of the same rows, or a slice of them, on the same budget.
+
+        Queries, charges and confidence are the guard's, and all that is told anywhere widens everything. What is not
+        named is as here. The same metric and weights give the same view again, in all processes.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+        where : array-like of bool of shape (rows,), optional
+            Public mask of a slice, such as ``X["sex"] == "F"``.
+        sample_weight : array-like of shape (rows,), optional
+            Public weights, in place of a mask.
+        tolerance : float, optional
+            In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
+            told.
+        estimate, prior_error, spread : float, optional
+            As for :class:`Plan`; of another metric, nothing is known of them by default.
+        prevalence : float, sequence of float or dict, optional
+            As for :class:`Rows`. Class counts that a metric rests on are told when it is first asked for, and cost up
+            to 5 nats.
+        allow : set of str
+            "vacuous" opens it though its plan says nothing.
+        name : str, optional
+            What history calls it.
+
+        Returns
+        -------
+        ReusableHoldout
+
+        Raises
+        ------
+        PlanError
+            If the tolerance cannot be kept, or the plan is vacuous, at the class shares that you expect; `nearest` says
+            which can. What was opened before is opened again.
+        InputError
+            If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
+        LedgerMismatchError
+            If it was opened with another tolerance.
+        Halted
+            If a final was given.
+
+        Warns
+        -----
+        KeptLessWarning
+            If the class counts, once they were told, keep less than was wished: it was opened all the same.
+
+        Notes
+        -----
+        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
+        such a metric is given, and fails when it is asked, which takes a charge.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
+        >>> first_half = guard.on(where=np.arange(10_000) < 5_000)
+        >>> first_half.evaluate(labels, prior=0.99).charges_left
+        5
+        >>> guard.queries_asked
+        1
+        """
+        view, chosen = self._view, self.metric if metric is None else resolve_metric(metric)
+        if where is not None and sample_weight is not None:
+            raise InputError(
+                "a slice is named by a mask or by weights; got where= and sample_weight=; pass one"
+            )
+        weights = where if where is not None else sample_weight
+        same, counts = chosen == self.metric, view.facts.counts
+        guessed = self.plan.stated_spread if same and self.plan.family != "ratio" else None
+        shares = counts.guessed if same and counts is not None else None
+        asked = Opening(
+            metric=chosen,
+            sample_weight=view.holdout.sample_weight if weights is None else weights,
+            tolerance=tolerance,
+            estimate=self.plan.estimate if same and estimate is None else estimate,
+            prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
+            spread=guessed if spread is None else spread,
+            prevalence=shares if prevalence is None else prevalence,
+            vacuous="vacuous" in allowed_of(allow),
+            name=name,
+            root=view.root,
+        )
+        found = asked.open()
+        return self if found is view else type(self)._of(found)
+
+    @sealed
+    def rotate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        queries: int | None = None,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        estimate: float | None = None,
+        allow: Iterable[str] = (),
+        early: bool = False,
+    ) -> Rotation:
+        """Go on with a fresh holdout in the same ledger, and release this one for training.
+
+        The new guard has a budget and noise of its own and promises what this one did, at its own confidence. This one
+        answers nothing new any more, in any process; its history stays in the ledger.
+
+        Parameters
+        ----------
+        X, y : array-like, or Rows
+            The new holdout: rows of the same population that neither an epoch before nor any training has used. They
+            are compared with those of every epoch before, row by row. Classes and prevalence are as before unless they
+            are named; groups and ids are needed if the old rows had some.
+        queries, tolerance, charges, estimate
+            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
+        allow : set of str
+            As for :class:`ReusableHoldout`.
+        early : bool
+            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+
+        Returns
+        -------
+        Rotation
+            The new `guard`, and `X` and `y` of this one.
+
+        Raises
+        ------
+        InputError
+            If the guard has not halted, or the new holdout is one that was used before.
+        OverlapError
+            If rows of it were used before or trained on: by ids one of them, by features more than chance explains;
+            nothing was released.
+        PlanError
+            If as many new rows, of the class shares that are expected, cannot keep the promise, or it is vacuous;
+            nothing was released.
+        RotatedError
+            If another process has rotated already.
+
+        Warns
+        -----
+        KeptLessWarning
+            If the new rows' class counts, once they were told, keep less than that: it was rotated all the same.
+
+        Notes
+        -----
+        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
+        whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
+        """
+        if not early and not self.halted:
+            raise InputError(
+                f"a guard is rotated when it has halted; this one has {self.charges_left} charges and "
+                f"{self.queries_left:,} queries left; nothing was released; pass early=True to give them up"
+            )
+        if self._view.root is not self._view:
+            raise InputError(
+                "rows are rotated by the guard that was made with them; this one is about another metric or slice; "
+                "nothing was released; rotate the first, and ask it for this one with on()"
+            )
+        stated = Stated(
+            queries=queries,
+            tolerance=tolerance,
+            charges=charges,
+            estimate=estimate,
+            allow=allowed_of(allow),
+        )
+        fresh = type(self)._of(making.rotated(self._view, rows_of(X, y), stated))
+        return Rotation(fresh, self._view.holdout.X, self._view.holdout.y)
+
+
+def rows_of(X: Any, y: Any) -> Rows:
+    """Return rows as they were passed, or made of features and labels."""
+    if isinstance(X, Rows):
+        if y is not None:
+            raise InputError("Rows hold the labels; got y, too; nothing was made; leave it out")
+        return X
+    return Rows(X, y)

@@ -1,0 +1,297 @@
+"""How a guard is made, resumed, given another plan, and rotated."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from reusable_holdout.errors import InputError, LedgerError
+from reusable_holdout.guard import class_counts, epochs
+from reusable_holdout.guard import overlap as overlapping
+from reusable_holdout.guard.configuration import (
+    ALLOWED,
+    NO_WITNESS,
+    OVERLAP,
+    SECOND_BUDGET,
+    VACUOUS,
+    Configuration,
+    KeptRows,
+    metric_of,
+)
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.known_rows import OwnedRows
+from reusable_holdout.guard.pricing import (
+    Kept,
+    Wanted,
+    decided_as_ratio,
+    guessed,
+    saying_what_counts,
+    warn_of_counted_class,
+)
+from reusable_holdout.guard.row_sets import warn_of_copies
+from reusable_holdout.guard.stores import (
+    budgeted,
+    declared_classes,
+    find_key,
+    new_or_kept,
+    sql_ledger,
+    told_of,
+    watched,
+)
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.ledger import Ledger, MemoryLedger
+from reusable_holdout.metrics import Metric, resolve_metric
+from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan.renewal import renewed
+from reusable_holdout.rows import Rows
+
+__all__ = ["Stated", "allowed_of", "made", "opened", "rotated"]
+
+_QUERIES, _CHARGES = 100, 3
+
+
+class Stated(NamedTuple):
+    """What an owner states of a guard, besides its rows."""
+
+    metric: str | Metric = "accuracy"
+    plan: Plan | None = None
+    queries: int | None = None
+    tolerance: float | None = None
+    charges: int | None = None
+    estimate: float | None = None
+    ledger: str | Path | None = None
+    key: bytes | Path | None = None
+    seed: int | None = None
+    witness: str | Path | None = None
+    allow: frozenset[str] = frozenset()
+    replan: bool = False
+
+    def wish(self) -> dict[str, Any]:
+        """Return the plan's numbers, as they were stated: in a plan, or one by one."""
+        own = {name: getattr(self, name) for name in ("queries", "tolerance", "charges", "estimate")}
+        given = {name: value for name, value in own.items() if value is not None}
+        if self.plan is not None:
+            if not isinstance(self.plan, Plan):
+                raise InputError(f"plan must be a Plan; got {type(self.plan).__name__}; nothing was made")
+            if given:
+                raise InputError(
+                    f"numbers of a plan are stated in the plan; got plan= and {', '.join(given)}; nothing was made; "
+                    "leave one of them out"
+                )
+            return self.plan.wished()
+        sensible = {} if {"tolerance", "charges"} & given.keys() else {"charges": _CHARGES}
+        return {"queries": _QUERIES} | sensible | given
+
+
+def allowed_of(allow: Iterable[str]) -> frozenset[str]:
+    """Return what an owner insists on; InputError if it is something else."""
+    names = frozenset([allow] if isinstance(allow, str) else allow)
+    unknown = sorted(map(str, names - ALLOWED))
+    if unknown:
+        raise InputError(
+            f"allow must be among {', '.join(map(repr, sorted(ALLOWED)))}; got {unknown[0]!r}; nothing was made"
+        )
+    return names
+
+
+def made(rows: Rows, stated: Stated) -> GuardedView:
+    """Make a guard, or resume the one that a ledger has; warn of what is not kept."""
+    data = PrivateData(
+        rows.X,
+        rows.y,
+        resolve_metric(stated.metric),
+        classes=rows.classes,
+        sample_weight=rows.sample_weight,
+        groups=rows.groups,
+        declared=lambda: declared_classes(stated.ledger),
+    )
+    wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
+    counts = guessed(data.bound, rows.prevalence, by_ratio=decided_as_ratio(data.bound, wish))
+    numbers = {name: wish.get(name) for name in ("charges", "estimate", "spread")}
+
+    def planned(facts: dict[str, Any], told_before: float, **less: Any) -> Plan:
+        return Plan(**wish | facts | less, shared=SharedBudget(told_before=told_before))
+
+    wanted = Wanted(data.bound, counts, planned, **numbers)
+    _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
+    owned = _owned(data, rows, allow)
+    with new_or_kept(data, stated.ledger, allowed=SECOND_BUDGET in allow) as (store, another):
+        key = find_key(store, key=stated.key, seed=stated.seed)
+        witness = watched(store, False if NO_WITNESS in allow else stated.witness, key[0])
+        text = store.configuration()
+        known = None if text is None else Configuration.parse(text)
+        may_tell = stated.replan and not store.tail().query
+        kept = _kept(data, wanted, known, may_tell=may_tell)
+        facts = replace(
+            Configuration.of(kept.plan, data, key[0], kept.counts, allow),
+            another_budget=another,
+            witness=witness,
+        )
+        stands: Ledger = store
+        if stated.replan:
+            stands = epochs.planned_anew(store, facts, owned, key[0], witness)
+        view = _begun(data, kept.plan, facts, stands, key, owned)
+    if known is None or stands is not store:
+        kept.warn(kept.plan.shared.told_before, vacuous=VACUOUS in allow)
+    return view
+
+
+def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
+    """Resume a guard from its ledger; nothing is refilled."""
+    store = sql_ledger(place, must_exist=True)
+    text = store.configuration()
+    if text is None:
+        raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
+    configuration = Configuration.parse(text)
+    metric = metric_of(configuration.metric) if stated.metric is None else resolve_metric(stated.metric)
+    data = PrivateData(
+        rows.X,
+        rows.y,
+        metric,
+        classes=configuration.classes if rows.classes is None else rows.classes,
+        sample_weight=rows.sample_weight,
+        groups=rows.groups,
+    )
+    plan = Plan.kept(configuration.plan)
+    class_counts.rest_on(data.bound, configuration.counts)
+    key = find_key(store, key=stated.key, seed=stated.seed)
+    watched(store, stated.witness, key[0])
+    facts = Configuration.of(plan, data, key[0], configuration.counts)
+    return _begun(data, plan, facts, store, key, None)
+
+
+def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
+    """Go on with a fresh holdout in the same ledger, and release this one."""
+    holdout, nothing = view.holdout, "nothing was released"
+    if rows.groups is None and holdout.groups is not None:
+        raise InputError(
+            f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
+        )
+    data = PrivateData(
+        rows.X,
+        rows.y,
+        view.metric,
+        classes=holdout.bound.class_set if rows.classes is None else rows.classes,
+        sample_weight=rows.sample_weight,
+        groups=rows.groups,
+    )
+    before, by_ratio = view.facts.counts, view.plan.family == "ratio"
+    expected = before.guessed if rows.prevalence is None and before is not None else rows.prevalence
+    guess = guessed(data.bound, expected, by_ratio=by_ratio)
+    own = {name: getattr(stated, name) for name in ("queries", "tolerance", "charges", "estimate")}
+
+    def planned(facts: dict[str, Any], told_before: float, **less: Any) -> Plan:
+        return renewed(view.plan, facts, told_before=told_before, **(own | less))
+
+    wanted = Wanted(
+        data.bound,
+        guess,
+        planned,
+        charges=stated.charges,
+        estimate=view.plan.estimate if stated.estimate is None else stated.estimate,
+        spread=None if by_ratio else view.plan.stated_spread,
+    )
+    allow, ledger, key = stated.allow, view.ledger, view.key
+    _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
+    owned = _owned(data, rows, allow, nothing=nothing)
+    kept_rows = overlapping.kept_of_fresh(owned, ledger, key[0], holdout.X)
+    with budgeted(data, ledger, allowed=SECOND_BUDGET in allow, next_epoch=True) as another:
+        counts = class_counts.told(data.bound, guess)
+        kept = wanted.kept(counts, told_of(data, counts))
+        facts = replace(
+            Configuration.of(kept.plan, data, key[0], counts, allow),
+            another_budget=another,
+            witness=Configuration.parse(ledger.configuration() or "").witness,
+            known_rows=kept_rows.digests,
+        )
+        _begin_epoch(ledger, facts, kept_rows.text)
+    fresh = _begun(data, kept.plan, facts, ledger.latest(), key, None)
+    kept.warn(kept.plan.shared.told_before, vacuous=VACUOUS in allow)
+    return fresh
+
+
+def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None:
+    """Refuse a vacuous plan; warn of what is easy to miss."""
+    with saying_what_counts(holdout.bound, plan.rows):
+        plan.check_says_something(vacuous=vacuous)
+    if holdout.groups is None:  # which say what belongs together
+        warn_of_copies(holdout.X)
+    warn_of_counted_class(holdout.bound)
+
+
+def _owned(
+    holdout: PrivateData, rows: Rows, allow: frozenset[str], *, nothing: str = "nothing was made"
+) -> OwnedRows:
+    """Return the rows by what they are known, none of which is among training rows unless the owner insists."""
+    owned = OwnedRows(holdout, rows.ids, allowed=OVERLAP in allow, nothing=nothing)
+    if rows.training is not None and OVERLAP not in allow:
+        overlapping.check_training(owned, rows.training, nothing=nothing)
+    return owned
+
+
+def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *, may_tell: bool) -> Kept:
+    """Return the part of a wish that a ledger keeps: a new one, where counts are told now, or one with a configuration.
+
+    Where they were told by the same guess they are known; by another one they are not told again.
+    """
+    guess: Counts | None = wanted.counts
+    if stored is not None:
+        if epochs.guesses(stored.counts, stored.metric) == epochs.guesses(guess, holdout.bound.describe()):
+            class_counts.rest_on(holdout.bound, stored.counts)
+            return wanted.kept(stored.counts, stored.plan["shared"]["told_before"])
+        if epochs.tells(stored.counts) or not may_tell:
+            return Kept(wanted.guess, guess)
+    counts = None if guess is None else class_counts.told(holdout.bound, guess)
+    return wanted.kept(counts, told_of(holdout, counts))
+
+
+def _begun(
+    holdout: PrivateData,
+    plan: Plan,
+    facts: Configuration,
+    ledger: Ledger,
+    key: tuple[bytes, Path | None],
+    owned: OwnedRows | None,
+) -> GuardedView:
+    """Return the view of the guard's own metric, on a ledger that is new or its own."""
+    kept = KeptRows({}, b"") if owned is None or ledger.configuration() else owned.kept(key[0])
+    facts = replace(facts, known_rows=facts.known_rows or kept.digests)
+    stored = Configuration.parse(ledger.create(facts.text(), kept.text))
+    past = [Configuration.parse(text) for text in ledger.configurations()[: ledger.epoch - 1]]
+    facts.check_same(stored, past=past)
+    if owned is not None:
+        owned.check_same(stored, key[0])
+    if stored.plan != facts.plan:  # a version before this one derived it from what was stated
+        plan = Plan.kept(stored.plan)
+        class_counts.rest_on(holdout.bound, stored.counts)
+    return GuardedView(
+        holdout,
+        stored.view,
+        plan,
+        ledger,
+        key,
+        another_budget=stored.another_budget,
+        overlap_allowed=OVERLAP in stored.allow,
+        digest=stored.holdout,
+    )
+
+
+def _begin_epoch(ledger: Ledger, facts: Configuration, known_rows: bytes) -> None:
+    """End the epoch a ledger stands at, and begin the next, of rows that no epoch had; all or nothing."""
+    for number, text in enumerate(ledger.configurations(), start=1):
+        if Configuration.parse(text).holdout == facts.holdout:
+            raise InputError(
+                f"a new holdout must be rows that were not used before; these are the rows of epoch {number}; nothing "
+                "was released; pass fresh rows"
+            )
+    with ledger.transaction() as transaction:
+        epochs.begin_epoch(ledger, transaction, facts, known_rows)
+
+
+def place_of(ledger: Ledger) -> str:
+    """Return where a guard lives: its ledger's URL, or a token of a ledger in memory."""
+    return ledger.url or cast("MemoryLedger", ledger).beside.setdefault("place", secrets.token_hex(16))

@@ -1,0 +1,92 @@
+"""What a search can know before a model is fitted: which questions may be replays, and whether a choice has room.
+
+A halted guard still gives what it answered. Whether a model is one of those is known when it is fitted; that no
+question had its prior is known before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.asking import grid
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.subjects import checked_priors
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.guard.views import VIEW
+from reusable_holdout.plan import whole
+from reusable_holdout.ways import Told, Way, Winner
+
+__all__ = ["check_choice", "could_have_chosen", "could_replay"]
+
+
+@sealed
+def could_replay(guard: Any, priors: Sequence[float]) -> int:
+    """Return how many questions with these priors, from the first, could have been asked before."""
+    view: GuardedView = guard._view
+    units = _units(view, view.ways.main, priors)
+    told = [row for row in view.ledger.rows() if row.view == view.number and row.kind != VIEW]
+    known = {grid(view.ways.main, row.prior) for row in told if np.isfinite(row.prior)}
+    return next((place for place, unit in enumerate(units) if unit not in known), len(units))
+
+
+@sealed
+def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
+    """Return True if a choice was made whose winner had one of these priors, in its place; or any, without priors."""
+    view: GuardedView = guard._view
+    way = view.ways.choose
+    made = [row for row in view.ledger.rows(kind=way.name) if row.view == view.number]
+    if priors is None:
+        return len(made) > 0
+    units = _units(view, way, priors)
+    for row in made:
+        told = Told.parse(row.told)
+        winner = None if told is None else told.winner
+        fits = winner is not None and winner.candidates == len(units)
+        if fits and units[cast("Winner", winner).candidate] == grid(way, row.prior):
+            return True
+    return False
+
+
+@sealed
+def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = None) -> None:
+    """Refuse a choice that would be refused, before a model is fitted for it; not one that could be a replay.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    candidates : int
+    priors : sequence of float, optional
+        Of the candidates, once they are known. Until then a halted guard is not refused.
+
+    Raises
+    ------
+    Halted
+        If the guard has halted.
+    BudgetError
+        If there are more candidates than queries left.
+    InputError
+        If its dearest outcome would break a promise of the guard's plan, or a prior does not fit the metric.
+    """
+    view: GuardedView = guard._view
+    count, way, transcript = whole("candidates", candidates), view.ways.choose, view.transcript
+    if priors is not None:
+        checked_priors(list(priors), count, view.unit, view.metric.name, several=True)
+    state = transcript.state
+    halted = view.ways.main.halt_reason(state) is not None
+    if could_have_chosen(guard, priors) or (priors is None and halted):
+        return
+    if halted:
+        raise guard.halt()
+    transcript.check_room(count, state)
+    way.check_affordable(way.worst_nats(count), state, f"a choice among {count} candidates")
+
+
+def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
+    if not isinstance(priors, Sequence | np.ndarray) or isinstance(priors, str):
+        raise InputError(f"priors must be a list of numbers; got {type(priors).__name__}; nothing was asked")
+    stated = checked_priors(list(priors), len(priors), view.unit, view.metric.name, several=True)
+    return [grid(way, prior) for prior in stated.tolist()]

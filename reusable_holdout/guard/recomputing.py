@@ -1,0 +1,182 @@
+"""Rows of a ledger recomputed: whatever does not follow from the plan among the answers of one epoch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.ledger import Row
+from reusable_holdout.rules import Floats
+from reusable_holdout.ways import FINAL, Outcome, State, Terms, Told, Way
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.claim import Claims
+
+__all__ = ["States", "problems_of_ways"]
+
+_SAME = 1e-9  # floats recomputed on another machine
+_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
+
+
+def problems_of_ways(
+    ways: Iterable[tuple[Way, list[int]]], rows: Sequence[Row], states: States, *, same: float = _SAME
+) -> Iterator[str]:
+    """Say what is wrong with rows, by the ways in which they were asked and their places.
+
+    Numbers are the same up to a part, or for small ones a difference, of `same`.
+    """
+    for way, places in ways:
+        yield from _halt_problems(way, rows, states, places)
+        yield from _content_problems(way, rows, states, places, same)
+
+
+class States(NamedTuple):
+    """Before each question: its own, in which it was asked, and that of its batch, by which it is certified."""
+
+    own: list[State]
+    batch: list[State]
+
+    @classmethod
+    def before(cls, rows: Sequence[Row]) -> States:
+        """Return the states before the rows of an epoch."""
+        own, last = [State(last_charge=0)], 0
+        for row in rows:
+            last = row.asked if row.charged else last
+            own.append(State.after(row, last))
+        return cls(own[:-1], [own[row.batch - 1] for row in rows])
+
+
+def _halt_problems(way: Way, rows: Sequence[Row], states: States, places: Sequence[int]) -> Iterator[str]:
+    """Yield answers beyond the declared number, after a halt, or that could have broken a promise."""
+    certificate = way.certificate
+    for place in places:
+        row, state, began = rows[place], states.own[place], states.batch[place]
+        told = _told(row)
+        takes, own = row.asked - state.asked, way.takes(told)
+        if way.halt_reason(began if way.ends else state) is not None:
+            yield f"query {row.query} was answered after the guard had to halt"
+        if row.asked > certificate.queries:
+            yield f"query {row.query}: {row.asked} queries were asked, but {certificate.queries} were declared"
+        if takes != own:
+            yield f"query {row.query} must take {own} of the declared queries, but took {takes}"
+        worst = way.worst_nats(own)
+        if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
+            yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
+        if rows[row.batch - 1].kind != row.kind:
+            yield f"query {row.query} is in a batch that was asked in another way"
+        elif row.batch != row.query and not (way.batches or way.ends):
+            yield f"query {row.query} is in a batch, which its way to ask does not have"
+
+
+def _told(row: Row) -> Told:
+    """Return what a row says was told; InputError if it is spelled as no outcome is."""
+    told = Told.parse(row.told)
+    if told is None:
+        raise InputError(f"query {row.query}: {row.told!r} is no outcome")
+    return told
+
+
+def _content_problems(
+    way: Way, rows: Sequence[Row], states: States, places: Sequence[int], same: float
+) -> Iterator[str]:
+    """Yield whatever does not follow from the plan among questions of one way."""
+    mine = [rows[place] for place in places]
+    own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
+    for row, before in zip(mine, began, strict=True):
+        yield from _column_problems(way, row, before)
+
+    def different(what: str, expected: Floats, name: str) -> Iterator[str]:
+        found = np.array([getattr(row, name) for row in mine])
+        wrong = ~(np.abs(expected - found) <= same * np.maximum(1.0, np.abs(expected)))
+        for i in np.flatnonzero(wrong).tolist():
+            yield f"query {mine[i].query}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
+
+    yield from different("threshold", _units(way, mine, own), "threshold")
+    terms: list[Any] = [Terms(row.prior, row.threshold) for row in mine]
+    if isinstance(way, Claims):
+        terms = list(way.recalled(mine))
+    outcomes = [way.outcome(_told(row), one) for row, one in zip(mine, terms, strict=True)]
+    values = np.array([one.value for one in outcomes])
+    yield from different("value", values, "value")
+    if way.ends:
+        yield from different("prior", values, "prior")
+    yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
+    yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
+    finals = sum(row.kind == FINAL for row in rows)
+    low, high = _intervals(way, mine, terms, outcomes, began, finals)
+    yield from different("lower end", low, "low")
+    yield from different("upper end", high, "high")
+
+
+def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
+    """Yield values that a column may not hold, whatever the others do."""
+    if not (0.0 <= row.value <= 1.0 and 0.0 <= row.prior <= 1.0):
+        yield f"query {row.query}: prior or value is out of bounds"
+    if not 0.0 <= row.asked_at <= _LAST_TIME:
+        yield f"query {row.query}: it was asked at no time"
+    if row.series and not way.by_series:
+        yield f"query {row.query}: it names a series, which its way to ask does not have"
+    if not row.tolerance:
+        return
+    if not way.takes_tolerances:
+        yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
+    elif not 0.0 < row.tolerance <= 1.0:
+        yield f"query {row.query}: it names a tolerance that is out of bounds"
+    elif not way.keeps(row.prior, row.tolerance, way.length(began)):
+        yield f"query {row.query}: it names a tolerance that could not be kept"
+
+
+def _units(way: Way, rows: Sequence[Row], states: Sequence[State]) -> Floats:
+    """Return the unit of each question's outcomes, from the state it was asked in."""
+    priors = np.array([row.prior for row in rows])
+    if not isinstance(way, Check):
+        return np.array(
+            [
+                way.unit(row.prior, state, row.tolerance or None)
+                for row, state in zip(rows, states, strict=True)
+            ]
+        )
+    expected, own = np.empty(len(rows)), np.array([row.tolerance for row in rows])
+    for start, end in _runs(states):
+        run, state = slice(start, end), states[start]
+        expected[run] = way.rule.units(priors[run], state.charges, state.nats, None)
+        named = start + np.flatnonzero(own[run])
+        if len(named):
+            expected[named] = way.rule.units(priors[named], state.charges, state.nats, own[named])
+    return expected
+
+
+def _intervals(
+    way: Way,
+    rows: Sequence[Row],
+    terms: Sequence[Any],
+    outcomes: Sequence[Outcome],
+    began: Sequence[State],
+    finals: int,
+) -> tuple[Floats, Floats]:
+    """Return the interval of each answer; those that were not charged at once."""
+    low, high = np.empty(len(rows)), np.empty(len(rows))
+    for start, end in _runs(began):
+        length = way.length(began[start], finals if way.ends else 1)
+        here = np.arange(start, end)
+        calm = np.array([isinstance(way, Check) and one.told == way.calm for one in outcomes[start:end]])
+        if isinstance(way, Check) and calm.any():
+            chosen = here[calm]
+            priors = np.array([rows[place].prior for place in chosen])
+            units = np.array([rows[place].threshold for place in chosen])
+            low[chosen], high[chosen] = way.calm_intervals(priors, units, length)
+        for place in here[~calm].tolist():
+            low[place], high[place] = way.interval(outcomes[place].told, terms[place], length)
+    return low, high
+
+
+def _runs(states: Sequence[State]) -> Iterator[tuple[int, int]]:
+    """Yield stretches of states in which the same was told."""
+    start = 0
+    for _, run in itertools.groupby(states, key=lambda state: (state.charges, state.nats)):
+        end = start + sum(1 for _ in run)
+        yield start, end
+        start = end

@@ -1,0 +1,360 @@
+"""Subjects: models, predictions, differences of two, and what a worker measured; how each is named and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.digests import predictions_digest
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.models import check_model, fitted
+from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.metrics import BoundMetric
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.metrics.containers import as_array, one_column
+from reusable_holdout.plan import round_up
+from reusable_holdout.rules import Floats, Integers, difference, score_of
+from reusable_holdout.rules.samples import Sample, sample_of, unpacked
+from reusable_holdout.slips import percentage
+from reusable_holdout.ways import State, Way
+from reusable_holdout.ways.check import Check
+from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.reveal import Reveal
+
+__all__ = [
+    "Difference",
+    "Measured",
+    "Subject",
+    "check_tolerances_kept",
+    "checked_names",
+    "checked_priors",
+    "checked_series",
+    "checked_tolerances",
+    "is_model",
+    "is_several",
+    "measured",
+    "numbers_of",
+    "prepared_subjects",
+    "tolerance_unit",
+    "weighed",
+]
+
+_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
+_GRID = 2**28  # tolerances that differ by less are the same question
+_BISECTIONS = 40
+
+
+def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several: bool) -> Floats:
+    """Return priors in [0, 1]; InputError if one is missing, no number, or beyond the metric's bounds."""
+    if priors is None:
+        raise InputError(
+            "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
+        )
+    if not several:
+        return np.array([unit.unit(_number(priors, unit, metric))])
+    column = priors if isinstance(priors, np.ndarray) else as_array(priors, what="priors")
+    given = one_column(column)
+    if given.shape != (count,):
+        raise InputError(
+            f"priors must have shape ({count},), one for each question; got {given.shape}; nothing was asked"
+        )
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
+    stated = given.astype(np.float64)
+    wrong = np.flatnonzero(~((stated >= unit.lower) & (stated <= unit.upper)))
+    if len(wrong):
+        _number(float(stated[wrong[0]]), unit, metric)
+    if unit.is_plain:
+        return np.array(stated)
+    return np.array([unit.unit(one) for one in stated.tolist()])
+
+
+def _number(prior: Any, unit: Unit, metric: str) -> float:
+    try:
+        number = float(prior)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    odd = isinstance(prior, _NO_NUMBERS) or np.ndim(prior) or np.asarray(prior).dtype.kind not in "fiuO"
+    if odd or not unit.lower <= number <= unit.upper:
+        hint = percentage(number, most=unit.upper)
+        raise InputError(
+            f"a prior must be a number in [{unit.lower:g}, {unit.upper:g}], the range of {metric}; got {prior!r}{hint}"
+            "; nothing was asked and nothing was charged"
+        )
+    return number
+
+
+def checked_tolerances(tolerances: Any, count: int, unit: Unit) -> Floats | None:
+    """Return the tolerances that questions name for themselves, in [0, 1]; None if they name none."""
+    if tolerances is None:
+        return None
+    try:
+        given = np.atleast_1d(np.asarray(tolerances))
+        numbers = all(np.asarray(one).dtype.kind in "fiuO" for one in given.ravel().tolist())
+        limits = given.astype(np.float64) / unit.span if numbers else np.zeros(0)
+    except (TypeError, ValueError, OverflowError):
+        limits = np.zeros(0)
+    if limits.shape != (count,) or not ((limits >= 1.0 / _GRID) & (limits <= 1.0)).all():
+        raise InputError(
+            f"tolerances must be {count} numbers in (0, {unit.span:g}], one for each question; got {tolerances!r}; "
+            "nothing was asked and nothing was charged"
+        )
+    return limits
+
+
+def tolerance_unit(tolerance: float) -> int:
+    """Return a tolerance on the grid that tells questions apart."""
+    return round(tolerance * _GRID)
+
+
+def check_tolerances_kept(
+    way: Check, priors: Floats, tolerances: Floats | None, state: State, unit: Unit
+) -> None:
+    """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
+    for place in way.check_room(priors, tolerances, state) if tolerances is not None else []:
+        prior, refused, length = float(priors[place]), float(tolerances[place]), way.length(state)  # type: ignore[index]
+        kept = 1.0
+        for _ in range(_BISECTIONS):
+            middle = (refused + kept) / 2.0
+            refused, kept = (refused, middle) if way.rule.keeps(prior, middle, length) else (middle, kept)
+        raise InputError(
+            f"a tolerance must be at least {round_up(kept * unit.span):g} at this prior after {state.charges} charges; "
+            f"got {float(tolerances[place]) * unit.span:g}; nothing was asked and nothing was charged; widen it"  # type: ignore[index]
+        )
+
+
+def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Return the names of questions, by default empty; InputError if they are not text, or not as many."""
+    if names is None:
+        return [""] * count
+    labels = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if len(labels) != count or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
+        raise InputError(
+            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+        )
+    return labels
+
+
+def checked_series(series: object, *, by_series: bool) -> str:
+    """Return the name of a series; InputError if it is no text, or one is named where there are none."""
+    (name,) = checked_names([series], 1)  # type: ignore[list-item]
+    if name and not by_series:
+        raise InputError(
+            f"a series of answers, such as one team's, belongs to a board of claims; got {series!r}; leave it out; "
+            "nothing was asked"
+        )
+    return name
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_R = TypeVar("_R")
+_METHODS = ("predict", "predict_proba", "decision_function")
+
+
+class Difference(NamedTuple):
+    """Difference of two models, or of predictions of two: how much better the new one is than the old one.
+
+    Attributes
+    ----------
+    new, old : estimator or array-like
+        Both models, or both predictions for the holdout's rows.
+    """
+
+    new: Any
+    old: Any
+
+
+class Measured(NamedTuple):
+    """One fitted model that a worker measured, to be asked about in another process.
+
+    Attributes
+    ----------
+    model : estimator
+    content : bytes
+        Its fingerprint, the same in every process.
+    found : bytes or None
+        What was measured on the holdout, or that the model failed there, concealed under the guard's key; None if it is
+        still to be measured, if the question needs that.
+    """
+
+    model: Any
+    content: bytes
+    found: bytes | None = None
+
+
+class Subject(NamedTuple):
+    """What is asked about, checked and named."""
+
+    content: bytes
+    models: tuple[Any, ...] = ()  # one, or the new and the old one
+    predictions: NDArray[Any] | None = (
+        None  # of these in their place, prepared; shape (1 or 2, rows[, classes])
+    )
+    found: bytes | None = None  # concealed
+
+
+def is_several(given: Any) -> bool:
+    """Return True of a list or tuple of subjects; a list of labels or numbers is one: predictions."""
+    if not isinstance(given, list | tuple) or isinstance(given, Difference | Measured):
+        return False
+    return not given or not (given[0] is None or np.isscalar(given[0]))
+
+
+def is_model(given: object) -> bool:
+    """Return True if something predicts: a model, not its predictions."""
+    return isinstance(given, type | Measured) or any(
+        callable(getattr(given, name, None)) for name in _METHODS
+    )
+
+
+def prepared_subjects(view: GuardedView, given: Sequence[Any], *, paired: bool) -> list[Subject]:
+    """Return several subjects, checked by public facts; InputError names what does not fit, and nothing was asked."""
+    pairs = [tuple(one) if paired else (one,) for one in given]
+    of_models = [is_model(part) for pair in pairs for part in pair]
+    if any(of_models) and not all(of_models):
+        raise InputError(
+            "models and predictions cannot be asked about together; got both; nothing was asked; pass one kind"
+        )
+    if any(of_models):
+        return [_of_models(view, pair) for pair in pairs]
+    bound = view.holdout.bound
+    prepared = (
+        bound.prepare_many([part for pair in pairs for part in pair]) if paired or len(pairs) > 1 else None
+    )
+    if prepared is None:
+        prepared = bound.prepare(given[0])[None]
+    size = 2 if paired else 1
+    parts = [prepared[size * place : size * (place + 1)] for place in range(len(pairs))]
+    return [Subject(predictions_digest(part if paired else part[0]), (), part) for part in parts]
+
+
+def _of_models(view: GuardedView, pair: Sequence[Any]) -> Subject:
+    holdout = view.holdout
+    if holdout.X is None:
+        raise InputError(
+            "this guard holds labels only; got a model; nothing was asked; ask with predictions, or give it X"
+        )
+    if len(pair) == 2 and pair[0] is pair[1]:
+        raise InputError(
+            f"two models must be compared; got one {type(pair[0]).__name__} twice, which differs from itself by 0; "
+            "nothing was asked and nothing was charged; pass the new model and then the old one"
+        )
+    (first, *_) = pair
+    if isinstance(first, Measured):
+        sound = type(first.content) is bytes and (first.found is None or type(first.found) is bytes)
+        if len(pair) > 1 or not sound:
+            raise InputError(
+                "what a worker measured must come from this guard's measure(), unchanged; it does not; nothing was "
+                "asked and nothing was charged"
+            )
+        check_model(first.model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)
+        return Subject(first.content, (first.model,), None, first.found)
+    models = [fitted(model, None, None) for model in pair]
+    for model in models:
+        check_model(model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)
+    return Subject(fingerprint(models if len(models) > 1 else models[0]), tuple(models))
+
+
+# ---- measured, outside of the ledger's lock
+
+
+def measured(
+    view: GuardedView, way: Way, subjects: Sequence[Subject], X_train: Any
+) -> list[Integers | Sample | int | None]:
+    """Return what a way decides on, of each subject; None of one that failed, or was trained on rows of the holdout.
+
+    All models are tried on synthetic rows first: what is refused there, free, must tell nothing of the holdout's.
+    """
+    fresh = [model for one in subjects for model in one.models if one.found is None]
+    view.holdout.try_out(fresh, X_train)
+    of_models = any(one.models for one in subjects)  # measured elsewhere or not yet
+    if X_train is not None and of_models and view.trained_on.holds(X_train):
+        return [None] * len(subjects)
+    bound = view.holdout.bound
+    if (
+        isinstance(way, Check)
+        and bound.metric.kernel is not None
+        and all(one.predictions is not None for one in subjects)
+    ):
+        return _of_predictions(way, bound, subjects)
+    return [_measured(view, way, one) for one in subjects]
+
+
+def _of_predictions(way: Check, bound: BoundMetric, subjects: Sequence[Subject]) -> list[Any]:
+    """Measure predictions at once; all of them fail, or none."""
+    every = [one.predictions for one in subjects]
+    stacked = every[0] if len(every) == 1 else np.concatenate(every)  # type: ignore[arg-type]
+    found = _attempted(bound, lambda: way.rule.measured_many(bound, stacked))  # type: ignore[arg-type]
+    if found is None:
+        return [None] * len(subjects)
+    if len(found) == len(subjects):
+        return list(found)
+    return list(difference(found[::2], found[1::2]))
+
+
+def _measured(view: GuardedView, way: Way, one: Subject) -> Integers | Sample | int | None:
+    bound = view.holdout.bound
+    if one.found is not None:
+        numbers = view.content.reveal(one.found, view.about(way, one.content))
+        return None if numbers is None else _of_numbers(way, bound, numbers)
+    prepared = one.predictions if not one.models else view.holdout.predicted_by(one.models)
+    if prepared is None:
+        return None
+    return _attempted(bound, lambda: _found(way, bound, prepared))
+
+
+def _found(way: Way, bound: BoundMetric, prepared: NDArray[Any]) -> Integers | Sample | int:
+    if isinstance(way, Reveal | Final):
+        return sample_of(bound, prepared[0]) if way.by_rows else int(score_of(bound, prepared[:1])[0])
+    if not isinstance(way, Check):
+        raise TypeError
+    found = way.rule.measured_many(bound, prepared)
+    return found[0] if len(found) == 1 else difference(found[0], found[1])
+
+
+def numbers_of(found: Integers | Sample | int | None) -> Integers | None:
+    """Return what was measured as numbers that travel."""
+    if isinstance(found, Sample):
+        return found.packed()
+    return np.array([found], dtype=np.int64) if isinstance(found, int) else found
+
+
+def _of_numbers(way: Way, bound: BoundMetric, numbers: Integers) -> Integers | Sample | int:
+    if isinstance(way, Reveal | Final):
+        return unpacked(bound, numbers) if way.by_rows else int(numbers[0])
+    return numbers
+
+
+def _attempted(bound: BoundMetric, measure: Callable[[], _R]) -> _R | None:
+    """Return what is measured; None if a metric of the owner's own fails on the rows: it may raise anything."""
+    if bound.metric.kernel is None:
+        return attempt(measure)
+    try:
+        return measure()
+    except ModelError:
+        return None
+
+
+def weighed(
+    way: Check, bound: BoundMetric, found: Sequence[Any], priors: Floats, tolerances: Floats | None
+) -> tuple[Integers | None, NDArray[np.bool_]]:
+    """Return what a check decides on, shape (questions, numbers), and which questions failed."""
+    failed = np.array([one is None for one in found])
+    if failed.all():
+        return None, failed
+    if failed.any():
+        blank = np.zeros_like(next(one for one in found if one is not None))
+        found = [blank if one is None else one for one in found]
+    return way.rule.weighed(bound, np.stack(found), priors, tolerances), failed

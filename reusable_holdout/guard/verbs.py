@@ -1,0 +1,376 @@
+"""The verbs of a guard: each makes a question, and asks it at the only door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from reusable_holdout.answer import Answer, Choice
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.asking import Question
+from reusable_holdout.guard.models import fitted, training_rows
+from reusable_holdout.guard.overview import Overview
+from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
+from reusable_holdout.guard.training_estimate import PriorMethod, check_prior_method, training_estimate
+from reusable_holdout.slips import checked_call
+
+__all__ = ["Verbs"]
+
+
+class Verbs(Overview):
+    """Questions about models, predictions and differences of two."""
+
+    ask: Callable[[Sequence[Question]], list[Any]]
+
+    @checked_call
+    def evaluate(
+        self,
+        subject: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: Any = None,
+        tolerance: Any = None,
+        cv: Any = 5,
+        name: Any = None,
+        series: str = "",
+        anew: bool = False,
+    ) -> Any:
+        """Ask how good a model or its predictions really are.
+
+        Parameters
+        ----------
+        subject : estimator, array-like of shape (rows,), (rows, classes) or (rows, repeats), Difference, or a list
+            A model, fitted, or not, and then a clone is fitted on the training data; predictions for the holdout's
+            rows, in their order; or the difference of two of these. Judged scores may be a table or series with ids as
+            a column or index. Several are a list or tuple: they share the history before them, which is cheaper and
+            tighter than one by one.
+        X_train, y_train : array-like, optional
+            Training data, disjoint from the holdout; needed unless a prior is stated. A model that is asked about with
+            rows of the holdout fails.
+        prior : float, sequence of float, "cross-validation" or "in-sample", optional
+            The analyst's own estimate, of a model cross-validated by default. A bad prior costs charges, never
+            validity.
+        tolerance : float, optional
+            How far the answer to this question may be from the population value; the guard's by default.
+        cv : int or cross-validation splitter
+            Folds of the cross-validated prior.
+        name : str, optional
+            What history calls the question; by default the model's type.
+        series : str
+            On a board of claims: whose claim it is, and whose allowance a charge spends.
+        anew : bool
+            On a board of claims: ask though these predictions were answered before, at this series' own expense.
+
+        Returns
+        -------
+        Answer, or list of Answer
+            The same subject with the same prior gets the recorded answer. Another model is another question, even if
+            both predict the same: that they do is a fact about the private rows.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        BudgetError
+            If more is asked than queries are left; nothing was answered or charged.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        ModelError
+            If a model or a metric of your own fails on the holdout, or `X_train` holds rows of it, more than chance
+            explains. That is a fact about the holdout: it takes a charge. Of a list the answers to the others are in
+            its `answers`.
+        """
+        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        return self._one(
+            Question(
+                "evaluate",
+                subject,
+                prior,
+                tolerance,
+                series=series,
+                name=_named(subject, name),
+                X_train=X_train,
+                anew=anew,
+            )
+        )
+
+    @checked_call
+    def compare(
+        self,
+        new: Any,
+        old: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: Any = None,
+        tolerance: float | None = None,
+        cv: Any = 5,
+        name: str | None = None,
+    ) -> Answer:
+        """Ask how much better a model is than another, or predictions than others; as :meth:`evaluate`.
+
+        On the budget of all questions; narrower than the difference of two answers, because rows on which the two agree
+        do not count.
+
+        Parameters
+        ----------
+        new, old : estimator or array-like
+            Both models, or both predictions.
+        X_train, y_train, prior, tolerance, cv, name
+            As for :meth:`evaluate`; the prior is the difference of the two estimates, new less old.
+
+        Returns
+        -------
+        Answer
+            Its value, prior and interval are differences, new less old, in the metric's unit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, seed=1)
+        >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
+        >>> answer = guard.compare(better, worse, prior=0.025)
+        >>> answer.value, answer.low < 0.025 < answer.high
+        (0.025, True)
+        """
+        answer: Answer = self.evaluate(
+            Difference(new, old), X_train, y_train, prior=prior, tolerance=tolerance, cv=cv, name=name
+        )
+        return answer
+
+    @checked_call
+    def gate(
+        self,
+        subject: Any,
+        at_least: Any,
+        *,
+        tolerance: Any = None,
+        guardrails: Mapping[Any, Any] | None = None,
+        name: Any = None,
+        X_train: Any = None,
+    ) -> Any:
+        """Ask whether a model, or the difference of two, reaches what is named, and nothing else.
+
+        Parameters
+        ----------
+        subject : estimator, array-like, Difference, or a list of them
+            As for :meth:`evaluate`; models are fitted.
+        at_least : float, or sequence of float
+            What it must reach, in the metric's unit; of a difference how much better the new one must be.
+        tolerance : float, optional
+            Where the rows' evidence decides: how far below what is named the value of what is accepted may be.
+        guardrails : dict of guard to float or (subject, float), optional
+            Guards that :meth:`on` gave for other metrics of the rows, and what each must reach, too; with a subject of
+            its own where the metric needs other predictions. One charge for all; each takes one of the declared
+            queries.
+        name, X_train
+            As for :meth:`evaluate`.
+
+        Returns
+        -------
+        Answer, or list of Answer
+            Its outcome is "better", a charge, or "not shown".
+        """
+        return self._one(
+            Question(
+                "gate",
+                subject,
+                at_least,
+                tolerance,
+                guardrails=guardrails,
+                name=_named(subject, name),
+                X_train=X_train,
+            )
+        )
+
+    @checked_call
+    def reveal(
+        self,
+        subject: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: Any = None,
+        cv: Any = 5,
+        name: Any = None,
+    ) -> Any:
+        """Ask for the holdout's own value, rounded to a cell around the prior.
+
+        It costs its surprise and no charge: about 1.5 nats where the prior is near.
+
+        Parameters
+        ----------
+        subject, X_train, y_train, prior, cv, name
+            As for :meth:`evaluate`; no differences.
+
+        Returns
+        -------
+        Answer, or list of Answer
+
+        Raises
+        ------
+        InputError
+            If the input does not fit, or the dearest cell would break a promise of the plan; nothing was told.
+        Halted, ModelError
+            As for :meth:`evaluate`; a failure takes no charge, but costs nats.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
+        >>> answer = guard.reveal(np.where(np.arange(10_000) % 10, labels, 1 - labels), prior=0.9)
+        >>> answer.outcome, answer.charged, round(answer.nats, 1), answer.low < 0.9 < answer.high
+        ('revealed', False, 1.3, True)
+        """
+        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        return self._one(Question("reveal", subject, prior, name=_named(subject, name), X_train=X_train))
+
+    @checked_call
+    def choose(self, subjects: Sequence[Any], priors: Any, *, name: str = "", X_train: Any = None) -> Choice:
+        """Ask which of several is best by the holdout, and for its value, rounded.
+
+        It costs its surprise and no charge: about 3 nats where the prior's favourite wins. Each candidate is one of the
+        declared queries.
+
+        Parameters
+        ----------
+        subjects : list of estimator or array-like
+            Fitted models, or predictions.
+        priors : sequence of float
+            The analyst's own estimates, one for each.
+        name : str
+            What history calls the question.
+        X_train : array-like, optional
+            What the models were trained on.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        BudgetError
+            If there are more candidates than queries left; nothing was told.
+        InputError
+            If the input does not fit, or the dearest outcome would break a promise of the plan; nothing was told.
+        Halted
+            If a budget has run out and the question is new.
+        ModelError
+            If a candidate fails on the holdout: no value is told, and the message names the best of the others.
+        """
+        choice: Choice = self._one(Question("choose", subjects, priors, name=name, X_train=X_train))
+        return choice
+
+    @checked_call
+    def final(self, subject: Any, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
+        """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
+
+        Once: nothing new is answered afterwards, though what was asked replays free. Allowed after a halt.
+
+        Parameters
+        ----------
+        subject : estimator, array-like, or a list of them
+            Fitted models, or predictions. Several are certified together, each a little wider.
+        name : str, optional
+            What history calls it; by default the model's type.
+        also : sequence of guards, or of tuples of a guard and a subject, optional
+            Other metrics of the rows, from :meth:`on`, that are certified with it; with a subject of its own where a
+            metric needs other predictions.
+
+        Returns
+        -------
+        Answer, or list of Answer
+            Of one subject, or of several; with `also`, of this metric and then of the others.
+
+        Raises
+        ------
+        Halted
+            If a final was given before.
+        InputError
+            If the input does not fit; nothing was told.
+        ModelError
+            If a model fails on the holdout: the final was given, and tells that.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
+        >>> last = guard.final(np.where(np.arange(10_000) % 10, labels, 1 - labels))
+        >>> last.value, last.outcome, round((last.high - last.low) / 2, 3)
+        (0.9, 'final', 0.008)
+        """
+        if isinstance(also, str | Overview) or not isinstance(also, Iterable):
+            raise InputError(
+                "also= must be a list of guards from on(), or of tuples of one and a subject; got "
+                f"{type(also).__name__}; nothing was told"
+            )
+        pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
+        label = _named(subject, name)
+        questions = [Question("final", subject, name=label)]
+        questions += [Question("final", own, view=guard, name=label) for guard, own in pairs]
+        found = self.ask(questions)
+        flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
+        _raise_failures(flat)
+        return flat if also else found[0]
+
+    def _one(self, question: Question) -> Any:
+        """Ask one question; raise what failed."""
+        (found,) = self.ask([question])
+        _raise_failures(found if isinstance(found, list) else [found])
+        return found
+
+    def _ready(self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any) -> tuple[Any, Any, Any]:
+        """Return models that are fitted, their prior, and what they were trained on; predictions as they are."""
+        parts = list(subject) if isinstance(subject, Difference) else [subject]
+        if not all(is_model(part) and not isinstance(part, Measured) for part in parts):
+            return subject, prior, X_train
+        X_train, y_train = training_rows(X_train, y_train)
+        parts = [fitted(part, X_train, y_train) for part in parts]
+        if prior is None or isinstance(prior, str):
+            method: Any = "cross-validation" if prior is None else prior
+            each = [self._estimate(part, X_train, y_train, method=method, cv=cv) for part in parts]
+            prior = each[0] - each[1] if len(each) > 1 else each[0]
+        return Difference(*parts) if isinstance(subject, Difference) else parts[0], prior, X_train
+
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        check_prior_method(method)
+        if X_train is None or y_train is None:
+            raise InputError(
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
+                "of the score, such as a cross-validated one; nothing was asked"
+            )
+        return training_estimate(
+            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self.class_set
+        )
+
+
+def _named(subject: Any, name: Any) -> Any:
+    """Return what history calls a question: what was said, or the types of models."""
+    if name is not None:
+        return name
+    if isinstance(subject, Difference):
+        both = [type(part).__name__ if is_model(part) else "" for part in subject]
+        return " less ".join(both) if all(both) else ""
+    if is_several(subject):
+        return [_named(one, None) for one in subject]
+    model = subject.model if isinstance(subject, Measured) else subject
+    return type(model).__name__ if is_model(model) else ""
+
+
+def _raise_failures(found: Sequence[Any]) -> None:
+    """Raise what failed: of one question its own error, of several one with all answers."""
+    failures = [one for one in found if isinstance(one, ModelError)]
+    if not failures:
+        return
+    if len(found) == 1:
+        raise failures[0]
+    raise ModelError(
+        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
+        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; all "
+        "others were answered: see `answers` of this error, None for what failed, and history()",
+        [None if isinstance(one, ModelError) else one for one in found],
+    )

@@ -1,0 +1,148 @@
+"""One metric or slice of the rows, as its questions see it: all parts of a guard that are private to the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from reusable_holdout.answer import Answer
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.claiming import Boards
+from reusable_holdout.guard.digests import ContentKey
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.known_rows import TrainedOn
+from reusable_holdout.guard.transcript import Transcript
+from reusable_holdout.guard.views import View
+from reusable_holdout.ledger import Ledger
+from reusable_holdout.metrics import Metric
+from reusable_holdout.metrics.bound import Unit
+from reusable_holdout.noise import KeyedNoise
+from reusable_holdout.plan import Plan
+from reusable_holdout.slips import warn
+from reusable_holdout.ways import Way
+from reusable_holdout.ways.table import Ways
+
+__all__ = ["GuardedView", "Listener"]
+
+Listener = Callable[[Sequence[Answer]], None]
+
+
+class GuardedView:
+    """The private side of a guard: one view of its rows on the one ledger.
+
+    Parameters
+    ----------
+    holdout : PrivateData
+    facts : View
+        As the ledger keeps them.
+    plan : Plan
+    ledger : Ledger
+    key : tuple of bytes and Path or None
+        Noise key of the guard, and its file.
+    root : GuardedView, optional
+        The view that the guard was made with; itself by default.
+    digest : str, optional
+        Keyed digest of the rows, hex; of the root by default.
+    """
+
+    def __init__(
+        self,
+        holdout: PrivateData,
+        facts: View,
+        plan: Plan,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+        *,
+        root: GuardedView | None = None,
+        another_budget: bool = False,
+        overlap_allowed: bool = False,
+        digest: str = "",
+    ) -> None:
+        self.holdout, self.facts, self.plan, self.ledger, self.key = holdout, facts, plan, ledger, key
+        self.number, self.root = facts.number, root or self
+        self.digest: str = digest if root is None else root.digest
+        secret = facts.secret(key[0])
+        self.content = ContentKey(secret)
+        self.ways = Ways(plan, KeyedNoise(secret, epoch=ledger.epoch - 1))
+        self.listeners: list[Listener] = []
+        if root is None:
+            self.transcript = Transcript(ledger, facts.plan, another_budget=another_budget)
+            self.trained_on = TrainedOn(holdout, allowed=overlap_allowed)
+            self.boards = Boards(self.transcript)
+        else:
+            self.transcript, self.trained_on, self.boards = root.transcript, root.trained_on, root.boards
+
+    def __repr__(self) -> str:
+        return f"<GuardedView: {self.metric.name}>"
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that is asked about."""
+        return cast("Metric", self.holdout.bound.metric)
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the metric."""
+        return Unit.of(self.metric)
+
+    def charges_left(self, charges: int) -> int:
+        """Return the charges that are left after so many; on a board of claims those of who names no series."""
+        if self.plan.asks == "claims":
+            return self.boards.charges_left(self.ways.claim, "")
+        return self.transcript.allowance.left(charges)
+
+    def way_of(self, name: str, *, paired: bool, guarded: bool) -> Way:
+        """Return the way in which a question is asked; InputError if the plan has none of this name."""
+        asks = self.plan.asks
+        gates = {(False, False): "gate", (True, False): "gate-compare", (False, True): "guarded-gate"}
+        ledger_name = {
+            "evaluate": "claim" if asks == "claims" else "compare" if paired else "check",
+            "gate": gates.get((paired, guarded), "guarded-compare"),
+        }.get(name, name)
+        way = self.ways.named(ledger_name)
+        if way is None or (paired and name not in {"evaluate", "gate"}) or (paired and asks == "claims"):
+            raise InputError(
+                f"{name} of {'a difference' if paired else 'one subject'} must be among the ways that the plan is for; "
+                f"this one is for {_ASKS[asks]}; nothing was asked"
+            )
+        if guarded and name != "gate":
+            raise InputError(f"guardrails belong to a gate; got {name}; nothing was asked; ask with gate()")
+        return way
+
+    def check_differences(self) -> None:
+        """Refuse to compare two models where their difference is no mean over rows."""
+        if not self.holdout.bound.by_rows:
+            raise InputError(
+                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
+                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+            )
+
+    def checked_view(self, guard: Any) -> GuardedView:
+        """Return the view of another guard of the same rows; InputError if it is none."""
+        view = getattr(guard, "_view", guard)
+        if not isinstance(view, GuardedView) or view.transcript is not self.transcript:
+            raise InputError(
+                "a view must be another metric of the same rows, from on() of the same guard; got "
+                f"{type(guard).__name__}; nothing was asked"
+            )
+        return view
+
+    def about(self, way: Way, content: bytes) -> bytes:
+        """Return what a concealed measurement is about: other rows, metrics and ways may have the same key."""
+        return f"{self.ledger.epoch} {self.facts.text()} {way.name} ".encode() + content
+
+    def tell(self, answers: Sequence[Any]) -> None:
+        """Tell the listeners of new answers; what they raise becomes a warning, for the answers are released."""
+        new = [answer for answer in answers if isinstance(answer, Answer) and not answer.replayed]
+        for listener in list(self.listeners) if new else []:
+            try:
+                listener(new)
+            except Exception as error:
+                warn(
+                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
+                    RuntimeWarning,
+                )
+
+
+_ASKS = {"all": "all ways to ask", "gates": "gates alone", "claims": "a board of claims"}

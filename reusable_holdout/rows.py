@@ -1,0 +1,63 @@
+"""Rows: a holdout, with what is public of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+__all__ = ["Rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a holdout, passed in place of X and y where more than these is to be said.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
+        Private features, for models; NumPy, pandas, polars or scipy.sparse. The guard keeps a copy, as much memory
+        again (none of polars, whose columns never change, nor of arrays that are mapped read-only): what you do to
+        yours afterwards changes no answer. Those of Parquet files and Dask stay where they are: models predict them
+        chunk by chunk, on joblib's current backend.
+    y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
+        Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
+        scores the rows' ids, distinct names, and X is None.
+    classes : array-like, or "private", optional
+        All classes that may occur, which makes them public. By default those in `y` are public if there is at most one
+        for 50 rows. Others are private: accuracy compares answers in a normal form (NFKC, without case and extra
+        spaces), and no other metric is measured.
+    sample_weight : array-like of shape (rows,), optional
+        Public weights, at least 0. Weights of 0 and 1 make a slice: then only its rows count.
+    groups : array-like of shape (rows,), optional
+        Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
+        and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
+    ids : array-like of shape (rows,), optional
+        Distinct names of the rows, by which they are known again; they never leave the guard.
+    prevalence : float, sequence of float or dict, optional
+        Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
+        order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
+        priced, where a metric's interval rests on them: the nearer, the cheaper.
+    training : array-like, optional
+        What models were trained on, to be searched for rows of the holdout: a table with its columns, or, where there
+        are ids, ids. Nothing of it is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Rows(None, np.arange(100) % 2, classes=[0, 1])
+    <Rows>
+    """
+
+    X: Any
+    y: Any
+    classes: ArrayLike | str | None = None
+    sample_weight: ArrayLike | None = None
+    groups: ArrayLike | None = None
+    ids: ArrayLike | None = None
+    prevalence: Any = None
+    training: Any = None
+
+    def __repr__(self) -> str:
+        return "<Rows>"

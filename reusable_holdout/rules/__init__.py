@@ -1,0 +1,308 @@
+"""The rules: what picks the outcome of a check or a gate from the rows.
+
+A plan fixes its rule once, by metric and noise. A rule has a public half, which says how far a question's outcomes
+reach and is all that verification uses, and a private half, which measures the rows outside the ledger's lock and
+compares inside it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty import Certificate, Interval, ThresholdTable
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.ways import CELL, FAILED, Told
+
+__all__ = [
+    "Compared",
+    "Distance",
+    "Floats",
+    "Integers",
+    "Rule",
+    "cell_ends",
+    "difference",
+    "score_of",
+    "terms_of",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+class Compared(NamedTuple):
+    """What the sparse vector compares, of each of several questions; on the grid, each of shape (questions,)."""
+
+    values: Integers
+    against: Integers
+    limits: Integers
+
+
+class Rule(ABC):
+    """Rule of checks, or of gates, by the certificate of their plan.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    gate : bool
+        Whether it is that of gates: they look at one side.
+    """
+
+    #: Whether the rows of a question are measured, and not its score alone.
+    by_rows: ClassVar[bool]
+
+    def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
+        self.certificate, self.gate = certificate, gate
+
+    # ---- public
+
+    @property
+    def takes_tolerances(self) -> bool:
+        """True if a question may state a tolerance of its own: not where a threshold stands fast."""
+        return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
+
+    @abstractmethod
+    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+        """Return the unit of each question's outcomes: the deviation that is charged, or half the tolerance."""
+
+    @abstractmethod
+    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+        """Return the unit of one question's outcomes, as `units` does."""
+
+    @abstractmethod
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if an answer at a description length can keep a tolerance."""
+
+    @abstractmethod
+    def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
+        """Return the intervals of questions that were not charged, of checks."""
+
+    @abstractmethod
+    def accepted(self, prior: float, unit: float, length: float) -> Interval:
+        """Return the interval of what a gate accepted."""
+
+    @abstractmethod
+    def rejected(self, prior: float, unit: float, length: float) -> Interval:
+        """Return the interval of what a gate did not accept."""
+
+    @abstractmethod
+    def cost(self, told: Told) -> float | None:
+        """Return the nats of a charge of a check, or of its failure; None if there is no such outcome."""
+
+    @abstractmethod
+    def value(self, place: int, prior: float, unit: float) -> float:
+        """Return the value that is told with a charge."""
+
+    @abstractmethod
+    def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
+        """Return the interval of the population value after a charge."""
+
+    # ---- private
+
+    @property
+    def direction(self) -> int:
+        """Sign of what is charged, of what is compared; 0 for both."""
+        return 1
+
+    @abstractmethod
+    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
+        """Return what is measured of one question before anything is stated; shape (numbers,)."""
+
+    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
+        """Return the same of several questions; shape (questions, numbers)."""
+        return np.stack([self.measured(bound, query) for query in prepared])
+
+    def weighed(
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
+        """Return what decisions are made on, by what was measured and stated; shape (questions, numbers)."""
+        return measured
+
+    @abstractmethod
+    def compared(
+        self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
+    ) -> Compared:
+        """Return what is compared, and with what; `named` are the priors on the grid."""
+
+    @abstractmethod
+    def score(self, weighed: Integers) -> int:
+        """Return the score, on the grid, of what one question is decided on."""
+
+    @abstractmethod
+    def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
+        """Return the charge of a check whose noisy value is this."""
+
+
+# ---- oriented so that greater is better
+
+
+def score_of(bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
+    """Return the score of each question on the grid; raises ModelError if a metric of the owner's own fails."""
+    scores = bound.score(prepared)
+    return scores if bound.metric.greater_is_better else GRID - scores
+
+
+def terms_of(bound: BoundMetric, query: NDArray[Any]) -> Integers:
+    """Return the score of one question, and the terms of its rows; shape (1 + rows,)."""
+    terms = bound.row_terms(query)
+    found = np.concatenate([[bound.score_of_terms(terms)], terms])
+    return found if bound.metric.greater_is_better else GRID - found
+
+
+def difference(new: Integers, old: Integers) -> Integers:
+    """Return half of what is measured of one model less what is of another, on the grid."""
+    halved: Integers = (new - old + GRID) >> 1
+    return halved
+
+
+class Distance(Rule):
+    """Compare the score with the prior.
+
+    Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
+    code, whatever the noise. What deviates is told as a cell of a value with noise of its own. See Dwork, Feldman,
+    Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and "Generalization in Adaptive Data
+    Analysis and Holdout Reuse", Figure 1.
+    """
+
+    by_rows: ClassVar[bool] = False
+
+    def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
+        super().__init__(certificate, gate=gate)
+        self._code = certificate.theory.charge
+        self.table = lru_cache(maxsize=4)(self._made_table)
+
+    def _made_table(self, charges: int, nats: float) -> ThresholdTable:
+        return ThresholdTable(self.certificate, charges=charges, nats=nats)
+
+    # ---- public
+
+    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+        """Return thresholds, of a table at once."""
+        if tolerances is None and self.certificate.fixed_threshold is None:
+            return self.table(charges, nats).at_each(priors)
+        limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
+        each = zip(priors.tolist(), limits, strict=True)
+        return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
+
+    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+        """Return the threshold of a question.
+
+        Inside a batch an earlier charge may have made a tolerance of its own too narrow. To refuse it then would tell
+        that there was a charge and take it back; so the least threshold serves, and the interval says how wide it has
+        become.
+        """
+        fixed = self.certificate.fixed_threshold
+        if fixed is not None:
+            return fixed
+        if tolerance is None:
+            return self.table(charges, nats).at(prior)
+        length = self.certificate.length(charges=charges, nats=nats)
+        return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if the threshold is no smaller than the least one."""
+        return self._exact(prior, tolerance, length) >= self.certificate.least_threshold
+
+    def _exact(self, prior: float, tolerance: float, length: float) -> float:
+        least = -math.inf
+        return float(self.certificate.threshold_of_length(prior, length, tolerance=tolerance, least=least))
+
+    def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
+        """Return the bound of all holdout values within the threshold and the noise's reach."""
+        return self._around(
+            priors, units + self.certificate.comparison_tail, length, self.certificate.shares.agreed
+        )
+
+    def accepted(self, prior: float, unit: float, length: float) -> Interval:
+        """Return what is at least the bound of what was named."""
+        share = self.certificate.shares.charged
+        low, _ = self._around(prior, self.certificate.comparison_tail, length, share)
+        return Interval(low, 1.0)
+
+    def rejected(self, prior: float, unit: float, length: float) -> Interval:
+        """Return what is at most the bound of what was named."""
+        _, high = self.agreed(prior, unit, length)
+        return Interval(0.0, high)
+
+    def _around(self, priors: Floats | float, reach: Floats | float, length: float, share: float) -> Interval:
+        """Return intervals that hold their priors, even where no score lies within reach."""
+        low, high = self.certificate.around(priors - reach, priors + reach, length=length, share=share)
+        if isinstance(low, np.ndarray):
+            return Interval(np.minimum(low, priors), np.maximum(high, priors))
+        return Interval(min(low, priors), max(high, priors))
+
+    def cost(self, told: Told) -> float | None:
+        """Return the nats of a cell, or of a failure."""
+        if told.word == FAILED:
+            return self._code.failure_nats
+        fits = told.word == CELL and told.place in range(len(self._code.cells))
+        return self._code.nats[told.place] if fits else None  # type: ignore[index]
+
+    def value(self, place: int, prior: float, unit: float) -> float:
+        """Return the middle of a cell; of one that is open its near end, for the middle would flatter."""
+        near, far = self._cell(place, prior, unit)
+        return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
+
+    def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
+        """Return the interval around a cell."""
+        low, high = self.reached(place, prior, unit)
+        return self.certificate.around(low, high, length=length, share=self.certificate.shares.charged)
+
+    def _cell(self, place: int, prior: float, unit: float) -> tuple[float, float]:
+        """Return the ends of a cell, the nearest to the prior first."""
+        cell = self._code.cells[place]
+        return cell_ends(cell.near, cell.far, cell.side, prior, unit)
+
+    def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
+        """Return where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
+        tail, cell = self.certificate.answer_tail, self._code.cells[place]
+        near, far = self._cell(place, prior, unit)
+        if cell.near <= 1.0:  # also told for a value that noise has brought nearer
+            deviation = unit - self.certificate.comparison_tail
+            near = prior - cell.side * (deviation if deviation > tail else -tail)
+        else:
+            near += cell.side * tail
+        far -= cell.side * tail
+        return min(near, far), max(near, far)
+
+    # ---- private
+
+    @property
+    def direction(self) -> int:
+        """Look at both sides; as a gate at the better one."""
+        return 1 if self.gate else 0
+
+    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
+        """Return the score."""
+        return score_of(bound, query[None])
+
+    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
+        """Return the scores."""
+        return score_of(bound, prepared)[:, None]
+
+    def compared(
+        self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
+    ) -> Compared:
+        """Compare scores with their priors, up to the thresholds."""
+        return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
+
+    def score(self, weighed: Integers) -> int:
+        """Return the score."""
+        return int(weighed[0])
+
+    def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
+        """Return the cell of the noisy value."""
+        return Told(CELL, self._code.place((prior - noisy) / unit))
+
+
+def cell_ends(near: float, far: float, side: int, prior: float, unit: float) -> tuple[float, float]:
+    """Return the ends of a cell of deviations, in [0, 1]; the overfitting side lies below the prior."""
+    return (
+        min(max(prior - side * near * unit, 0.0), 1.0),
+        min(max(prior - side * far * unit, 0.0), 1.0),
+    )

@@ -1,0 +1,148 @@
+"""Rule by evidence: a question is agreed if and only if its rows make it certain enough."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, worst_rows
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.rules import Compared, Distance, Floats, Integers, terms_of
+
+__all__ = ["ByEvidence", "WithinTolerance"]
+
+_SCORE, _EVIDENCE, _UNITS = range(3)  # columns of what decisions are made on
+_CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
+
+
+class WithinTolerance(Distance):
+    """Agreed answers are within the tolerance of the prior, for the rows themselves say that this holds."""
+
+    by_rows: ClassVar[bool] = True
+
+    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+        """Return the unit of the cells: half the tolerance, of a gate the tolerance."""
+        own = np.full(len(priors), self.certificate.tolerance) if tolerances is None else tolerances
+        return own if self.gate else own / 2.0
+
+    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+        """Return the same of one question."""
+        own = self.certificate.tolerance if tolerance is None else tolerance
+        return own if self.gate else own / 2.0
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if rows that are all as stated could certify it now, whatever the noise.
+
+        A gate keeps any tolerance: the smaller it is, the better must be what is accepted.
+        """
+        if self.gate:
+            return True
+        evidence = self._evidence(prior, tolerance)
+        found = evidence.of(EvidenceRows(np.array([prior]), np.array([float(self.certificate.bound.rows)])))
+        # what is compared reckons with the noise's reach, and the noise may be against it as far
+        needed = self.certificate.evidence_needed(evidence, length) + self.certificate.evidence_tail(evidence)
+        return found >= needed * (1.0 + 1e-9)
+
+    def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
+        """Return the prior and the tolerance."""
+        return Interval(np.maximum(priors - 2.0 * units, 0.0), np.minimum(priors + 2.0 * units, 1.0))
+
+    def accepted(self, prior: float, unit: float, length: float) -> Interval:
+        """Return what is at least what was named, less the tolerance."""
+        return Interval(max(prior - unit, 0.0), 1.0)
+
+    @property
+    def direction(self) -> int:
+        """Look at what is missing of the evidence, or beyond it."""
+        return 1
+
+    def _evidence(self, prior: float, tolerance: float) -> Evidence:
+        return self.certificate.evidence(prior, tolerance, "low" if self.gate else "both")
+
+
+class ByEvidence(WithinTolerance):
+    """Let the rows' evidence decide: agree where it certifies the prior within the tolerance, else tell a cell.
+
+    Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
+    of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
+    what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
+    what is charged may deviate little and spread much. See Waudby-Smith and Ramdas (2024), "Estimating means of bounded
+    random variables by betting", JRSSB 86.
+
+    A gate's "yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the
+    other side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below
+    what was named, or below the one at which even those would have had enough. Score and evidence beyond what is needed
+    are compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
+    """
+
+    def rejected(self, prior: float, unit: float, length: float) -> Interval:
+        """Return what is at most what was named, or the value at which even zeros and ones had enough evidence."""
+        certificate, evidence = self.certificate, self._evidence(prior, unit)
+        # the noise that made it fall short may have reached as far as the noise that is reckoned with
+        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
+        reach = evidence.reach(needed, lambda mean: worst_rows(mean, certificate.bound.rows), above=False)
+        value = prior + max(certificate.comparison_tail, -reach)
+        if not 0.0 <= value <= 1.0:  # infinite where no evidence would do
+            return Interval(0.0, 1.0)
+        _, high = certificate.around(value, value, length=length, share=certificate.shares.agreed)
+        return Interval(0.0, high)
+
+    def _cell(self, place: int, prior: float, unit: float) -> tuple[float, float]:
+        near, far = super()._cell(place, prior, unit)
+        return (prior if self._code.cells[place].near <= 1.0 else near), far
+
+    def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
+        """Return where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
+        near, far = self._cell(place, prior, unit)
+        tail = self.certificate.answer_tail
+        return min(near, far) - tail, max(near, far) + tail
+
+    # ---- private
+
+    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
+        """Return the score and the terms of the rows."""
+        return terms_of(bound, query)
+
+    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
+        """Return the same of several questions."""
+        return np.stack([self.measured(bound, query) for query in prepared])
+
+    def weighed(
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
+        """Return score, evidence and units to a nat of each question; shape (questions, 3).
+
+        A unit of evidence is what a unit of the score's grid is: one row changes both by as many at most.
+        """
+        found = np.empty((len(measured), 3), dtype=np.int64)
+        limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
+        for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
+            evidence = self._evidence(prior, limit)
+            units = self._units_of(evidence)
+            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
+            into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units
+        return found
+
+    def _units_of(self, evidence: Evidence) -> int:
+        """Return units of evidence to a nat; 0 where no row can change it, or each so little that none counts."""
+        change = evidence.sensitivity
+        return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
+
+    def compared(
+        self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
+    ) -> Compared:
+        """Compare the evidence that is missing with none: 0 or more is charged.
+
+        Of a gate the lesser of the score beyond what was named and the evidence beyond need.
+        """
+        nats = self.certificate.needed(length, self.certificate.shares.agreed)
+        tail = self.certificate.comparison_tail * GRID
+        needed = np.ceil(nats * weighed[:, _UNITS] + tail).astype(np.int64) + 1
+        excess: Integers = needed - weighed[:, _EVIDENCE]
+        if self.gate:
+            excess = np.minimum(weighed[:, _SCORE] - named, -excess)
+        none = np.zeros(len(weighed), dtype=np.int64)
+        return Compared(excess, none, none)

@@ -1,0 +1,330 @@
+"""The ways to ask: public outcomes with public costs, a choice among them by the rows, and an interval for each.
+
+Before the rows are read, a question has a public list of outcomes, each with a public weight, and the weights sum to at
+most one. The outcome that is told costs minus the logarithm of its weight. Any function of the holdout may pick it.
+Everything inside lies in [0, 1], and greater is better.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from reusable_holdout.answer import Outcome as Word
+from reusable_holdout.certainty import Certificate, Interval
+from reusable_holdout.errors import InputError
+from reusable_holdout.ledger import Row, Tail
+
+__all__ = [
+    "AGREED",
+    "ALL",
+    "CELL",
+    "FAILED",
+    "FINAL",
+    "MEASURED",
+    "NO",
+    "NOT_CERTIFIED",
+    "SPAN",
+    "VALUE",
+    "YES",
+    "Allowance",
+    "HaltReason",
+    "Outcome",
+    "State",
+    "Terms",
+    "Told",
+    "Way",
+    "Winner",
+    "failed",
+    "outcome_word",
+    "tidy",
+]
+
+AGREED = "agreed"
+FAILED = "failed"
+YES = "yes"
+NO = "no"
+CELL = "cell"
+SPAN = "span"
+MEASURED = "measured"
+VALUE = "value"
+STEPS = "steps"
+"""Of ladders, which earlier versions had."""
+NOT_CERTIFIED = "not certified"
+
+_PLACED, _NAMED = {CELL, SPAN, MEASURED, STEPS}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
+_WINNER = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (.+)")
+_WIDTH, _WITHIN, _WITH = ", width ", " within ", " with "
+
+
+class Winner(NamedTuple):
+    """Winner of a choice.
+
+    Attributes
+    ----------
+    candidate : int
+        Its place among the candidates, from 0.
+    candidates : int
+    rank : int
+        Rank of its prior among the candidates' priors, from 1, the best; equal ones in their order.
+    """
+
+    candidate: int
+    candidates: int
+    rank: int
+
+    @property
+    def fits(self) -> bool:
+        """True if there can be such a winner."""
+        return self.candidate < self.candidates and 1 <= self.rank <= self.candidates
+
+
+class Told(NamedTuple):
+    """An outcome.
+
+    Attributes
+    ----------
+    word : str
+        One of the words above.
+    place : int, optional
+        Of a cell, a span or a measured claim.
+    width : int, optional
+        Steps of a cell's width from the guessed one.
+    value : float, optional
+        Of a final, in [0, 1].
+    ends : tuple of float, optional
+        Ends of the interval that a final told.
+    winner : Winner, optional
+        Of a choice.
+    rails : tuple of (int, float)
+        View of each guardrail, and what was named for it, in [0, 1].
+    """
+
+    word: str
+    place: int | None = None
+    width: int | None = None
+    value: float | None = None
+    ends: tuple[float, float] | None = None
+    winner: Winner | None = None
+    rails: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """True if the model or metric failed on the holdout: then there is no value."""
+        return self.word == FAILED
+
+    def text(self) -> str:
+        """Return the outcome as a ledger writes it; :meth:`parse` reads it."""
+        text = self.word
+        if self.place is not None:
+            text += f" {self.place}"
+        if self.value is not None:
+            text += f" {self.value!r}"
+        if self.width is not None:
+            text += f"{_WIDTH}{self.width}"
+        if self.ends is not None:
+            text += f"{_WITHIN}{self.ends[0]!r} {self.ends[1]!r}"
+        if self.rails:
+            text += _WITH + " ".join(f"{view}:{named!r}" for view, named in self.rails)
+        if self.winner is not None:
+            one = self.winner
+            text = f"candidate {one.candidate} of {one.candidates}, rank {one.rank}, {text}"
+        return text
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read an outcome; None if no outcome is written like this."""
+        try:
+            told = cls._parsed(text)
+        except ValueError:
+            return None
+        return told if told.text() == text and (told.winner is None or told.winner.fits) else None
+
+    @classmethod
+    def _parsed(cls, text: str) -> Self:
+        winner, found = None, _WINNER.fullmatch(text)
+        if found is not None:
+            *numbers, text = found.groups()
+            winner = Winner(*map(int, numbers))
+        text, _, rails = text.partition(_WITH)
+        named = (one.split(":") for one in rails.split())
+        pairs = tuple((int(view), float(number)) for view, number in named)
+        text, _, within = text.partition(_WITHIN)
+        ends = tuple(map(float, within.split())) or None
+        text, _, width = text.partition(_WIDTH)
+        steps = int(width) if width else None
+        if text in _NAMED:
+            return cls(text, None, steps, None, None, winner, pairs)
+        word, _, number = text.partition(" ")
+        place, value = (int(number), None) if word in _PLACED else (None, float(number))
+        if word not in _PLACED | {VALUE} or (ends is not None and len(ends) != 2):
+            raise ValueError
+        return cls(word, place, steps, value, ends, winner, pairs)
+
+
+FINAL = "final"
+ALL = Interval(0.0, 1.0)
+"""Interval of an outcome that says nothing of the value."""
+
+HaltReason = Literal["charges", "queries", "final"]
+
+_DIGITS = 9  # coarser than the grid of scores, within its slack
+
+
+def tidy(value: float) -> float:
+    """Return a value without the digits below the noise grid, in [0, 1]."""
+    return min(max(round(value, _DIGITS), 0.0), 1.0)
+
+
+class Outcome(NamedTuple):
+    """What is told, and its cost."""
+
+    told: Told
+    value: float  # in [0, 1]
+    charged: bool
+    nats: float
+
+
+class State(NamedTuple):
+    """What has been asked and told: public, and all that a decision depends on besides the holdout."""
+
+    query: int = 0  # answers released
+    asked: int = 0  # declared queries that they took
+    charges: int = 0
+    nats: float = 0.0  # cost of all outcomes that were told
+    closed: bool = False  # whether a final was given: nothing new is answered any more
+    last_charge: int | None = None  # queries asked up to the last charge; None, not known, is the dearest
+    last_charged: bytes = b""  # digest of the question that was charged last; empty if none was
+
+    @classmethod
+    def after(cls, row: Row | Tail, last_charge: int | None = None, last_charged: bytes = b"") -> Self:
+        """Return the state after an answer, or at the end of a ledger."""
+        closed = row.kind == FINAL
+        return cls(row.query, row.asked, row.charges, row.spent_nats, closed, last_charge, last_charged)
+
+
+class Terms(NamedTuple):
+    """Public numbers of one question, once its state is known."""
+
+    prior: float  # what it is compared with
+    unit: float = 0.0  # unit of its outcomes: the deviation that is charged, or a cell's width
+
+
+class Way(ABC):
+    """One way to ask, by a certificate; its name stands in the ledger."""
+
+    #: Whether several questions are asked together, and certified by the state before all of them.
+    batches: ClassVar[bool] = False
+    #: Whether it ends what is asked; all of its answers are released together.
+    ends: ClassVar[bool] = False
+    #: Whether each series has an allowance of charges of its own.
+    by_series: ClassVar[bool] = False
+    #: Whether a question may state a tolerance of its own.
+    takes_tolerances: bool = False
+
+    def __init__(self, certificate: Certificate, name: str) -> None:
+        self.certificate, self.name = certificate, name
+
+    @abstractmethod
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return value, charge and cost of an outcome; InputError if these terms have no such outcome."""
+
+    @abstractmethod
+    def interval(self, told: Told, terms: Terms, length: float) -> Interval:
+        """Return the interval of the population value, at a question of the given description length."""
+
+    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Return the unit of a question's outcomes."""
+        return 0.0
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if an answer at a description length can keep a tolerance."""
+        return False
+
+    def length(self, state: State, answers: int = 1) -> float:
+        """Return the description length of a question in a state."""
+        return self.certificate.length(charges=state.charges, nats=state.nats)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Return the cost of its dearest outcome beside charges, which must be affordable before it is asked."""
+        return 0.0
+
+    def takes(self, told: Told) -> int:
+        """Return how many of the declared queries a question with this outcome takes."""
+        return 1
+
+    def halt_reason(self, state: State) -> HaltReason | None:
+        """Return why nothing new is answered any more, if so."""
+        if state.closed:
+            return "final"
+        if not self.certificate.adaptive and state.charges >= self.certificate.charges:
+            return "charges"
+        return "queries" if state.asked >= self.certificate.queries else None
+
+    def check_affordable(self, nats: float, state: State, what: str) -> None:
+        """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone."""
+        left = self.certificate.room(charges=state.charges, nats=state.nats)
+        if nats > left:
+            raise InputError(
+                f"{what} can cost {nats:.1f} nats, and {max(left, 0.0):.1f} are left beside the charges and the "
+                "tolerance that the plan promises; nothing was asked and nothing was told; ask with evaluate or final, "
+                "or reserve it when the guard is made: Plan(reveals=..., choices=...)"
+            )
+
+    def unknown(self, told: Told) -> InputError:
+        """Return the error for an outcome that this way does not have."""
+        return InputError(f"{self.name} has no outcome {told.text()!r}")
+
+
+_WORDS: dict[str, Word] = {
+    "agreed": "agreed",
+    CELL: "corrected",
+    SPAN: "corrected",
+    YES: "better",
+    NO: "not shown",
+    MEASURED: "measured",
+    NOT_CERTIFIED: "not certified",
+    FAILED: "failed",
+}
+_OF_WAYS: dict[str, Word] = {"reveal": "revealed", "choose": "chosen", "final": "final"}
+
+
+def failed(row: Row) -> bool:
+    """Return True if a row records that the analyst's code failed on the holdout: it has no value to certify."""
+    told = Told.parse(row.told)
+    return told is not None and told.failed
+
+
+def outcome_word(kind: str, told: Told) -> Word:
+    """Return the outcome of an answer, in the vocabulary of answers."""
+    return "failed" if told.failed else _OF_WAYS.get(kind) or _WORDS[told.word]
+
+
+class Allowance(NamedTuple):
+    """Charges of a plan: of everybody together, or of each series of claims."""
+
+    charges: int
+    of_each: bool
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> Allowance:
+        """Return the allowance of a plan's record."""
+        return cls(min(plan["charges"], plan["queries"]), plan["asks"] == "claims")
+
+    def left(self, charges: int) -> int:
+        """Return the charges that are left after so many; a promise, whatever was told."""
+        return max(0, self.charges - charges)
+
+    def left_after(self, rows: Sequence[Row]) -> list[int]:
+        """Return the charges that the asker has left after each answer."""
+        if not self.of_each:
+            return [self.left(row.charges) for row in rows]
+        made: Counter[tuple[int, str]] = Counter()
+        found = []
+        for row in rows:
+            made[row.view, row.series] += row.charged
+            found.append(self.left(made[row.view, row.series]))
+        return found

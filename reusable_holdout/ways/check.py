@@ -1,0 +1,183 @@
+"""Check: agree with the analyst's own estimate, or tell which way and about how far it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.certainty import Certificate, Interval
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
+from reusable_holdout.rules import Floats, Integers, Rule
+from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
+
+__all__ = ["Asked", "Batch", "Check", "Noisy"]
+
+_FAILED = Told(FAILED)
+
+
+class Asked(NamedTuple):
+    """Questions as they are decided; each part of shape (questions, ...)."""
+
+    digests: Sequence[bytes]
+    priors: Floats
+    tolerances: Floats | None
+    weighed: Integers | None  # by the rule; None if all failed on the holdout
+    failed: NDArray[np.bool_]
+
+    def at(self, places: Sequence[int]) -> Asked:
+        """Return some of them."""
+        return Asked(
+            [self.digests[place] for place in places],
+            self.priors[places],
+            None if self.tolerances is None else self.tolerances[places],
+            None if self.weighed is None else self.weighed[places],
+            self.failed[places],
+        )
+
+
+class Batch(NamedTuple):
+    """A batch that was decided, up to a halt; each part of shape (decided,)."""
+
+    units: Floats
+    outcomes: list[Outcome | None]  # None: agreed
+
+
+class Noisy(Way):
+    """A way whose outcomes carry the noise of the sparse vector."""
+
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise) -> None:
+        super().__init__(certificate, name)
+        self._calibration = Calibration(certificate.mechanism, certificate.charges)
+        self._scale, self._noise = Fraction(certificate.noise_scale) * GRID, noise
+
+    def core(self, state: State, direction: int = 0) -> GuardCore:
+        """Return the sparse vector in a state."""
+        return self._calibration.core(
+            scale=self._scale,
+            noise=self._noise,
+            spent=state.charges,
+            last_charged=state.last_charged,
+            direction=direction,
+        )
+
+    def noisy(self, core: GuardCore, score: int, digest: bytes) -> float:
+        """Return a value with the noise of an answer, in [0, 1]."""
+        return min(max(core.charge(score, digest), 0), GRID) / GRID
+
+
+class Check(Noisy):
+    """Compare with a prior; what the rule does not let pass is charged, and told.
+
+    "Agreed" costs nothing: the positions of the charges are counted by the transcript code.
+    """
+
+    batches: ClassVar[bool] = True
+    #: What is told of a question that is not charged.
+    calm: ClassVar[Told] = Told(AGREED)
+
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Rule) -> None:
+        super().__init__(certificate, name, noise)
+        self.rule = rule
+        self._core: GuardCore | None = None
+        self.takes_tolerances = rule.takes_tolerances and not self.by_series
+
+    # ---- public
+
+    def grid(self, prior: float) -> int:
+        """Return a prior on the grid of scores."""
+        return round(prior * GRID)
+
+    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Return the unit of a question's outcomes."""
+        return self.rule.unit(prior, state.charges, state.nats, tolerance)
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True if an answer at a description length can keep a tolerance."""
+        return self.rule.keeps(prior, tolerance, length)
+
+    def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
+        """Return the places of tolerances that cannot be kept in this state, by public numbers."""
+        if tolerances is None:
+            return []
+        length, each = self.length(state), zip(priors.tolist(), tolerances.tolist(), strict=True)
+        return [place for place, pair in enumerate(each) if not self.rule.keeps(*pair, length)]
+
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return an outcome: "agreed", "failed", or a charge of the rule's."""
+        if told == self.calm:
+            return Outcome(told, terms.prior, False, 0.0)
+        nats = self.rule.cost(told)
+        if nats is None or told != Told(told.word, told.place):
+            raise self.unknown(told)
+        value = 0.0 if told.place is None else tidy(self.rule.value(told.place, terms.prior, terms.unit))
+        return Outcome(told, value, True, nats)
+
+    def interval(self, told: Told, terms: Terms, length: float) -> Interval:
+        """Return the interval around the prior, or of the charge that was told."""
+        if told.word == AGREED:
+            return self.rule.agreed(terms.prior, terms.unit, length)
+        if told.place is None:
+            return ALL
+        return self.rule.charged(told.place, terms.prior, terms.unit, length)
+
+    def calm_intervals(self, priors: Floats, units: Floats, length: float) -> Interval:
+        """Return the intervals of questions that were not charged; each part of shape (questions,)."""
+        return self.rule.agreed(priors, units, length)
+
+    # ---- private
+
+    def decide(self, asked: Asked, state: State) -> Batch:
+        """Decide a batch in order, up to a halt; stretches between charges are compared at once."""
+        count, start = len(asked.digests), 0
+        units = np.empty(count)
+        outcomes: list[Outcome | None] = [None] * count
+        named = np.array([self.grid(prior) for prior in asked.priors.tolist()], dtype=np.int64)
+        noise = self._at(state).query_noise(asked.digests)
+        length = self.length(state)
+        while start < count and state.charges < self.certificate.charges:
+            core, rest = self._at(state), slice(start, None)
+            own = None if asked.tolerances is None else asked.tolerances[rest]
+            units[rest] = self.rule.units(asked.priors[rest], state.charges, state.nats, own)
+            failed = np.flatnonzero(asked.failed[rest])
+            here = start + int(failed[0]) if len(failed) else count
+            if here > start and asked.weighed is not None:
+                some = slice(start, here)
+                compared = self.rule.compared(
+                    asked.weighed[some], named[some], asked.priors[some], units[some], self.length(state)
+                )
+                above = core.first_deviation(*compared, asked.digests[some], query_noise=noise[some])
+                here = here if above is None else start + above
+            start = here + 1
+            if here == count:
+                break
+            outcomes[here] = outcome = self._charge(core, asked, here, float(units[here]), length)
+            state = state._replace(
+                charges=state.charges + outcome.charged,
+                nats=state.nats + outcome.nats,
+                last_charged=asked.digests[here],
+            )
+        return Batch(units[:start], outcomes[:start])
+
+    def _charge(self, core: GuardCore, asked: Asked, place: int, unit: float, length: float) -> Outcome:
+        terms = Terms(float(asked.priors[place]), unit)
+        if asked.failed[place] or asked.weighed is None:
+            return self.outcome(_FAILED, terms)
+        return self.outcome(
+            self._told(core, asked.weighed[place], asked.digests[place], terms, length), terms
+        )
+
+    def _told(self, core: GuardCore, weighed: Integers, digest: bytes, terms: Terms, length: float) -> Told:
+        noisy = self.noisy(core, self.rule.score(weighed), digest)
+        return self.rule.place(weighed, noisy, terms.prior, terms.unit, length)
+
+    def _at(self, state: State) -> GuardCore:
+        """Return the sparse vector of this state: another process may have charged, or a commit may have failed."""
+        core = self._core
+        if core is None or (core.spent, core.last_charged) != (state.charges, state.last_charged):
+            core = self._core = self.core(state, self.rule.direction)
+        return core

@@ -1,0 +1,166 @@
+"""Gate: whether a value is at least what was named, and with guardrails whether others are; nothing else is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.certainty import Interval
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import GuardCore
+from reusable_holdout.rules import Floats, Integers
+from reusable_holdout.ways import ALL, FAILED, NO, YES, Outcome, State, Terms, Told, Way
+from reusable_holdout.ways.check import Check
+
+__all__ = ["Gate", "GuardedGate", "Named"]
+
+_YES, _NO = Told(YES), Told(NO)
+
+
+class Gate(Check):
+    """Say whether the value is at least what was named, and nothing else.
+
+    With the plan's confidence, at every question: the population value of what was accepted is at least its interval's
+    low end, that of the rest at most its high end. Both ends are functions of what was named, so at one question only
+    one of them can miss: so a side has all of the question's failure probability, not half of it.
+
+    "Yes" is charged, and so is "failed". See Renggli et al. (2019), "Continuous integration of machine learning models
+    with ease.ml/ci", MLSys.
+    """
+
+    calm: ClassVar[Told] = _NO
+
+    def grid(self, prior: float) -> int:
+        """Return what was named on the grid, rounded down as scores are: one that is exactly as named passes."""
+        return math.floor(prior * GRID)
+
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return an outcome; "yes" tells what was named, for how far beyond it the value lies is not told."""
+        code = self.certificate.theory.gate
+        if told == _NO:
+            return Outcome(told, terms.prior, False, 0.0)
+        if told == _YES:
+            return Outcome(told, terms.prior, True, code.nats[0])
+        if told != Told(FAILED):
+            raise self.unknown(told)
+        return Outcome(told, 0.0, True, code.failure_nats)
+
+    def interval(self, told: Told, terms: Terms, length: float) -> Interval:
+        """Return the interval of what was accepted, open above, or of the rest, open below."""
+        if told.failed:
+            return ALL
+        rule = self.rule.accepted if told.word == YES else self.rule.rejected
+        return rule(terms.prior, terms.unit, length)
+
+    def calm_intervals(self, priors: Floats, units: Floats, length: float) -> Interval:
+        """Return the intervals of what was not accepted."""
+        each = zip(priors.tolist(), units.tolist(), strict=True)
+        ends = [self.rule.rejected(prior, unit, length) for prior, unit in each]
+        return Interval(*(np.array(side, dtype=np.float64) for side in zip(*ends, strict=True)))
+
+    def passes(
+        self,
+        weighed: Integers,
+        named: float,
+        digest: bytes,
+        state: State,
+        length: float,
+        tolerance: float | None,
+    ) -> bool:
+        """Return True if what was weighed is at least what was named, up to the noise."""
+        core, prior = self._at(state), np.array([named])
+        unit = np.array([self.unit(named, state, tolerance)])
+        grid = np.array([self.grid(named)], dtype=np.int64)
+        compared = self.rule.compared(weighed[None], grid, prior, unit, length)
+        return core.first_deviation(*compared, [digest]) is not None
+
+    def _told(self, core: GuardCore, weighed: Integers, digest: bytes, terms: Terms, length: float) -> Told:
+        return _YES
+
+
+class Named(NamedTuple):
+    """One of the values that a guarded gate looks at: its gate, what was named for it, and its rows, weighed."""
+
+    gate: Gate
+    named: float
+    weighed: Integers | None  # None if it failed on the holdout
+
+
+class GuardedGate(Way):
+    """Say whether the value, and that of every guardrail, is at least what was named, and nothing else.
+
+    "Yes" is one charge, and costs what a gate's does. It bounds each of the m values, each with one m-th of the
+    question's failure probability. "No" says that one of them failed, and not which: it bounds none. Each value takes
+    one of the declared queries, for each is compared with noise of its own. A question's own tolerance is, of every
+    value, the same part of its metric's range.
+    """
+
+    def __init__(self, gate: Gate, name: str) -> None:
+        super().__init__(gate.certificate, name)
+        self.gate = gate
+        self.takes_tolerances = gate.takes_tolerances
+
+    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
+        """Return True, as of the gate without guardrails."""
+        return self.gate.keeps(prior, tolerance, length)
+
+    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Return the unit of the gate without guardrails."""
+        return self.gate.unit(prior, state, tolerance)
+
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return an outcome."""
+        if not told.rails:
+            raise self.unknown(told)
+        return self.gate.outcome(told._replace(rails=()), terms)._replace(told=told)
+
+    def takes(self, told: Told) -> int:
+        """Return one query for each value."""
+        return 1 + len(told.rails)
+
+    def interval(self, told: Told, terms: Terms, length: float) -> Interval:
+        """Return the interval of the guard's own value."""
+        if told.word != YES:
+            return ALL
+        return self.gate.rule.accepted(terms.prior, terms.unit, of_each(length, told))
+
+    def bounds(
+        self, told: Told, rails: Sequence[Gate], length: float, tolerance: float | None
+    ) -> list[Interval]:
+        """Return the interval of each guardrail's value."""
+        if told.word != YES:
+            return [ALL for _ in rails]
+        each = zip(told.rails, rails, strict=True)
+        return [
+            rail.rule.accepted(named, rail.unit(named, State(), tolerance), of_each(length, told))
+            for (_, named), rail in each
+        ]
+
+    def decide(
+        self,
+        values: Sequence[Named],
+        views: Sequence[int],
+        digest: bytes,
+        state: State,
+        tolerance: float | None = None,
+    ) -> tuple[Terms, Outcome]:
+        """Decide one question, of the guard's own value first; `views` are those of the guardrails."""
+        own, *rails = values
+        terms = Terms(own.named, self.unit(own.named, state, tolerance))
+        told = _NO._replace(rails=tuple((view, rail.named) for view, rail in zip(views, rails, strict=True)))
+        found = [(one, one.weighed) for one in values if one.weighed is not None]
+        if len(found) < len(values):
+            return terms, self.outcome(told._replace(word=FAILED), terms)
+        length = of_each(self.length(state), told)
+        passed = [
+            one.gate.passes(weighed, one.named, digest, state, length, tolerance) for one, weighed in found
+        ]
+        return terms, self.outcome(told._replace(word=YES if all(passed) else NO), terms)
+
+
+def of_each(length: float, told: Told) -> float:
+    """Return the description length of each bound of a guarded gate."""
+    return length + math.log(1 + len(told.rails))

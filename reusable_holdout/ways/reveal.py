@@ -1,0 +1,189 @@
+"""Reveal and choose: the holdout's own value, rounded to a cell around the prior; of one, or of the best of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from reusable_holdout.certainty import GRID_SLACK, Certificate, Interval, choice_nats, worst_choice_nats
+from reusable_holdout.metrics import GRID
+from reusable_holdout.noise import GuardCore, KeyedNoise
+from reusable_holdout.rules import Floats, cell_ends
+from reusable_holdout.rules.samples import Sample
+from reusable_holdout.ways import ALL, CELL, FAILED, Outcome, State, Terms, Told, Winner, tidy
+from reusable_holdout.ways.check import Noisy
+
+__all__ = ["Choose", "Reveal"]
+
+
+class Reveal(Noisy):
+    """Tell the cell in which the holdout's value lies: with the answer's noise, as a deviation from the prior.
+
+    When a reveal happens is decided by the analyst, not by the rows: it has no position to pay for, only its cell.
+    Cells are 1.1/sqrt(2) standard deviations of an honest deviation wide near the prior and grow outwards, so that none
+    costs more than the theory says. One whose dearest cell would break a promise of the plan is refused before the rows
+    are read; refused afterwards, that would be an outcome.
+
+    Where rows are measured it also tells how far around the cell the set reaches that their evidence leaves, as a
+    factor of what rows of the guessed spread would leave, rounded up to a public grid. In its last cell nothing is
+    said. Noise is added to the value alone: such reveals are for plans whose privacy says nothing, by themselves.
+    """
+
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, *, by_rows: bool) -> None:
+        super().__init__(certificate, name, noise)
+        self.by_rows = by_rows
+        self._code, self._widths = certificate.theory.reveal, certificate.theory.widths
+
+    # ---- public
+
+    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Return the unit of the cells."""
+        return self.certificate.theory.reveal_unit * self.certificate.least_threshold
+
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return an outcome: "failed", or the cell, and where rows are measured the width; none is a charge."""
+        if told == Told(FAILED):
+            return Outcome(told, 0.0, False, self._code.failure_nats)
+        width, place = told.width, told.place
+        known = told == Told(CELL, place, width) and place in range(len(self._code.cells))
+        if not known or place is None or (width is None) == self.by_rows:
+            raise self.unknown(told)
+        nats = self._code.nats[place]
+        if width is not None:
+            if not -self._widths.below <= width <= self._widths.above:
+                raise self.unknown(told)
+            nats += self._widths.nats(width)
+        near, far = self._cell(place, terms)
+        value = near if np.isinf(self._code.cells[place].far) else (near + far) / 2.0
+        return Outcome(told, tidy(value), False, nats)
+
+    def least_nats(self, candidates: int = 1) -> float:
+        """Return the cost of the cheapest outcome."""
+        return min(self._code.nats) + (self._widths.nats(0) if self.by_rows else 0.0)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Return the cost of the dearest outcome."""
+        return self._code.worst + (self._widths.worst if self.by_rows else 0.0)
+
+    def interval(self, told: Told, terms: Terms, length: float) -> Interval:
+        """Return the interval around the cell."""
+        if told.place is None or told.width == self._widths.above:
+            return ALL
+        low, high = self._reached(told.place, terms)
+        if told.width is None:
+            return self.certificate.around(low, high, length=length, share=self.certificate.shares.charged)
+        around = self._guessed(terms, length) * self._widths.least(told.width + 1)
+        return Interval(max(low - around, 0.0), min(high + around, 1.0))
+
+    def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
+        cell = self._code.cells[place]
+        if cell.side:
+            return cell_ends(cell.near, cell.far, cell.side, terms.prior, terms.unit)
+        half = cell.far * terms.unit
+        return max(terms.prior - half, 0.0), min(terms.prior + half, 1.0)
+
+    def _reached(self, place: int, terms: Terms) -> tuple[float, float]:
+        near, far = self._cell(place, terms)
+        tail = self.certificate.answer_tail
+        return min(near, far) - tail, max(near, far) + tail
+
+    def _guessed(self, terms: Terms, length: float) -> float:
+        """Return how far beyond the cell the set reaches that rows of the guessed spread leave."""
+        guessed = self.certificate.likely_half_width(self.certificate.needed(length, 0.5), terms.prior)
+        covered = terms.unit / 4.0  # on average by the cell, on the side where it covers less
+        return max(guessed - covered, guessed / 2.0, GRID_SLACK)
+
+    # ---- private
+
+    def decide(
+        self, measured: Sample | int | None, prior: float, digest: bytes, state: State
+    ) -> tuple[Terms, Outcome]:
+        """Round a value with noise to its cell, and what the rows leave around the cell to its width."""
+        terms = Terms(prior, self.unit(prior, state, None))
+        told = (
+            Told(FAILED)
+            if measured is None
+            else self._told(self.core(State()), measured, terms, digest, state)
+        )
+        return terms, self.outcome(told, terms)
+
+    def _told(
+        self, core: GuardCore, measured: Sample | int, terms: Terms, digest: bytes, state: State
+    ) -> Told:
+        noisy = self.noisy(core, _score(measured), digest)
+        told = Told(CELL, self._code.place((terms.prior - noisy) / terms.unit))
+        if not self.by_rows:
+            return told
+        length = self.length(state)
+        near, far = self._reached(cast("int", told.place), terms)
+        low, high = cast("Sample", measured).ends(self.certificate.final_set(length, terms.prior))
+        factor = (max(near - low, high - far) + GRID_SLACK) / self._guessed(terms, length)
+        least = -self._widths.below
+        return told._replace(
+            width=least if factor <= self._widths.least(least) else self._widths.place(factor)
+        )
+
+
+class Choose(Reveal):
+    """Tell which candidate is best by the holdout, by report-noisy-max, and the cell of its value.
+
+    Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. Where
+    one failed on the holdout, the choice has failed: it names the best of the others, and tells no value. Each
+    candidate is one of the declared queries. The winner's name costs by the rank of its prior, public before the rows
+    are read: a favourite that wins costs little. Its cell costs what a reveal's does.
+    """
+
+    def outcome(self, told: Told, terms: Terms) -> Outcome:
+        """Return an outcome."""
+        if told.winner is None:
+            raise self.unknown(told)
+        cell = super().outcome(told._replace(winner=None), terms)
+        return cell._replace(
+            told=told, nats=cell.nats + choice_nats(told.winner.rank, told.winner.candidates)
+        )
+
+    def takes(self, told: Told) -> int:
+        """Return one query for each candidate."""
+        return 1 if told.winner is None else told.winner.candidates
+
+    def least_nats(self, candidates: int = 1) -> float:
+        """Return the cost of the cheapest outcome."""
+        return super().least_nats() + choice_nats(1, candidates)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Return the cost of the dearest outcome."""
+        return worst_choice_nats(candidates) + super().worst_nats()
+
+    def others(self, told: Told, terms: Terms, length: float) -> float:
+        """Return what no other candidate's population value exceeds; 1, of a choice that failed or of a ratio."""
+        if told.place is None or self.certificate.decides == "sets":
+            return 1.0
+        low, high = self._reached(told.place, terms)
+        more = 2.0 * self.certificate.comparison_tail  # the winner's noise, and the other's
+        return float(self.certificate.around(low - more, high + more, length=length, share=0.5).high)
+
+    def choose(
+        self, measured: Sequence[Sample | int | None], priors: Floats, digests: Sequence[bytes], state: State
+    ) -> tuple[Terms, Outcome]:
+        """Find the winner, and its terms; a candidate that failed on the holdout is None, and wins if all are."""
+        core = self.core(State())
+        noise = core.query_noise(digests).tolist()
+        noisy = [
+            -GRID * GRID if one is None else _score(one) + own
+            for one, own in zip(measured, noise, strict=True)
+        ]
+        best = max(range(len(noisy)), key=lambda place: (noisy[place], priors[place]))
+        prior, one = float(priors[best]), measured[best]
+        terms = Terms(prior, self.unit(prior, state, None))
+        told = Told(FAILED)
+        if one is not None and all(each is not None for each in measured):
+            told = self._told(core, one, terms, digests[best], state)
+        order = np.argsort(-priors, kind="stable")
+        rank = int(np.flatnonzero(order == best)[0]) + 1
+        return terms, self.outcome(told._replace(winner=Winner(best, len(noisy), rank)), terms)
+
+
+def _score(measured: Sample | int) -> int:
+    return measured if isinstance(measured, int) else measured.score
