@@ -25,6 +25,7 @@ from reusable_holdout.guard.subjects import (
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.rules import Integers
 from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
@@ -68,7 +69,7 @@ def _asked(one: Posed) -> Any:
     elif isinstance(way, GuardedGate):
         answers = [_guarded(one)]
     elif way.batches:
-        answers = _batch(one)
+        answers = _batch(one) if len(one.digests) > 1 else [_checked(one)]
     elif question.way == "choose":
         return _chosen(one)
     else:
@@ -192,7 +193,8 @@ def _single(
     """Answer one question, durably, which takes so many of the declared queries.
 
     `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
-    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
+    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt. `decide` returns None
+    if no charge is left.
     """
     way, transcript = one.way, one.view.transcript
     tail, row = transcript.ledger.look(digest)
@@ -208,16 +210,47 @@ def _single(
         reason = None if replayed else way.halt_reason(state)
         if row is None and reason is None and has_measured:
             refuse(state)
-            terms, outcome = decide(found, state)
-            row = row_of(
-                way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance
-            )
-            transaction.append([row])
+            decided = decide(found, state)
+            if decided is not None:
+                row = row_of(
+                    way, state, digest, *decided, takes=takes, name=one.names[0], tolerance=tolerance
+                )
+                transaction.append([row])
     if row is None:
         raise transcript.halt(reason or "charges", [])
     left = one.view.charges_left(state.charges if replayed else row.charges)
     answer = transcript.answer(row, one.unit, left, replayed=replayed)
     return answer, row
+
+
+def _checked(one: Posed) -> Told1:
+    """Answer one check or gate as a batch of one is answered, without its arrays."""
+    way, view, tolerances = one.way, one.view, one.tolerances
+    assert isinstance(way, Check)  # noqa: S101 - its caller has looked
+    digest, prior = one.digests[0], float(one.priors[0])
+    tolerance = None if tolerances is None else float(tolerances[0])
+
+    def refuse(state: State) -> None:
+        view.transcript.check_room(1, state)
+        check_tolerances_kept(way, one.priors, tolerances, state, one.unit)
+
+    def measure() -> Integers | None:
+        (found,) = measured(view, way, one.subjects, one.question.X_train)
+        if found is None:
+            return None
+        values: Integers = way.rule.weighed(view.holdout.bound, found[None], one.priors, tolerances)[0]
+        return values
+
+    answer, _ = _single(
+        one,
+        digest,
+        refuse,
+        measure,
+        lambda found, state: way.decide_one(found, prior, tolerance, digest, state),
+        tolerance=tolerance or 0.0,
+    )
+    view.tell([answer])
+    return answer
 
 
 def _revealed(one: Posed, place: int) -> Told1:

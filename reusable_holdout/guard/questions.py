@@ -107,7 +107,7 @@ def posed(view: GuardedView, question: Question) -> Posed:
     way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
     if paired:
         at.check_differences()
-    unit = Unit.of(at.metric, paired=paired)
+    unit = at.unit_of_pairs if paired else at.unit
     count = len(listed)
     if question.way == "final":
         priors = np.zeros(count)
@@ -115,10 +115,10 @@ def posed(view: GuardedView, question: Question) -> Posed:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
     tolerances = _tolerances(question, way, count, unit)
     checked_series(question.series, by_series=way.by_series)
-    names = checked_names(
-        question.name if several and not isinstance(question.name, str) else [question.name or ""] * count,
-        count,
-    )
+    named = question.name
+    if not several or isinstance(named, str):
+        named = [named or ""] * count
+    names = checked_names(named, count)
     if question.X_train is not None:
         check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)

@@ -79,7 +79,9 @@ def _number(prior: Any, unit: Unit, metric: str) -> float:
         number = float(prior)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
-    odd = isinstance(prior, _NO_NUMBERS) or np.ndim(prior) or np.asarray(prior).dtype.kind not in "fiuO"
+    odd = type(prior) is not float and (
+        isinstance(prior, _NO_NUMBERS) or np.ndim(prior) or np.asarray(prior).dtype.kind not in "fiuO"
+    )
     if odd or not unit.lower <= number <= unit.upper:
         hint = percentage(number, most=unit.upper)
         raise InputError(
@@ -142,6 +144,8 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 def checked_series(series: object, *, by_series: bool) -> str:
     """Return the name of a series; InputError if it is no text, or one is named where there are none."""
+    if series == "":
+        return ""
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(
@@ -278,8 +282,9 @@ def measured(
     All models are tried on synthetic rows first: what is refused there, free, must tell nothing of the holdout's.
     """
     fresh = [model for one in subjects for model in one.models if one.found is None]
-    view.holdout.try_out(fresh, X_train)
     of_models = any(one.models for one in subjects)  # measured elsewhere or not yet
+    if fresh or X_train is not None:
+        view.holdout.try_out(fresh, X_train)
     if X_train is not None and of_models and view.trained_on.holds(X_train):
         return [None] * len(subjects)
     bound = view.holdout.bound

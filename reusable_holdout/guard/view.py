@@ -61,6 +61,7 @@ class GuardedView:
     ) -> None:
         self.holdout, self.facts, self.plan, self.ledger, self.key = holdout, facts, plan, ledger, key
         self.number, self.root = facts.number, root or self
+        self.unit, self.unit_of_pairs = (Unit.of(self.metric, paired=paired) for paired in (False, True))
         self.digest: str = digest if root is None else root.digest
         secret = facts.secret(key[0])
         self.content = ContentKey(secret)
@@ -80,11 +81,6 @@ class GuardedView:
     def metric(self) -> Metric:
         """The metric that is asked about."""
         return cast("Metric", self.holdout.bound.metric)
-
-    @property
-    def unit(self) -> Unit:
-        """Unit of the metric."""
-        return Unit.of(self.metric)
 
     def charges_left(self, charges: int) -> int:
         """Return the charges that are left after so many; on a board of claims those of who names no series."""

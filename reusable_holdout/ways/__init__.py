@@ -137,6 +137,8 @@ class Told(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Read an outcome; None if no outcome is written like this."""
+        if text in _NAMED:
+            return cls(text)
         try:
             told = cls._parsed(text)
         except ValueError:

@@ -163,6 +163,29 @@ class Check(Noisy):
             )
         return Batch(units[:start], outcomes[:start])
 
+    def decide_one(
+        self, weighed: Integers | None, prior: float, tolerance: float | None, digest: bytes, state: State
+    ) -> tuple[Terms, Outcome] | None:
+        """Decide one question as a batch of one; None if no charge is left."""
+        if state.charges >= self.certificate.charges:
+            return None
+        length = self.length(state)
+        terms = Terms(prior, self.unit(prior, state, tolerance))
+        if weighed is None:
+            return terms, self.outcome(_FAILED, terms)
+        told = self.calm
+        if self.deviates(weighed, terms, digest, state, length):
+            told = self._told(self._at(state), weighed, digest, terms, length)
+        return terms, self.outcome(told, terms)
+
+    def deviates(self, weighed: Integers, terms: Terms, digest: bytes, state: State, length: float) -> bool:
+        """Return True if one question is charged, up to the noise."""
+        named = np.array([self.grid(terms.prior)])
+        one = self.rule.compared(
+            weighed[None], named, np.array([terms.prior]), np.array([terms.unit]), length
+        )
+        return self._at(state).deviates(*(int(each[0]) for each in one), digest)
+
     def _charge(self, core: GuardCore, asked: Asked, place: int, unit: float, length: float) -> Outcome:
         terms = Terms(float(asked.priors[place]), unit)
         if asked.failed[place] or asked.weighed is None:

@@ -61,22 +61,6 @@ class Gate(Check):
         ends = [self.rule.rejected(prior, unit, length) for prior, unit in each]
         return Interval(*(np.array(side, dtype=np.float64) for side in zip(*ends, strict=True)))
 
-    def passes(
-        self,
-        weighed: Integers,
-        named: float,
-        digest: bytes,
-        state: State,
-        length: float,
-        tolerance: float | None,
-    ) -> bool:
-        """Return True if what was weighed is at least what was named, up to the noise."""
-        core, prior = self._at(state), np.array([named])
-        unit = np.array([self.unit(named, state, tolerance)])
-        grid = np.array([self.grid(named)], dtype=np.int64)
-        compared = self.rule.compared(weighed[None], grid, prior, unit, length)
-        return core.first_deviation(*compared, [digest]) is not None
-
     def _told(self, core: GuardCore, weighed: Integers, digest: bytes, terms: Terms, length: float) -> Told:
         return _YES
 
@@ -156,7 +140,10 @@ class GuardedGate(Way):
             return terms, self.outcome(told._replace(word=FAILED), terms)
         length = of_each(self.length(state), told)
         passed = [
-            one.gate.passes(weighed, one.named, digest, state, length, tolerance) for one, weighed in found
+            one.gate.deviates(
+                weighed, Terms(one.named, one.gate.unit(one.named, state, tolerance)), digest, state, length
+            )
+            for one, weighed in found
         ]
         return terms, self.outcome(told._replace(word=YES if all(passed) else NO), terms)
 
