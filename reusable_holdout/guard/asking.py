@@ -235,7 +235,7 @@ def _checked(one: Posed) -> Told1:
         check_tolerances_kept(way, one.priors, tolerances, state, one.unit)
 
     def measure() -> Integers | None:
-        (found,) = measured(view, way, one.subjects, one.question.X_train)
+        found: Any = measured(view, way, one.subjects, one.question.X_train)[0]
         if found is None:
             return None
         values: Integers = way.rule.weighed(view.holdout.bound, found[None], one.priors, tolerances)[0]

@@ -218,6 +218,8 @@ def is_several(given: Any) -> bool:
 
 def is_model(given: object) -> bool:
     """Return True if something predicts: a model, not its predictions."""
+    if type(given) is np.ndarray:
+        return False
     return isinstance(given, type | Measured) or any(
         callable(getattr(given, name, None)) for name in _METHODS
     )

@@ -184,7 +184,7 @@ class Check(Noisy):
         one = self.rule.compared(
             weighed[None], named, np.array([terms.prior]), np.array([terms.unit]), length
         )
-        return self._at(state).deviates(*(int(each[0]) for each in one), digest)
+        return self._at(state).deviates(int(one.values[0]), int(one.against[0]), int(one.limits[0]), digest)
 
     def _charge(self, core: GuardCore, asked: Asked, place: int, unit: float, length: float) -> Outcome:
         terms = Terms(float(asked.priors[place]), unit)
