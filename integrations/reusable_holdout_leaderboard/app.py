@@ -17,11 +17,11 @@ from starlette.requests import Request
 from reusable_holdout_leaderboard.pages import add_pages
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web.api import add_api
+from reusable_holdout_leaderboard.web.boards import Boards
 from reusable_holdout_leaderboard.web.door import Boundary
+from reusable_holdout_leaderboard.web.intake import Intake
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.requests import Intake
 from reusable_holdout_leaderboard.web.server import accept_few_at_once
-from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["create_app", "from_environment"]
 

@@ -7,7 +7,8 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal, Self
 
 from reusable_holdout.errors import InputError
@@ -157,7 +158,7 @@ class Rules:
         """
         return also_of(self.also, self.metric, self.metric_parameters)
 
-    @property
+    @cached_property
     def most_submissions(self) -> int:
         """Largest number of submissions of a team in an epoch."""
         if self.submissions_per_team is not None:
@@ -187,14 +188,6 @@ class Rules:
                 + f"; these can be changed: {', '.join(sorted(CHANGEABLE))}"
             )
         return type(self).from_dict({**self.as_dict(), **changes}).check()
-
-    def closed_reason(self, now: datetime) -> str:
-        """Return why the dates allow no submission now; an empty string if they allow one."""
-        if self.opens_at is not None and now < self.opens_at:
-            return f"the competition opens at {_shown(self.opens_at)}"
-        if self.closes_at is not None and now >= self.closes_at:
-            return f"the competition closed at {_shown(self.closes_at)}"
-        return ""
 
     # ---- JSON
 
@@ -340,7 +333,3 @@ def _moment(text: str, name: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"{name} must be a date and time in ISO 8601; got {text!r}") from None
-
-
-def _shown(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -17,7 +17,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.registry import registry_of_its_own
 from reusable_holdout_leaderboard.command.options import stated_rules, text_of
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
+from reusable_holdout_leaderboard.competition.base import digest_of, new_token
 from reusable_holdout_leaderboard.private_files import check_private, write_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, read_token

@@ -1,8 +1,11 @@
-"""The state that all parts of a competition share: its row in the database, and its present label set."""
+"""What all parts of a competition share: its row in the database, its present label set, and the team that asks."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -19,11 +22,37 @@ from reusable_holdout_leaderboard.competition.guarding import Guard, Place, epoc
 from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.database import Database
-from reusable_holdout_leaderboard.store.records import Event, StoreError
-from reusable_holdout_leaderboard.store.rows import State, find, form_secret, keep_head, lock, tell, update
+from reusable_holdout_leaderboard.store.database import (
+    Database,
+    State,
+    as_moment,
+    find,
+    form_secret,
+    keep_head,
+    lock,
+    tell,
+    update,
+)
+from reusable_holdout_leaderboard.store.records import Event, StoreError, Team
+from reusable_holdout_leaderboard.store.tables import TEAMS
 
-__all__ = ["Base", "Epoch", "epoch_of_guard", "open_epoch", "order_of"]
+__all__ = [
+    "Base",
+    "Epoch",
+    "digest_of",
+    "epoch_of_guard",
+    "is_token",
+    "new_token",
+    "open_epoch",
+    "order_of",
+    "team_of",
+]
+
+_TOKEN_BYTES = 32
+_PREFIX = "rh_"  # scanners for leaked secrets can recognise it
+_TEAM_WITH = sa.select(TEAMS).where(
+    TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.token_digest == sa.bindparam("digest")
+)
 
 
 class Epoch(NamedTuple):
@@ -157,6 +186,52 @@ class Base:
                 update(connection, state.id, epoch=epoch.number)
                 self._tell(connection, "rotate")
             keep_head(connection, state, epoch.guard.head())
+
+    # ---- the team that asks
+
+    def authenticate(self, token: str) -> Team | None:
+        """Return the team of a token; None if it belongs to nobody."""
+        with self._database.reading() as connection:
+            row = connection.execute(_TEAM_WITH, {"number": self._number, "digest": digest_of(token)}).first()
+        return None if row is None or not is_token(token, bytes(row.token_digest)) else team_of(row)
+
+    def charges_left_of(self, team_id: int) -> int | None:
+        """Return the charges that a team has left; None while blind."""
+        if self._state().blind:
+            return None
+        with self._database.reading() as connection:
+            series = str(self._one(connection, team_id).series)
+        return self._current().guard.charges_left(series)
+
+    def _one(self, connection: sa.Connection, team_id: int) -> Any:
+        here = (TEAMS.c.competition_id == self._number) & (TEAMS.c.id == team_id)
+        row = connection.execute(sa.select(TEAMS).where(here)).first()
+        if row is None:
+            raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
+        return row
+
+
+def team_of(row: Any) -> Team:
+    """Return the team of a row."""
+    return Team(row.id, row.name, as_moment(row.created_at), bool(row.disqualified))
+
+
+# ---- tokens: 256 random bits cannot be guessed, so one round of SHA-256 is enough
+
+
+def new_token() -> str:
+    """Return a new token, safe in URLs; it is shown once and not stored."""
+    return _PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def digest_of(token: str) -> bytes:
+    """Return the SHA-256 of a token, 32 bytes."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def is_token(token: str, digest: bytes) -> bool:
+    """Return True if a token has this digest, in constant time."""
+    return hmac.compare_digest(digest_of(token), digest)
 
 
 def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:

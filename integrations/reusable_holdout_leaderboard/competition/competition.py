@@ -24,8 +24,8 @@ from reusable_holdout_leaderboard.competition.views import Views
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES
 from reusable_holdout_leaderboard.files.labels import Labels, save_labels, take_labels
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store import rows
-from reusable_holdout_leaderboard.store.database import Database
+from reusable_holdout_leaderboard.store import lists
+from reusable_holdout_leaderboard.store.database import Database, create_competition, find
 
 __all__ = ["Competition"]
 
@@ -118,7 +118,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         with contextlib.ExitStack() as undone:
             board = undone.enter_context(contextlib.closing(_database(Path(folder), database)))
             with board.reading() as connection:
-                if rows.find(connection, rules.slug) is not None:
+                if find(connection, rules.slug) is not None:
                     raise InputError(
                         f"there is a competition {rules.slug!r} already; open it, or name another slug"
                     )
@@ -133,8 +133,8 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
             with board.writing() as connection:  # last: before this, there is no competition
-                rows.create_competition(connection, rules, guard.head(), at=clock())
-                state = rows.find(connection, rules.slug)
+                create_competition(connection, rules, guard.head(), at=clock())
+                state = find(connection, rules.slug)
                 assert state is not None  # noqa: S101 - it was written above
             undone.pop_all()
         return cls(place, board, state, epoch, clock)
@@ -188,7 +188,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         with contextlib.ExitStack() as undone:
             board = undone.enter_context(contextlib.closing(_database(Path(folder), database)))
             with board.reading() as connection:
-                state = rows.find(connection, slug)
+                state = find(connection, slug)
             assert state is not None  # noqa: S101 - it is known, and competitions are never removed
             place = place_of(Path(folder), slug, database, key_file=key_file, witness=witness)
             check_agreement(place, state.head, lambda: _numbers_given(board))
@@ -206,7 +206,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         if database is None and not (Path(folder) / "board.db").exists():
             return []
         with contextlib.closing(_database(Path(folder), database)) as board, board.reading() as connection:
-            return rows.slugs(connection)
+            return lists.slugs(connection)
 
     def close(self) -> None:
         """Close ledger and database; the competition can be opened again."""
@@ -223,7 +223,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
 
 def _numbers_given(board: Database) -> int:
     with board.reading() as connection:
-        return rows.numbers_given(connection)
+        return lists.numbers_given(connection)
 
 
 # ---- rules that labels complete

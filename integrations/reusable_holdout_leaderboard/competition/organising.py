@@ -15,8 +15,8 @@ from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
 from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store import lists
+from reusable_holdout_leaderboard.store.database import update
 from reusable_holdout_leaderboard.store.records import ClosedError, Event, FinalStanding
-from reusable_holdout_leaderboard.store.rows import update
 
 __all__ = ["Organising", "rotation_locked"]
 

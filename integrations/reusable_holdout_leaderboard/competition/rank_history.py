@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, places_of
+from reusable_holdout_leaderboard.store.database import as_moment
 from reusable_holdout_leaderboard.store.lists import Improvement
 from reusable_holdout_leaderboard.store.records import RankPoint
-from reusable_holdout_leaderboard.store.rows import as_moment
 
 __all__ = ["RankHistory"]
 

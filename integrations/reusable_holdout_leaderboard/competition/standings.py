@@ -8,9 +8,9 @@ from typing import Any, cast
 from reusable_holdout.guard.claiming import Pairs
 from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, ties_of
 from reusable_holdout_leaderboard.files.forms import differing_rows
+from reusable_holdout_leaderboard.store.database import as_moment
 from reusable_holdout_leaderboard.store.lists import Best
 from reusable_holdout_leaderboard.store.records import Standing
-from reusable_holdout_leaderboard.store.rows import as_moment
 
 __all__ = ["Neighbours", "board_of", "hidden_board_of"]
 

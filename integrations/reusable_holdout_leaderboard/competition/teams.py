@@ -1,11 +1,7 @@
-"""Teams, their tokens, and the sessions of browsers.
-
-A token is 256 random bits, so one round of SHA-256 is enough: it cannot be guessed.
-"""
+"""Teams, and the sessions of browsers."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 from typing import Any
@@ -13,17 +9,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.competition.base import Base
+from reusable_holdout_leaderboard.competition.base import Base, digest_of, new_token, team_of
+from reusable_holdout_leaderboard.store.database import State, as_moment, update
 from reusable_holdout_leaderboard.store.names import checked_team, key_of
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, Team
-from reusable_holdout_leaderboard.store.rows import State, as_moment, update
 from reusable_holdout_leaderboard.store.tables import SESSIONS, TEAMS
 
-__all__ = ["Teams", "digest_of", "is_token", "new_token"]
+__all__ = ["Teams"]
 
 _BYTES = 32
 _CODE_BYTES = 16  # short, because people read it out and type it
-_PREFIX = "rh_"  # scanners for leaked secrets can recognise it
 _MOST_SESSIONS = 20  # of one token: the oldest ends when another begins
 _SESSION = SESSIONS.c
 _LASTING = (_SESSION.digest == sa.bindparam("session")) & (_SESSION.ends_at > sa.bindparam("at"))
@@ -33,9 +28,6 @@ _TEAM_OF_SESSION = (
     .where(_LASTING, TEAMS.c.competition_id == sa.bindparam("number"))
 )
 _TOKEN_OF_SESSION = sa.select(_SESSION.token_digest).where(_LASTING)
-_TEAM_WITH = sa.select(TEAMS).where(
-    TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.token_digest == sa.bindparam("digest")
-)
 
 
 class Teams(Base):
@@ -46,7 +38,7 @@ class Teams(Base):
         here = TEAMS.c.competition_id == self._number
         with self._database.reading() as connection:
             return [
-                _team(row) for row in connection.execute(sa.select(TEAMS).where(here).order_by(TEAMS.c.id))
+                team_of(row) for row in connection.execute(sa.select(TEAMS).where(here).order_by(TEAMS.c.id))
             ]
 
     def add_team(self, name: str) -> str:
@@ -129,21 +121,7 @@ class Teams(Base):
                 kind = "disqualify" if on else "reinstate"
                 self._tell(connection, kind, team_id=team_id, detail={"team": team.name})
 
-    def charges_left_of(self, team_id: int) -> int | None:
-        """Return the charges that a team has left; None while blind."""
-        if self._state().blind:
-            return None
-        with self._database.reading() as connection:
-            series = str(self._one(connection, team_id).series)
-        return self._current().guard.charges_left(series)
-
     # ---- tokens and sessions
-
-    def authenticate(self, token: str) -> Team | None:
-        """Return the team of a token; None if it belongs to nobody."""
-        with self._database.reading() as connection:
-            row = connection.execute(_TEAM_WITH, {"number": self._number, "digest": digest_of(token)}).first()
-        return None if row is None or not is_token(token, bytes(row.token_digest)) else _team(row)
 
     def begin_session(self, token: str, *, seconds: float) -> str:
         """Begin a browser's session, and forget sessions that are over; return its number.
@@ -177,7 +155,7 @@ class Teams(Base):
         asked = {"session": digest_of(session), "at": self._clock(), "number": self._number}
         with self._database.reading() as connection:
             row = connection.execute(_TEAM_OF_SESSION, asked).first()
-        return None if row is None else _team(row)
+        return None if row is None else team_of(row)
 
     def is_session_of(self, session: str, token_digest: bytes) -> bool:
         """Return True if a session began with the token of this digest."""
@@ -202,13 +180,6 @@ class Teams(Base):
             _change(connection, team_id, series=f"{checked} ({team_id})" if taken else checked)
             self._tell(connection, "team", team_id=team_id)
         return token
-
-    def _one(self, connection: sa.Connection, team_id: int) -> Any:
-        here = (TEAMS.c.competition_id == self._number) & (TEAMS.c.id == team_id)
-        row = connection.execute(sa.select(TEAMS).where(here)).first()
-        if row is None:
-            raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
-        return row
 
     def _check_free(self, connection: sa.Connection, name: str, team_id: int | None) -> None:
         """Refuse a name that another team has, or one that looks the same."""
@@ -237,10 +208,6 @@ class Teams(Base):
             )
 
 
-def _team(row: Any) -> Team:
-    return Team(row.id, row.name, as_moment(row.created_at), bool(row.disqualified))
-
-
 def _change(connection: sa.Connection, team_id: int, **values: Any) -> None:
     connection.execute(sa.update(TEAMS).where(TEAMS.c.id == team_id).values(values))
 
@@ -248,21 +215,3 @@ def _change(connection: sa.Connection, team_id: int, **values: Any) -> None:
 def _check_not_final(state: State) -> None:
     if state.final is not None:
         raise ClosedError("the final standings are made, so teams cannot change; nothing was changed")
-
-
-# ---- tokens
-
-
-def new_token() -> str:
-    """Return a new token, safe in URLs; it is shown once and not stored."""
-    return _PREFIX + secrets.token_urlsafe(_BYTES)
-
-
-def digest_of(token: str) -> bytes:
-    """Return the SHA-256 of a token, 32 bytes."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def is_token(token: str, digest: bytes) -> bool:
-    """Return True if a token has this digest, in constant time."""
-    return hmac.compare_digest(digest_of(token), digest)

@@ -11,8 +11,8 @@ from reusable_holdout_leaderboard.competition.rank_history import RankHistory
 from reusable_holdout_leaderboard.competition.standings import Neighbours, board_of, hidden_board_of
 from reusable_holdout_leaderboard.competition.submitting import hidden
 from reusable_holdout_leaderboard.store import lists
+from reusable_holdout_leaderboard.store.entries import closed_reason
 from reusable_holdout_leaderboard.store.records import Event, RankPoint, Standing, Status, Submission
-from reusable_holdout_leaderboard.store.rows import as_moment, events
 
 __all__ = ["Views"]
 
@@ -125,8 +125,7 @@ class Views(Base):
         now, state = self._current(), self._state()
         guard, queries = now.guard, now.guard.plan.queries
         asked, reason = guard.queries_asked, guard.halt_reason
-        dates = state.rules.closed_reason(as_moment(self._clock()))
-        closed = "the competition is frozen" if state.frozen else dates
+        closed = closed_reason(state, self._clock())
         if reason is not None:
             closed = closed or "the guard has halted: nothing new is answered on this label set"
         return Status(
@@ -150,12 +149,12 @@ class Views(Base):
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the events after a revision, in order."""
-        found: list[Event] = self._read(events, self._number, after=after, limit=limit)
+        found: list[Event] = self._read(lists.events, self._number, after=after, limit=limit)
         return found
 
     def changes(self) -> list[Event]:
         """Return the changes that organisers made while the competition ran, in order."""
-        found: list[Event] = self._read(events, self._number, changes=True)
+        found: list[Event] = self._read(lists.events, self._number, changes=True)
         return found
 
     @property

@@ -10,8 +10,8 @@ from reusable_holdout.scales import Bar, Scale, scale_of
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.pages.words import Change, MetricText, also_texts, changes_of
 from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status
-from reusable_holdout_leaderboard.web.requests import whole_of
-from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.boards import Boards
+from reusable_holdout_leaderboard.web.intake import whole_of
 
 __all__ = ["Part", "Row", "board_content", "part_of"]
 

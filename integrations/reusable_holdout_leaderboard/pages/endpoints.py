@@ -29,10 +29,9 @@ from reusable_holdout_leaderboard.pages.words import (
     sentence,
 )
 from reusable_holdout_leaderboard.store.records import Submission, Team
-from reusable_holdout_leaderboard.web.api import scored
+from reusable_holdout_leaderboard.web.boards import Boards
+from reusable_holdout_leaderboard.web.intake import GONE, intake_of, scored, whole_of
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.requests import GONE, intake_of, whole_of
-from reusable_holdout_leaderboard.web.services import Boards
 from reusable_holdout_leaderboard.web.tables import download, submissions_csv
 
 __all__ = ["add_pages"]

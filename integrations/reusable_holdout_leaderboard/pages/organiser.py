@@ -17,9 +17,9 @@ from reusable_holdout_leaderboard.pages.words import RULES
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import Invitation, Token
 from reusable_holdout_leaderboard.web.admin import given_by_form
+from reusable_holdout_leaderboard.web.boards import Boards
+from reusable_holdout_leaderboard.web.intake import Upload, intake_of, whole_of
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.requests import Upload, intake_of, whole_of
-from reusable_holdout_leaderboard.web.services import Boards
 from reusable_holdout_leaderboard.web.tables import download, submissions_csv
 
 __all__ = ["OrganisersPages"]

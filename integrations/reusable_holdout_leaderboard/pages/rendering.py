@@ -17,7 +17,7 @@ from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.pages.sessions import Sessions
 from reusable_holdout_leaderboard.pages.words import MetricText, metric_text, moment, sentence
 from reusable_holdout_leaderboard.store.records import Status, Team
-from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.boards import Boards
 
 __all__ = ["Rendering", "Visit", "place_of"]
 

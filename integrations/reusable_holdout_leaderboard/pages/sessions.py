@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.store.records import Team
+from reusable_holdout_leaderboard.web.boards import Boards
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["ORGANISER", "Sessions"]
 

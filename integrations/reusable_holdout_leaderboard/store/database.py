@@ -1,26 +1,42 @@
-"""The board's database: SQLite or PostgreSQL, one transaction at a time for each writer."""
+"""The board's database, its transactions, and the rows of competitions with the lock under which they are changed."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from reusable_holdout.errors import of_extra
+from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.ledger.connection import resolved, shown
 from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.sqlite import settle as make_durable
-from reusable_holdout_leaderboard.store.records import StoreError
-from reusable_holdout_leaderboard.store.tables import prepare_tables
+from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.records import Event, StoreError
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, FORMS, SECRETS, prepare_tables
 
-__all__ = ["Database"]
+__all__ = [
+    "Database",
+    "State",
+    "as_moment",
+    "create_competition",
+    "find",
+    "form_secret",
+    "keep_head",
+    "lock",
+    "tell",
+    "tell_answer",
+    "update",
+]
 
 _BUSY_SECONDS = 60
 _IDLE_SECONDS = 1.0  # a connection that was idle for longer may be gone
@@ -202,3 +218,179 @@ def _register() -> None:
 def _before() -> None:
     for database in list(_OPEN):
         database.close()
+
+
+# ---- rows of competitions
+
+
+class State(NamedTuple):
+    """State of one competition in the database."""
+
+    id: int
+    rules: Rules
+    epoch: int
+    frozen: bool
+    blind: bool
+    revision: int
+    final: list[dict[str, Any]] | None
+    head: Head
+    invitation: str
+
+
+def as_moment(seconds: float) -> datetime:
+    """Return the date and time of a number of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+@lru_cache(maxsize=16)
+def _rules(text: str) -> Rules:
+    return Rules.from_json(text)
+
+
+def _head(text: str) -> Head:
+    head = Head.parse(text.encode())
+    if head is None:
+        raise StoreError("the board must hold the head of its ledger; it does not; restore it from a backup")
+    return head
+
+
+def _state(row: Any) -> State:
+    return State(
+        id=row.id,
+        rules=_rules(row.rules),
+        epoch=row.epoch,
+        frozen=bool(row.frozen),
+        blind=bool(row.blind),
+        revision=row.revision,
+        final=None if row.final is None else json.loads(row.final),
+        head=_head(row.ledger_head),
+        invitation=row.invitation or "",
+    )
+
+
+# ---- competitions. Statements of every request are built once, because building takes longer than answering.
+
+_NAMED = sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == sa.bindparam("slug"))
+_LOCKED = sa.select(COMPETITIONS).where(COMPETITIONS.c.id == sa.bindparam("number")).with_for_update()
+
+
+def create_competition(connection: sa.Connection, rules: Rules, head: Head, *, at: float) -> None:
+    """Add a competition.
+
+    Raises
+    ------
+    InputError
+        If there is one with this slug.
+    """
+    if find(connection, rules.slug) is not None:
+        raise InputError(f"there is a competition {rules.slug!r} already; open it, or name another slug")
+    values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
+    values |= {"epoch": 1, "frozen": False, "revision": 0, "ledger_head": _text(head)}
+    (number,) = connection.execute(sa.insert(COMPETITIONS).values(values)).inserted_primary_key or (0,)
+    tell(connection, int(number), "created", at)
+
+
+def find(connection: sa.Connection, slug: str) -> State | None:
+    """Return the state of a competition; None if there is none."""
+    row = connection.execute(_NAMED, {"slug": slug}).first()
+    return None if row is None else _state(row)
+
+
+def lock(connection: sa.Connection, number: int) -> State:
+    """Lock a competition until the transaction ends; all its writers wait here, on SQLite at BEGIN.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    row = connection.execute(_LOCKED, {"number": number}).first()
+    if row is None:
+        raise InputError(f"there must be a competition of number {number}; there is none")
+    return _state(row)
+
+
+def update(connection: sa.Connection, number: int, **values: Any) -> None:
+    """Change columns of a competition."""
+    connection.execute(sa.update(COMPETITIONS).where(COMPETITIONS.c.id == number).values(values))
+
+
+def form_secret(connection: sa.Connection) -> bytes:
+    """Return the secret that signs the keys of forms: one for all servers of this database."""
+    return bytes(connection.execute(sa.select(SECRETS.c.value).where(SECRETS.c.name == FORMS)).scalar_one())
+
+
+# ---- events
+
+_EVENT = sa.insert(EVENTS)
+_TOLD = (
+    sa.update(COMPETITIONS)
+    .where(COMPETITIONS.c.id == sa.bindparam("number"))
+    .values(revision=sa.bindparam("at_revision"), ledger_head=sa.bindparam("head"))
+)
+
+
+def tell(
+    connection: sa.Connection,
+    number: int,
+    kind: str,
+    at: float,
+    *,
+    team_id: int | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Event:
+    """Add an event to a locked competition."""
+    update(connection, number, revision=COMPETITIONS.c.revision + 1)
+    asked = sa.select(COMPETITIONS.c.revision).where(COMPETITIONS.c.id == number)
+    revision = int(connection.execute(asked).scalar_one())
+    _add_event(connection, number, revision, kind, at, team_id=team_id, detail=detail)
+    return Event(revision, as_moment(at), kind, team_id, None, None if detail is None else dict(detail))
+
+
+def tell_answer(
+    connection: sa.Connection, state: State, team_id: int, submission_id: int, at: float, head: Head
+) -> None:
+    """Add the event that a submission was answered, and keep the ledger's head.
+
+    It must be the first event after the competition was locked in this `state`.
+    """
+    revision = state.revision + 1
+    kept = head if head.is_later_than(state.head) else state.head  # another worker may have been faster
+    connection.execute(_TOLD, {"number": state.id, "at_revision": revision, "head": _text(kept)})
+    _add_event(connection, state.id, revision, "submission", at, team_id=team_id, submission_id=submission_id)
+
+
+def _add_event(
+    connection: sa.Connection,
+    number: int,
+    revision: int,
+    kind: str,
+    at: float,
+    *,
+    team_id: int | None,
+    submission_id: int | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    values = {
+        "competition_id": number,
+        "revision": revision,
+        "at": at,
+        "kind": kind,
+        "team_id": team_id,
+        "submission_id": submission_id,
+        "detail": None if detail is None else json.dumps(detail, allow_nan=False),
+    }
+    connection.execute(_EVENT, values)
+
+
+# ---- the ledger's head
+
+
+def keep_head(connection: sa.Connection, state: State, head: Head) -> None:
+    """Keep the ledger's head of a locked competition, if it is later than the stored one."""
+    if head.is_later_than(state.head):
+        update(connection, state.id, ledger_head=_text(head))
+
+
+def _text(head: Head) -> str:
+    return head.record().decode()

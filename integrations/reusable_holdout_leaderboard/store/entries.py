@@ -6,17 +6,18 @@ claim, so asking again is the same question, and the guard repeats its answer fr
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.store.database import State, as_moment, tell_answer
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
-from reusable_holdout_leaderboard.store.rows import State, as_moment, tell_answer
 from reusable_holdout_leaderboard.store.tables import COMPARED, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
-__all__ = ["ALL", "Outcome", "Wish", "as_submission", "record", "release", "reserve"]
+__all__ = ["ALL", "Outcome", "Wish", "as_submission", "closed_reason", "record", "release", "reserve"]
 
 _DAY_SECONDS = 86_400
 _ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
@@ -259,11 +260,23 @@ def _series(connection: sa.Connection, state: State, wish: Wish, *, sending: boo
 
 
 def _check_open(state: State, wish: Wish) -> None:
-    reason = "the competition is frozen" if state.frozen else state.rules.closed_reason(as_moment(wish.at))
+    reason = closed_reason(state, wish.at)
     if state.epoch != wish.epoch:
         reason = "the competition has moved to another label set; send predictions for its rows"
     if reason:
         raise ClosedError(f"{reason}; {_NOTHING}")
+
+
+def closed_reason(state: State, at: float) -> str:
+    """Return why a competition takes no submission at this time; an empty string if it takes them."""
+    rules, now = state.rules, as_moment(at)
+    if state.frozen:
+        return "the competition is frozen"
+    if rules.opens_at is not None and now < rules.opens_at:
+        return f"the competition opens at {rules.opens_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if rules.closes_at is not None and now >= rules.closes_at:
+        return f"the competition closed at {rules.closes_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return ""
 
 
 def _check_limits(connection: sa.Connection, state: State, wish: Wish) -> None:

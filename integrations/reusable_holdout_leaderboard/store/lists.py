@@ -1,18 +1,20 @@
-"""Submissions and standings as they are read, and the entries for the final standings."""
+"""Submissions, standings, competitions and events as they are read, and the entries for the final standings."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.database import State, as_moment
 from reusable_holdout_leaderboard.store.entries import ALL, as_submission
-from reusable_holdout_leaderboard.store.records import ClosedError, Submission
-from reusable_holdout_leaderboard.store.rows import State
+from reusable_holdout_leaderboard.store.records import ClosedError, Event, Submission
 from reusable_holdout_leaderboard.store.tables import (
     COMPARED,
+    COMPETITIONS,
     EVENTS,
     PREDICTIONS,
     STANDINGS,
@@ -26,11 +28,14 @@ __all__ = [
     "Improvement",
     "compared_with",
     "contents",
+    "events",
     "finalists",
     "improvements",
     "last_change_of_teams",
+    "numbers_given",
     "pending",
     "pick",
+    "slugs",
     "standings",
     "submissions",
 ]
@@ -216,3 +221,47 @@ def compared_with(connection: sa.Connection, numbers: Sequence[int]) -> dict[int
 def _stored(connection: sa.Connection, table: sa.Table, numbers: Sequence[int]) -> dict[int, bytes]:
     asked = sa.select(table.c.submission_id, table.c.content).where(table.c.submission_id.in_(list(numbers)))
     return {row.submission_id: bytes(row.content) for row in connection.execute(asked)}
+
+
+# ---- competitions and events
+
+
+def slugs(connection: sa.Connection) -> list[str]:
+    """Return the names of all competitions, the oldest first."""
+    return list(connection.scalars(sa.select(COMPETITIONS.c.slug).order_by(COMPETITIONS.c.id)))
+
+
+def numbers_given(connection: sa.Connection) -> int:
+    """Return the highest number that any submission in this database ever had."""
+    asked = (
+        "SELECT seq FROM sqlite_sequence WHERE name = 'board_submissions'"
+        if connection.dialect.name == "sqlite"
+        else "SELECT last_value FROM board_submissions_id_seq"
+    )
+    return int(connection.exec_driver_sql(asked).scalar() or 0)
+
+
+def events(
+    connection: sa.Connection,
+    number: int,
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    changes: bool = False,
+) -> list[Event]:
+    """Return events with revisions above `after`, in order; or the changes among them alone."""
+    here = (EVENTS.c.competition_id == number) & (EVENTS.c.revision > after)
+    if changes:
+        here &= EVENTS.c.detail.is_not(None)
+    asked = sa.select(EVENTS).where(here).order_by(EVENTS.c.revision).limit(limit)
+    return [
+        Event(
+            row.revision,
+            as_moment(row.at),
+            row.kind,
+            row.team_id,
+            row.submission_id,
+            None if row.detail is None else json.loads(row.detail),
+        )
+        for row in connection.execute(asked)
+    ]

@@ -17,16 +17,9 @@ from reusable_holdout_leaderboard.competition.witnessing import (
     held_head,
     is_owned,
 )
+from reusable_holdout_leaderboard.web.boards import Admin, Here, bearer_token, boards_of
+from reusable_holdout_leaderboard.web.intake import Upload, intake_of, parsed
 from reusable_holdout_leaderboard.web.problems import Problem, unknown
-from reusable_holdout_leaderboard.web.requests import (
-    Admin,
-    Here,
-    Upload,
-    bearer_token,
-    boards_of,
-    intake_of,
-    parsed,
-)
 from reusable_holdout_leaderboard.web.tables import download, submissions_csv
 from reusable_holdout_leaderboard.web.wire import (
     HeadBody,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Request
 from fastapi.responses import FileResponse, Response
-from pydantic import TypeAdapter, create_model
+from pydantic import TypeAdapter
 from starlette.routing import BaseRoute
 
 from reusable_holdout_leaderboard.competition import Competition
@@ -22,24 +21,22 @@ from reusable_holdout_leaderboard.store.records import (
     Standing,
     Status,
     Submission,
-    Team,
     Token,
 )
 from reusable_holdout_leaderboard.web.admin import ADMIN, WITNESS
-from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.requests import (
+from reusable_holdout_leaderboard.web.boards import (
     After,
+    Boards,
     Epoch,
     Here,
     Limit,
     Number,
     Ours,
     boards_of,
-    intake_of,
     named,
-    parsed,
 )
-from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.intake import SENT, SUBMISSIONS, intake_of, parsed
+from reusable_holdout_leaderboard.web.problems import Problem
 from reusable_holdout_leaderboard.web.tables import (
     board_csv,
     download,
@@ -47,30 +44,26 @@ from reusable_holdout_leaderboard.web.tables import (
     final_of,
 )
 from reusable_holdout_leaderboard.web.wire import (
+    MyTeam,
     PicksBody,
     SignUpBody,
     as_json,
-    form_body,
     history_rows,
     json_body,
     model_of,
     refusals,
 )
 
-__all__ = ["add_api", "scored"]
+__all__ = ["add_api"]
 
 _READ = (400, 404, 422, 429)
 _OWN = (*_READ, 401)
-_SENT = (*_OWN, 408, 409, 413, 415)
 _several: Any = [list[model_of(one)] for one in (Standing, RankPoint)]  # type: ignore[misc]
 _STANDINGS, _RANKS = map(TypeAdapter, _several)
 _CSV: dict[str, Any] = {
     "response_class": Response,
     "responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 }
-_CHARGES_LEFT: dict[str, Any] = {"charges_left": (int | None, ...)}
-MyTeam = create_model("MyTeam", __base__=model_of(Team), __doc__="Your team.", **_CHARGES_LEFT)
-Answered = create_model("Answered", __base__=model_of(Submission), __doc__="An answer.", **_CHARGES_LEFT)
 _PUBLIC = APIRouter(tags=["everyone"], responses=refusals(*_READ))
 _TEAMS = APIRouter(tags=["teams"])
 _MINE: dict[str, Any] = {"responses": refusals(*_OWN), "response_model": list[model_of(Submission)]}  # type: ignore[misc]
@@ -84,7 +77,7 @@ def add_api(app: FastAPI) -> None:
 @cache  # building the routes takes a fifth of a second, and they are the same for all servers
 def _routes() -> list[BaseRoute]:
     api = APIRouter(prefix="/api/v1")
-    for router in (_PUBLIC, _TEAMS, ADMIN):
+    for router in (_PUBLIC, _TEAMS, SUBMISSIONS, ADMIN):
         api.include_router(router)
         api.include_router(router, prefix="/c/{slug}", dependencies=[Depends(named)])
     api.include_router(WITNESS)
@@ -198,7 +191,7 @@ async def file(
 @_TEAMS.post(
     "/teams",
     status_code=201,
-    responses=refusals(*_SENT),
+    responses=refusals(*SENT),
     openapi_extra=json_body(SignUpBody),
     response_model=model_of(Token),
 )
@@ -231,69 +224,11 @@ async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
     return as_json(await boards_of(request).run(competition.picks, team.id))
 
 
-@_TEAMS.post("/me/picks", **_MINE | {"responses": refusals(*_SENT)}, openapi_extra=json_body(PicksBody))
+@_TEAMS.post("/me/picks", **_MINE | {"responses": refusals(*SENT)}, openapi_extra=json_body(PicksBody))
 async def pick(request: Request, competition: Here, team: Ours) -> Any:
     """Enter these submissions for the final standings, and no others."""
     body = parsed(await intake_of(request).json(request, intake_of(request).team(team)), PicksBody)
     return as_json(await boards_of(request).run(competition.pick, team.id, body.submissions))
-
-
-@_TEAMS.post(
-    "/submissions",
-    status_code=201,
-    responses=refusals(*_SENT),
-    openapi_extra=form_body("file", "claimed", "name", "anew", "in_order"),
-    response_model=Answered,
-)
-async def submit(request: Request, competition: Here, team: Ours) -> Any:
-    """Send a CSV file; `claimed` is the score that the team claims, from rows of its own.
-
-    The board shows `name`, or the file's name.
-
-    With `anew` "yes", predictions that were answered before are asked again; the team pays for it. With `in_order`
-    "yes", the file has no ids, and its rows have the order of the sample.
-    """
-    found = await scored(request, competition, team)
-    left = await boards_of(request).run(competition.charges_left_of, team.id)
-    return {**found._asdict(), "charges_left": left}
-
-
-async def scored(request: Request, competition: Competition, team: Team) -> Submission:
-    """Read a known team's form, and score its file.
-
-    Raises
-    ------
-    Problem
-        As :meth:`Intake.form` and :meth:`Boards.submit`.
-    """
-    intake = intake_of(request)
-    async with intake.large(intake.team(team)) as sender:
-        form = await intake.form(request, sender, files=1)
-        return await boards_of(request).submit(
-            competition,
-            team,
-            form.file(),
-            filename=form.filename,
-            name=form.fields.get("name", ""),
-            claimed=_claimed(form.fields.get("claimed", "")),
-            anew=_flag(form.fields, "anew"),
-            in_order=_flag(form.fields, "in_order"),
-        )
-
-
-def _flag(fields: Mapping[str, str], name: str) -> bool:
-    given = fields.get(name, "")
-    if given not in {"", "yes"}:
-        raise Problem(422, "bad_input", f'{name} must be "yes" or left out; nothing was asked')
-    return given == "yes"
-
-
-def _claimed(text: str) -> float | None:
-    """Return a claimed score, NaN for other text, which is refused; people may write a comma for the decimal point."""
-    try:
-        return float(text.replace(",", ".")) if text.strip() else None
-    except ValueError:
-        return math.nan
 
 
 # ---- answers that many readers get

@@ -14,8 +14,10 @@ from reusable_holdout_leaderboard.actions import Action, File
 from reusable_holdout_leaderboard.store import records
 
 __all__ = [
+    "Answered",
     "ErrorAnswer",
     "HeadBody",
+    "MyTeam",
     "PicksBody",
     "SignUpBody",
     "as_json",
@@ -60,6 +62,13 @@ def _modelled(kind: Any) -> Any:
         return model_of(kind)
     (inner,) = getattr(kind, "__args__", (None,))[:1] or (None,)
     return list[model_of(inner)] if inner in {records.Standing, records.Team} else kind  # type: ignore[misc]
+
+
+_CHARGES_LEFT: dict[str, Any] = {"charges_left": (int | None, ...)}
+MyTeam = create_model("MyTeam", __base__=model_of(records.Team), __doc__="Your team.", **_CHARGES_LEFT)
+Answered = create_model(
+    "Answered", __base__=model_of(records.Submission), __doc__="An answer.", **_CHARGES_LEFT
+)
 
 
 def as_json(found: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from board_servers import ADMIN, Site, served
 from children import Child
 from reusable_holdout_leaderboard import Competition, Rules
-from reusable_holdout_leaderboard.competition.teams import digest_of
+from reusable_holdout_leaderboard.competition.base import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout.errors import Halted

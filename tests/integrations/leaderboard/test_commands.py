@@ -19,7 +19,7 @@ from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.actions import ACTIONS
 from reusable_holdout_leaderboard.command import add_board
 from reusable_holdout_leaderboard.command.options import database_of
-from reusable_holdout_leaderboard.competition.teams import digest_of
+from reusable_holdout_leaderboard.competition.base import digest_of
 from servers import free_port
 
 from reusable_holdout.errors import HoldoutError, InputError

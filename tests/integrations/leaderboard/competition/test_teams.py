@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 from reusable_holdout_leaderboard import ClosedError, InvitationError, LimitError
-from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
+from reusable_holdout_leaderboard.competition.base import digest_of, new_token
 from reusable_holdout_leaderboard.store.tables import SESSIONS
 
 from reusable_holdout import verify

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS, served
-from reusable_holdout_leaderboard.competition.teams import digest_of
+from reusable_holdout_leaderboard.competition.base import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -234,7 +234,7 @@ def test_unchanged_answers_are_sent_once(serve, send, path):
 
 def test_submissions_of_dead_workers_are_settled_from_time_to_time(serve, monkeypatch):
     settled = threading.Event()
-    monkeypatch.setattr("reusable_holdout_leaderboard.web.services._SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr("reusable_holdout_leaderboard.web.boards._SETTLE_SECONDS", 0.02)
     monkeypatch.setattr(Competition, "settle", lambda self: settled.set())
     serve().public.get("/status")
     assert settled.wait(PATIENCE_SECONDS)

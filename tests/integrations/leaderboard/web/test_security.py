@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from reusable_holdout_leaderboard import Competition, StoreError
 from reusable_holdout_leaderboard.pages.sessions import ORGANISER, Sessions
 from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.web.boards import Boards, until_next
 from reusable_holdout_leaderboard.web.door import Rates, address_of
 from reusable_holdout_leaderboard.web.problems import Problem, problem_of
-from reusable_holdout_leaderboard.web.services import Boards, until_next
 from scipy.stats import mannwhitneyu
 from starlette.requests import Request
 from starlette.responses import Response

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS
 from reusable_holdout_leaderboard.actions import ACTIONS
-from reusable_holdout_leaderboard.web.requests import Intake
+from reusable_holdout_leaderboard.web.intake import Intake
 from starlette import formparsers
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle

@@ -1,4 +1,4 @@
-"""The competitions of one worker process, and calls that wait for a database."""
+"""The competitions of one worker process, calls that wait for a database, and who asks which competition."""
 
 from __future__ import annotations
 
@@ -10,19 +10,33 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import anyio.to_thread
+from fastapi import Depends, Path, Query, Request
 
 from reusable_holdout.errors import Halted, HoldoutError
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.competition.teams import is_token
+from reusable_holdout_leaderboard.competition.base import is_token
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.store.records import Submission, Team
 from reusable_holdout_leaderboard.web.door import Rates
-from reusable_holdout_leaderboard.web.problems import Problem, problem_of
+from reusable_holdout_leaderboard.web.problems import Problem, problem_of, unknown
 
-__all__ = ["Boards", "until_next"]
+__all__ = [
+    "Admin",
+    "After",
+    "Boards",
+    "Epoch",
+    "Here",
+    "Limit",
+    "Number",
+    "Ours",
+    "bearer_token",
+    "boards_of",
+    "named",
+    "until_next",
+]
 
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
 _P = ParamSpec("_P")
@@ -31,6 +45,8 @@ _AT_ONCE = 4  # submissions that are read and scored at a time
 _KEPT = 64  # answers to readers, until the board changes
 _LIST_SECONDS = 5.0  # age of a list of competitions before it is read again
 _SETTLE_SECONDS = 60.0
+_MOST_TOKEN = 200
+_MOST_NUMBER = 2**31 - 1  # an integer of the database
 
 
 class Boards:
@@ -203,3 +219,55 @@ def until_next(quantum: float, seconds: float) -> float:
     (0.125, 0.375, 0.0)
     """
     return max(1, math.ceil(seconds / quantum)) * quantum - seconds if quantum > 0 else 0.0
+
+
+# ---- the competition and the sender of a request
+
+
+def boards_of(request: Request) -> Boards:
+    """Return the competitions of this worker."""
+    boards: Boards = request.app.state.boards
+    return boards
+
+
+async def here(request: Request) -> Competition:
+    """Return the competition of a request."""
+    boards, slug = boards_of(request), request.path_params.get("slug")
+    known = boards.known(slug)
+    return known if known is not None else await boards.run(boards.competition, slug)
+
+
+async def named(slug: Annotated[str, Path(description="name of the competition")]) -> None:
+    """Declare the part of the path that :func:`here` reads."""
+
+
+async def own_team(request: Request, competition: Here) -> Team:
+    """Return the team of the bearer token, before anything of the body is read; browsers send none by themselves."""
+    token = bearer_token(request)
+    team = None if token is None else await boards_of(request).run(competition.authenticate, token)
+    if team is None:
+        raise unknown("a team's token is needed: 'Authorization: Bearer rh_...'; nothing was asked")
+    return team
+
+
+async def admin(request: Request) -> None:
+    """Refuse everyone but the administrator."""
+    if not boards_of(request).is_admin(bearer_token(request) or ""):
+        raise unknown("the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done")
+
+
+def bearer_token(request: Request) -> str | None:
+    """Return the token of the Authorization header; None if there is none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip()[:_MOST_TOKEN] if scheme.lower() == "bearer" and token.strip() else None
+
+
+After = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="leave out this many, or numbers up to this")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="largest number of rows")]
+Number = Annotated[int | None, Query(ge=1, le=_MOST_NUMBER, description="number of a team")]
+Epoch = Annotated[
+    int | None, Query(ge=1, le=_MOST_NUMBER, description="label set; the present one by default")
+]
+Here = Annotated[Competition, Depends(here)]
+Ours = Annotated[Team, Depends(own_team)]
+Admin = Depends(admin)

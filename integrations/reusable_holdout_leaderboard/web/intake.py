@@ -1,4 +1,4 @@
-"""Requests: their competition, their sender, and their bodies.
+"""Bodies of requests, and the submissions that come in them.
 
 One door reads all bodies. It knows the sender first, and then it reads, up to a limit. Every reader needs a
 :class:`Sender`, and only :class:`Intake` makes one. So no route can read a body of unknown size from an unknown sender.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
-from typing import Annotated, Any, NamedTuple, TypeVar
+import math
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -21,108 +22,36 @@ from starlette.types import Message
 
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.settings import Settings
-from reusable_holdout_leaderboard.store.records import Team
+from reusable_holdout_leaderboard.store.records import Submission, Team
+from reusable_holdout_leaderboard.web.boards import Here, Ours, boards_of
 from reusable_holdout_leaderboard.web.door import Rates, address_of
 from reusable_holdout_leaderboard.web.problems import Problem, unknown
-from reusable_holdout_leaderboard.web.services import Boards
+from reusable_holdout_leaderboard.web.wire import Answered, form_body, refusals
 
 __all__ = [
     "GONE",
-    "Admin",
-    "After",
-    "Epoch",
-    "Here",
+    "SENT",
+    "SUBMISSIONS",
     "Intake",
-    "Limit",
-    "Number",
-    "Ours",
     "Sender",
     "Upload",
-    "bearer_token",
-    "boards_of",
     "intake_of",
-    "named",
     "parsed",
+    "scored",
     "whole_of",
 ]
 
 _Model = TypeVar("_Model", bound=BaseModel)
+SENT = (400, 401, 404, 408, 409, 413, 415, 422, 429)  # how a team's body may be refused
+SUBMISSIONS = APIRouter(tags=["teams"])
 GONE = "gone"  # code of a problem that nobody waits for
-_MOST_TOKEN = 200
 _SMALL = 1 << 14  # for strangers and teams: fields of a form, or JSON without a file
 _OF_ORGANISERS = 1 << 20  # a description may be long
 _MOST_FIELDS = 16
 _MOST_FIELD = 1 << 16
 _LARGE_AT_ONCE, _LARGE_OF_ONE = 16, 4  # bodies in memory, each of at most max_body_bytes
 _TOTAL = 10  # newcomers of all addresses together, as a multiple of those of one address
-_MOST_NUMBER = 2**31 - 1  # an integer of the database
 _FORMS = {"multipart/form-data", "application/x-www-form-urlencoded"}
-
-After = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="leave out this many, or numbers up to this")]
-Limit = Annotated[int, Query(ge=1, le=10_000, description="largest number of rows")]
-Number = Annotated[int | None, Query(ge=1, le=_MOST_NUMBER, description="number of a team")]
-Epoch = Annotated[
-    int | None, Query(ge=1, le=_MOST_NUMBER, description="label set; the present one by default")
-]
-
-
-def boards_of(request: Request) -> Boards:
-    """Return the competitions of this worker."""
-    boards: Boards = request.app.state.boards
-    return boards
-
-
-def intake_of(request: Request) -> Intake:
-    """Return the door for the bodies of this worker."""
-    intake: Intake = request.app.state.intake
-    return intake
-
-
-async def here(request: Request) -> Competition:
-    """Return the competition of a request."""
-    boards, slug = boards_of(request), request.path_params.get("slug")
-    known = boards.known(slug)
-    return known if known is not None else await boards.run(boards.competition, slug)
-
-
-async def named(slug: Annotated[str, Path(description="name of the competition")]) -> None:
-    """Declare the part of the path that :func:`here` reads."""
-
-
-Here = Annotated[Competition, Depends(here)]
-
-
-async def own_team(request: Request, competition: Here) -> Team:
-    """Return the team of the bearer token, before anything of the body is read; browsers send none by themselves."""
-    token = bearer_token(request)
-    team = None if token is None else await boards_of(request).run(competition.authenticate, token)
-    if team is None:
-        raise unknown("a team's token is needed: 'Authorization: Bearer rh_...'; nothing was asked")
-    return team
-
-
-async def admin(request: Request) -> None:
-    """Refuse everyone but the administrator."""
-    if not boards_of(request).is_admin(bearer_token(request) or ""):
-        raise unknown("the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done")
-
-
-Ours = Annotated[Team, Depends(own_team)]
-Admin = Depends(admin)
-
-
-def bearer_token(request: Request) -> str | None:
-    """Return the token of the Authorization header; None if there is none."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip()[:_MOST_TOKEN] if scheme.lower() == "bearer" and token.strip() else None
-
-
-def whole_of(text: str) -> int | None:
-    """Return a whole number that an address or a form states in digits; None for other text or too many digits."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-# ---- bodies
 
 
 class Sender(NamedTuple):
@@ -356,3 +285,75 @@ def parsed(content: bytes | dict[str, Any], model: type[_Model]) -> _Model:
             422, "bad_input", f"{where}: {found['msg']}; nothing was asked and nothing was charged"
         )
     raise problem
+
+
+def whole_of(text: str) -> int | None:
+    """Return a whole number that an address or a form states in digits; None for other text or too many digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def intake_of(request: Request) -> Intake:
+    """Return the door for the bodies of this worker."""
+    intake: Intake = request.app.state.intake
+    return intake
+
+
+# ---- submissions
+
+
+@SUBMISSIONS.post(
+    "/submissions",
+    status_code=201,
+    responses=refusals(*SENT),
+    openapi_extra=form_body("file", "claimed", "name", "anew", "in_order"),
+    response_model=Answered,
+)
+async def submit(request: Request, competition: Here, team: Ours) -> Any:
+    """Send a CSV file; `claimed` is the score that the team claims, from rows of its own.
+
+    The board shows `name`, or the file's name.
+
+    With `anew` "yes", predictions that were answered before are asked again; the team pays for it. With `in_order`
+    "yes", the file has no ids, and its rows have the order of the sample.
+    """
+    found = await scored(request, competition, team)
+    left = await boards_of(request).run(competition.charges_left_of, team.id)
+    return {**found._asdict(), "charges_left": left}
+
+
+async def scored(request: Request, competition: Competition, team: Team) -> Submission:
+    """Read a known team's form, and score its file.
+
+    Raises
+    ------
+    Problem
+        As :meth:`Intake.form` and :meth:`Boards.submit`.
+    """
+    intake = intake_of(request)
+    async with intake.large(intake.team(team)) as sender:
+        form = await intake.form(request, sender, files=1)
+        return await boards_of(request).submit(
+            competition,
+            team,
+            form.file(),
+            filename=form.filename,
+            name=form.fields.get("name", ""),
+            claimed=_claimed(form.fields.get("claimed", "")),
+            anew=_flag(form.fields, "anew"),
+            in_order=_flag(form.fields, "in_order"),
+        )
+
+
+def _flag(fields: Mapping[str, str], name: str) -> bool:
+    given = fields.get(name, "")
+    if given not in {"", "yes"}:
+        raise Problem(422, "bad_input", f'{name} must be "yes" or left out; nothing was asked')
+    return given == "yes"
+
+
+def _claimed(text: str) -> float | None:
+    """Return a claimed score, NaN for other text, which is refused; people may write a comma for the decimal point."""
+    try:
+        return float(text.replace(",", ".")) if text.strip() else None
+    except ValueError:
+        return math.nan
