@@ -14,6 +14,7 @@ from typing import Any
 from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
+from reusable_holdout.guard.finals import tell_finals
 from reusable_holdout.guard.questions import Posed, Question, Told1, grid, posed
 from reusable_holdout.guard.subjects import (
     Measured,
@@ -44,7 +45,7 @@ def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
     """
     each = [posed(view, question) for question in questions]
     if any(one.question.way == "final" for one in each):
-        return _finals(each)
+        return tell_finals(each)
     found: list[Any] = []
     for one in each:
         try:
@@ -359,60 +360,4 @@ def _claims(one: Posed) -> list[Told1]:
             raise one.view.transcript.halt(halted.reason, answers) from None
         one.view.tell([answer])
         answers.append(answer)
-    return answers
-
-
-# ---- the end
-
-
-def _finals(finals: Sequence[Posed]) -> list[Any]:
-    """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
-    if any(one.question.way != "final" for one in finals):
-        raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
-    root = finals[0].view
-    each = [(one, place) for one in finals for place in range(len(one.subjects))]
-    digests = [one.digests[place] for one, place in each]
-    if len(set(digests)) < len(digests):
-        raise InputError("a final is of different models; two are the same; nothing was told; name each once")
-    transcript, final = root.transcript, root.ways.final
-    ended = final.halt_reason(transcript.state) is not None
-    found: list[Any] = [None] * len(each)
-    if not ended:
-        for one in finals:
-            one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
-        found = [measured(one.view, one.way, [one.subjects[place]], None)[0] for one, place in each]
-    with transcript.ledger.transaction() as transaction:
-        known = transaction.find(digests)
-        state = transcript.state_at(transaction.tail)
-        reason = None if len(known) == len(digests) else final.halt_reason(state)
-        rows: list[Row] = []
-        if reason is None and not known and not ended:
-            after = state
-            for (one, place), value in zip(each, found, strict=True):
-                way: Any = one.way
-                length = way.length(state, len(each))
-                terms, outcome = way.decide(value, length)
-                row = row_of(
-                    way,
-                    after,
-                    one.digests[place],
-                    terms,
-                    outcome,
-                    length=length,
-                    takes=0,
-                    batch=state.query + 1,
-                    name=one.names[place],
-                )
-                rows.append(row)
-                after = after._replace(query=row.query)
-            transaction.append(rows)
-    known |= {row.digest: row for row in rows}
-    if reason is not None or len(known) < len(digests):
-        raise transcript.halt(reason or "final", [])
-    left = root.charges_left(state.charges)
-    answers: list[Any] = []
-    for one in finals:
-        own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]
-        one.view.tell(own)
-        answers.append(own if one.several else own[0])
     return answers

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout import witness as witnesses
+from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import (
     HoldoutError,
     InputError,
@@ -40,7 +41,7 @@ __all__ = [
     "Configuration",
     "Epoch",
     "KeptRows",
-    "is_earlier",
+    "facts_of",
     "metric_of",
     "read_epochs",
 ]
@@ -292,3 +293,8 @@ def _own_witness(text: str) -> str:
         return Configuration.parse(text).witness
     place = json.loads(text).get("witness")
     return place if isinstance(place, str) else ""
+
+
+def facts_of(text: str) -> Configuration | Earlier:
+    """Return what a ledger says of its guard, of this version or an earlier one."""
+    return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
 from reusable_holdout.guard import making
-from reusable_holdout.guard.asking import Question, ask
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.branches import Branches, Rotation, rows_of
 from reusable_holdout.guard.handle import the_guard
@@ -209,34 +208,6 @@ class ReusableHoldout(Branches):
     def _begin(self, view: GuardedView) -> None:
         self._view, self.plan, self.metric, self.view = view, view.plan, view.metric, view.number
         self._handle = None
-
-    # ---- questions
-
-    @sealed
-    def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """Ask questions, in order: every other way to ask is made of this one.
-
-        Parameters
-        ----------
-        questions : sequence of Question
-
-        Returns
-        -------
-        list
-            Of each question an :class:`Answer`; of a choice a :class:`Choice`; of one whose subjects are a list, a
-            list. What failed on the holdout is a :class:`ModelError` in place of an answer: it took a charge, or what
-            the way costs.
-
-        Raises
-        ------
-        Halted
-            If a budget has run out and a question is new; the answers before it are in its `answers`.
-        BudgetError
-            If more is asked than queries are left; nothing of that question was answered or charged.
-        InputError
-            If a question does not fit; nothing was asked and nothing was charged.
-        """
-        return ask(self._view, list(questions))
 
     @sealed
     def check_predictions(self, predictions: Any) -> None:

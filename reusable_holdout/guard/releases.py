@@ -12,7 +12,7 @@ import numpy as np
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import InputError, LedgerError, printable
-from reusable_holdout.guard.configuration import Configuration, is_earlier
+from reusable_holdout.guard.configuration import Configuration, facts_of
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, SqlLedger
 from reusable_holdout.metrics.bound import Unit
@@ -20,7 +20,7 @@ from reusable_holdout.slips import checked_call
 from reusable_holdout.ways import Allowance, Told, outcome_word
 from reusable_holdout.ways.table import PAIRED
 
-__all__ = ["Released", "facts_of", "history_frame", "history_of", "released", "released_by"]
+__all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
     *(
@@ -95,11 +95,6 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     facts, rows = facts_of(configurations[epoch - 1]), ledger.rows(epoch=epoch)
     mistake = facts.mistake if isinstance(facts, Earlier) else ""
     return Released(history_of(facts, rows), facts.plan["charges"], facts.metric["name"], mistake)
-
-
-def facts_of(text: str) -> Configuration | Earlier:
-    """Return what a ledger says of its guard, of this version or an earlier one."""
-    return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)
 
 
 def history_of(facts: Configuration | Earlier, rows: Sequence[Row]) -> pd.DataFrame:

@@ -57,8 +57,10 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
         )
     if not several:
         return np.array([unit.unit(_number(priors, unit, metric))])
-    column = priors if isinstance(priors, np.ndarray) else as_array(priors, what="priors")
-    given = one_column(column)
+    if type(priors) is list and set(map(type, priors)) <= {float}:
+        given = np.array(priors, dtype=np.float64)
+    else:
+        given = one_column(priors if isinstance(priors, np.ndarray) else as_array(priors, what="priors"))
     if given.shape != (count,):
         raise InputError(
             f"priors must have shape ({count},), one for each question; got {given.shape}; nothing was asked"

@@ -88,7 +88,7 @@ class Transcript:
             prior=unit.own(row.prior),
             query=row.query,
             nats=row.nats,
-            name=printable(row.name),
+            name=printable(row.name) if row.name else "",
             way=row.kind,
             threshold=row.threshold * unit.span,
             told=row.told,
@@ -154,7 +154,7 @@ def row_of(
         view=way.certificate.view,
         kind=way.name,
         told=outcome.told.text(),
-        name=printable(name),
+        name=printable(name) if name else "",
         series=series,
     )
 

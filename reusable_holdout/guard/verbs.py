@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
-from reusable_holdout.guard.asking import Question
+from reusable_holdout.guard.asking import Question, ask
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
@@ -19,8 +20,6 @@ __all__ = ["Verbs"]
 
 class Verbs(Overview):
     """Questions about models, predictions and differences of two."""
-
-    ask: Callable[[Sequence[Question]], list[Any]]
 
     @checked_call
     def evaluate(
@@ -82,17 +81,9 @@ class Verbs(Overview):
             its `answers`.
         """
         subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        named = _named(subject, name)
         return self._one(
-            Question(
-                "evaluate",
-                subject,
-                prior,
-                tolerance,
-                series=series,
-                name=_named(subject, name),
-                X_train=X_train,
-                anew=anew,
-            )
+            Question("evaluate", subject, prior, tolerance, None, None, series, named, X_train, anew)
         )
 
     @checked_call
@@ -173,16 +164,9 @@ class Verbs(Overview):
         Answer, or list of Answer
             Its outcome is "better", a charge, or "not shown".
         """
+        named = _named(subject, name)
         return self._one(
-            Question(
-                "gate",
-                subject,
-                at_least,
-                tolerance,
-                guardrails=guardrails,
-                name=_named(subject, name),
-                X_train=X_train,
-            )
+            Question("gate", subject, at_least, tolerance, None, guardrails, name=named, X_train=X_train)
         )
 
     @checked_call
@@ -316,6 +300,32 @@ class Verbs(Overview):
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
         _raise_failures(flat)
         return flat if also else found[0]
+
+    @sealed
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        """Ask questions, in order: every other way to ask is made of this one.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+
+        Returns
+        -------
+        list
+            Of each question an :class:`Answer`; of a choice a :class:`Choice`; of one whose subjects are a list, a
+            list. What failed on the holdout is a :class:`ModelError` in place of an answer: it took a charge, or what
+            the way costs.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and a question is new; the answers before it are in its `answers`.
+        BudgetError
+            If more is asked than queries are left; nothing of that question was answered or charged.
+        InputError
+            If a question does not fit; nothing was asked and nothing was charged.
+        """
+        return ask(self._view, list(questions))
 
     def _one(self, question: Question) -> Any:
         """Ask one question; raise what failed."""

@@ -10,10 +10,9 @@ from pathlib import Path
 from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import HoldoutError, TamperedLedgerError
 from reusable_holdout.guard import frozen
-from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, read_epochs
+from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, facts_of, read_epochs
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.recomputing import States, problems_of_ways
-from reusable_holdout.guard.releases import facts_of
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -280,15 +279,6 @@ class JudgedScores(Form):
         return InputError(
             f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {shape}; {advice}"
         )
-
-    def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
-        if table_of(predictions) is not None:
-            raise InputError(f"{must}; got a table; pass a list of one table for each model")
-        array = scores_in_memory(predictions)
-        if array.ndim not in {2, 3} or array.shape[1] != self.rows:
-            raise InputError(f"{must}; got {array.shape}; put the models first and the repeats last")
-        return array
 
 
 def scores_in_memory(scores: object) -> NDArray[Any]:

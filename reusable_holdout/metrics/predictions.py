@@ -201,25 +201,30 @@ class Form(ABC):
     def prepare(self, predictions: object) -> NDArray[Any]:
         """Return one query in canonical form; see :meth:`BoundMetric.prepare`."""
 
-    @abstractmethod
-    def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        """Return the queries of a batch that is no list; refuse an array that cannot be a batch."""
-
-    def prepare_many(self, predictions: object) -> NDArray[Any]:
+    def prepare_many(self, queries: Sequence[object] | NDArray[Any]) -> NDArray[Any]:
         """Return several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
-        queries = predictions if isinstance(predictions, list | tuple) else self._queries(predictions)
         prepared = None
         for index, query in enumerate(queries):
             try:
                 one = self.prepare(query)
             except InputError as error:
-                raise InputError(f"predictions[{index}]: {error}") from None
+                raise InputError(f"predictions[{index}]: {error}{self._hint(queries)}") from None
             if prepared is None:  # stacking at the end would need the memory twice
                 prepared = np.empty((len(queries), *one.shape), one.dtype)
             prepared[index] = one
         if prepared is None:
             raise InputError("predictions must hold at least one query; got none; pass one array per query")
         return prepared
+
+    def _hint(self, queries: Sequence[Any] | NDArray[Any]) -> str:
+        """Return advice for a list with an entry for each row, where one for each model belongs."""
+        first = queries[0]
+        size = len(first) if isinstance(first, list | tuple) else getattr(first, "size", self.rows)
+        if len(queries) != self.rows or size == self.rows:
+            return ""
+        return (
+            "; a list holds one entry for each model: transpose it, or pass an array if they are one model's"
+        )
 
 
 class Predictions(Form):
@@ -300,20 +305,6 @@ class Predictions(Form):
                 f"predictions must have {self.rows} rows; got {rows}; predict every holdout row once, in order"
             )
         return np.concatenate(found)
-
-    def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        given: Any = predictions
-        if containers.is_dask(given) and getattr(given, "ndim", 0) > 1 and hasattr(given, "blocks"):
-            return [given[query] for query in range(len(given))]
-        array = containers.as_array(given, what=_WHAT)
-        if array.ndim == 0 or (array.ndim == 1 and array.dtype.kind != "O"):
-            hint = "add a leading axis for the queries"
-        elif array.ndim == 2 and len(array) == self.rows != array.shape[1] and (self.rows,) in self._shapes:
-            hint = "transpose it, so that each query is a row"
-        else:
-            return array
-        expected = ", ".join(["queries", *map(str, self._shapes[0])])
-        raise InputError(f"predictions must have shape ({expected}); got {array.shape}; {hint}")
 
 
 def _finite(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier import Earlier, Promise
 from reusable_holdout.errors import printable
-from reusable_holdout.guard.configuration import Configuration, read_epochs
-from reusable_holdout.guard.releases import facts_of, history_of
+from reusable_holdout.guard.configuration import Configuration, facts_of, read_epochs
+from reusable_holdout.guard.releases import history_of
 from reusable_holdout.guard.verification import Verification
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row

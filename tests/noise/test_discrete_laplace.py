@@ -15,7 +15,7 @@ from long_tests import examples
 from scipy import stats
 
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
-from reusable_holdout.noise.geometric import leading_bits
+from reusable_holdout.noise.discrete_laplace import leading_bits
 
 SCALES = [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(10), Fraction(0.01 * 2**32), Fraction(2**50)]
 scales = st.fractions(min_value=Fraction(1, 100), max_value=10**12, max_denominator=1000)

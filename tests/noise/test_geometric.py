@@ -12,7 +12,7 @@ from cases import for_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import DiscreteExponential
 from reusable_holdout.noise import DiscreteLaplace
-from reusable_holdout.noise.geometric import GeometricRow, _least_and_most, checked_scale, flip
+from reusable_holdout.noise.discrete_laplace import GeometricRow, _least_and_most, checked_scale, flip
 
 SMALLEST, LARGEST = Fraction(1, 2**20), Fraction(2**50)
 TINY = Fraction(1, 10**30)
@@ -67,8 +67,8 @@ def test_a_row_has_no_more_coins_than_make_the_quotients_words_zero(scale, varia
         needed = mpmath.log(16 * mpmath.log(2) * mpmath.mpf(scale.numerator) / scale.denominator, 2)
         assert row.digits == max(0, int(mpmath.ceil(needed)))
     assert row.exponents == tuple(Fraction(2**digit) / scale for digit in range(row.digits + 1))
-    assert row.words == variables * (row.digits + 1)
-    assert row.stream_bytes == 2 * row.words
+    assert len(row.prefixes) == variables * (row.digits + 1)
+    assert row.stream_bytes == 2 * len(row.prefixes)
     assert row.prefixes[row.digits] == 0
 
 
@@ -86,10 +86,10 @@ def test_one_word_that_ties_decides_its_digit_alone(law, scale):
     made = law(scale)
     row = made._row
     half = row.digits + 1
-    for tied in range(row.words):
+    for tied in range(len(row.prefixes)):
         if tied % half == row.digits:
             continue
-        words = np.full(row.words, 2**16 - 1, dtype="<u2")
+        words = np.full(len(row.prefixes), 2**16 - 1, dtype="<u2")
         words[tied] = row.prefixes[tied]
         for next_word, heads in ((0, 1), (2**16 - 1, 0)):
 
@@ -108,7 +108,7 @@ def test_without_a_tie_no_coin_is_flipped_alone(scale, monkeypatch):
     """The slow way gives the same draw: it is for words that tie, and not for their neighbours."""
     row = GeometricRow.of(scale, 2)
     up, down = (row.prefixes.astype(int) + side for side in (1, -1))
-    digit = np.arange(row.words) % (row.digits + 1) < row.digits
+    digit = np.arange(len(row.prefixes)) % (row.digits + 1) < row.digits
     with monkeypatch.context() as patched:
         patched.delattr(GeometricRow, "_decode_slowly")
         for words, each in ((up, 0), (np.where(digit & (down >= 0), down, up), 1)):

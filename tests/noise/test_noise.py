@@ -12,7 +12,7 @@ from cases import for_each
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, geometric, key_from_seed, new_key
-from reusable_holdout.noise.geometric import flip
+from reusable_holdout.noise.discrete_laplace import flip
 
 KEY = key_from_seed(0)
 LAW = DiscreteLaplace(0.01 * 2**32)

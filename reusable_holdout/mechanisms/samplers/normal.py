@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
-from reusable_holdout.noise.geometric import leading_bits
+from reusable_holdout.noise.discrete_laplace import leading_bits
 
 __all__ = ["Normal", "nearest_with_noise"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise.geometric import flip
+from reusable_holdout.noise.discrete_laplace import flip
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 
 __all__ = ["Digits", "RandomWords"]

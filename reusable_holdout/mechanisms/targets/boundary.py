@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
-from reusable_holdout.noise.geometric import leading_bits
+from reusable_holdout.noise.discrete_laplace import leading_bits
 
 __all__ = [
     "boundary_wrapper",
