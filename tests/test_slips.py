@@ -347,7 +347,9 @@ PLACED = r"a prior must be passed by its name.*write prior=\.\.\."
 ALONE = "must come together; got X_train alone"
 PERCENTAGE = r"a percentage\? write 0\.9"
 SHAPE = r"must have shape \(400,\); got "
-EACH_OF_ALL = r"predictions\[0\]: predictions must have shape \(400,\); got \(2,\); predict every holdout row"
+EACH_OF_ALL = (
+    r"predictions\[0\]: .* must have shape \(400,\); got \(2,\); .*one entry for each model: transpose it"
+)
 FOR_EACH = r"priors must have shape \(400,\), one for each question; got \(2,\)"
 NO_GUARD = r"guard must be a ReusableHoldout; got LogisticRegression.*make one with ReusableHoldout\(X, y"
 SLIPS = [

@@ -186,9 +186,23 @@ class RemoteHoldout:
 
     @checked_call
     def gate(
-        self, subject: Any, at_least: float, *, tolerance: float | None = None, name: Any = None
+        self,
+        subject: Any,
+        at_least: float,
+        *,
+        tolerance: float | None = None,
+        guardrails: Any = None,
+        name: Any = None,
     ) -> Answer:
-        """Ask if predictions, or a difference, reach a value; as :meth:`reusable_holdout.ReusableHoldout.gate`."""
+        """Ask if predictions, or a difference, reach a value; as :meth:`reusable_holdout.ReusableHoldout.gate`.
+
+        Guardrails are refused: they are asked of other metrics of the rows, which only the guard itself has.
+        """
+        if guardrails is not None:
+            raise InputError(
+                "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
+                "nothing was asked; ask the gate without, or have its owner ask"
+            )
         paired = isinstance(subject, Difference)
         given = [self._prepared(one) for one in (subject if paired else [subject])]
         more = {"at_least": self._prior(at_least, paired=paired), "tolerance": tolerance}
@@ -204,6 +218,10 @@ class RemoteHoldout:
     @checked_call
     def choose(self, subjects: Sequence[Any], priors: Any, *, name: Any = None) -> Choice:
         """Ask which of several is best; as :meth:`reusable_holdout.ReusableHoldout.choose`."""
+        if not is_several(subjects):
+            raise InputError(
+                "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
+            )
         arrays = self._prepared_many(subjects)
         stated = self._priors(priors, len(arrays))
         reply = self._reply("choose", arrays, prior=stated, name=_checked(name))
@@ -303,12 +321,10 @@ class RemoteHoldout:
 
     def _prepared_many(self, predictions: Any) -> list[NDArray[Any]]:
         prepared = self._form.prepare_many(predictions)
-        if not isinstance(self._form, JudgedScores):
-            return list(prepared)
-        return [
-            self._form.aligned(one)
-            for one in (predictions if isinstance(predictions, list | tuple) else np.asarray(predictions))
-        ]
+        form = self._form
+        return (
+            [form.aligned(one) for one in predictions] if isinstance(form, JudgedScores) else list(prepared)
+        )
 
     def _prior(self, prior: float | None, *, paired: bool = False) -> float | None:
         if prior is None:

@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
+from reusable_holdout.slips import warn
 from reusable_holdout_box.frames import LENGTHS, Message, lengths_of, packed, unpacked
 from reusable_holdout_box.wall import user_of
 
@@ -167,11 +167,10 @@ def _received(connection: socket.socket, count: int) -> bytes:
 
 def _warn_of_no_wall(server: int) -> None:
     if os.geteuid() in {0, server} and server >= 0:
-        warnings.warn(
+        warn(
             f"the box runs as user {server} and this process as user {os.geteuid()}, who can read its labels; run them "
             "as different users, and not the one who asks as root",
             NoWallWarning,
-            stacklevel=5,  # who made the RemoteHoldout
         )
 
 

@@ -49,14 +49,13 @@ def ask(
     name : str
         What history calls the question.
     guardrails : mapping, optional
-        Of a gate, as for :meth:`ReusableHoldout.gate`.
+        Of a gate, as for :meth:`ReusableHoldout.gate`; a guard elsewhere refuses them.
     """
     answer: Answer
     if at_least is not None or guard.plan.asks == "gates":
         what = subject if incumbent is None else Difference(subject, incumbent)
         least = prior if at_least is None else at_least
-        more = {} if guardrails is None else {"guardrails": guardrails}  # a guard elsewhere has none
-        answer = guard.gate(what, least, tolerance=tolerance, name=name, **more)
+        answer = guard.gate(what, least, tolerance=tolerance, guardrails=guardrails, name=name)
     elif incumbent is not None:
         answer = guard.compare(subject, incumbent, prior=prior, name=name)
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted
-from reusable_holdout.slips import checked_call
+from reusable_holdout.slips import checked_call, warn
 from reusable_holdout_mlflow.identity import tag
 from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import told
@@ -107,10 +106,9 @@ def _run_of(name: str) -> Iterator[str | None]:
             check_reachable(mlflow.get_tracking_uri())
             run = mlflow.start_run(run_name=name, tags={tag("owned"): "true"})
         except Exception as error:
-            warnings.warn(
+            warn(
                 f"no run was started for {name} ({told(error)}); the search goes on",
                 RuntimeWarning,
-                stacklevel=4,
             )
     try:
         yield None if run is None else str(run.info.run_id)

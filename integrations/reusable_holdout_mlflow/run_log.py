@@ -7,7 +7,6 @@ import re
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from mlflow.tracking import MlflowClient
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.slips import warn
 from reusable_holdout_mlflow.answers import log_answers, log_halt, log_missing, log_tags
 from reusable_holdout_mlflow.guard_calls import released
 from reusable_holdout_mlflow.identity import log_dataset, params_of, tag, tags_of, takes_answers, user
@@ -117,10 +117,9 @@ class RunLog:
                 if self._guard.ledger is None
                 else "the ledger has every answer, and sync(guard) brings it to the server"
             )
-            warnings.warn(
+            warn(
                 f"the run in MLflow is not complete ({told(problems[0])}); nothing was lost: {lost}",
                 RuntimeWarning,
-                stacklevel=4,
             )
 
     def replay(self, last: int, status: str | None) -> int:
@@ -158,11 +157,10 @@ class RunLog:
             self._quiet_until = now + max(_SHORTEST_PAUSE, _PAUSE_PER_FAILURE * (now - started))
             if not self._warned:
                 self._warned = True
-                warnings.warn(
+                warn(
                     f"MLflow did not take what the guard released ({told(error)}); the guard goes on, and what is "
                     "missing is logged at the end of the block",
                     RuntimeWarning,
-                    stacklevel=5,
                 )
 
     # ---- the run

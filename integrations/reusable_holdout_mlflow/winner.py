@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,6 +15,7 @@ from mlflow.utils.autologging_utils import (
 )
 from sklearn.base import is_classifier
 
+from reusable_holdout.slips import warn
 from reusable_holdout_mlflow.run_log import told
 
 __all__ = ["SILENCE", "log_winner"]
@@ -77,7 +77,7 @@ def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> No
         if get_autologging_config("sklearn", "log_models", True):
             mlflow.sklearn.log_model(best, name="model", **_model_settings(best, X))
     except Exception as error:
-        warnings.warn(f"the winner was not logged ({told(error)})", RuntimeWarning, stacklevel=2)
+        warn(f"the winner was not logged ({told(error)})", RuntimeWarning)
 
 
 def _training_scores(best: Any, X: Any, y: Any) -> dict[str, float]:

@@ -149,11 +149,15 @@ def test_matrices_of_probabilities_that_do_not_fit_are_refused(case):
 BATCHES = {
     "an empty list": ([], "at least one"),
     "an empty array": (np.empty((0, ROWS)), "at least one"),
-    "one query": (TWO, r"shape \(queries, 6\); got \(6,\); add a leading axis"),
-    "a transposed batch": (np.stack([TWO] * 2, axis=1), "transpose it"),
-    "a transposed frame": (pd.DataFrame({"a": TWO, "b": TWO}), "transpose it"),
-    "nothing": (None, "got None"),
-    "a number": (1, r"got \(\)"),
+    "one query": (TWO, r"predictions\[0\]: .* got \(\)"),
+    "a transposed batch": (
+        list(np.stack([TWO] * 2, axis=1)),
+        "one entry for each model: transpose it, or pass",
+    ),
+    "a transposed list": (
+        np.stack([TWO] * 2, axis=1).tolist(),
+        "one entry for each model: transpose it, or pass",
+    ),
     "one flat list": (TWO.tolist(), r"predictions\[0\]: .* got \(\)"),
     "a wrong length": (np.zeros((3, ROWS + 1)), r"predictions\[0\]: .* got \(7,\)"),
     "too many dimensions": (np.zeros((3, ROWS, 2)), r"predictions\[0\]: .* got \(6, 2\)"),

@@ -107,6 +107,18 @@ def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answere
     assert far.reveal(predictions(0.9), prior=0.9).way == "reveal"
     choice = far.choose([predictions(0.6), predictions(0.9)], [0.6, 0.9])
     assert (choice.index, choice.answer.way) == (1, "choose")
+    for asked, words in (
+        (
+            lambda: far.gate(predictions(0.9), 0.5, guardrails={far: 0.5}),
+            "elsewhere has no guardrails, .* without",
+        ),
+        (
+            lambda: far.choose(predictions(0.9), [0.9]),
+            "among a list of candidates; got one subject; .*pass a list",
+        ),
+    ):
+        with pytest.raises(InputError, match=words):
+            asked()
     assert far.final(predictions(0.9)).way == "final"
     assert far.halt_reason == "final"
 
@@ -356,8 +368,9 @@ def test_nothing_that_the_client_holds_shows_or_logs_is_secret(remote, tmp_path,
 
 def test_a_missing_wall_is_told(boxed):
     url = boxed()
-    with pytest.warns(NoWallWarning, match="who can read its labels"):
+    with pytest.warns(NoWallWarning, match="who can read its labels") as told:
         RemoteHoldout(url).close()
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_a_ledger_that_fails_names_no_paths_to_who_asks(remote, tmp_path, capfd):

@@ -133,11 +133,12 @@ def test_a_dead_server_does_not_stop_a_search(runs, make_guard, rows, monkeypatc
     mlflow.set_tracking_uri("http://127.0.0.1:9")
     guard = make_guard()
     with (
-        pytest.warns(RuntimeWarning, match="the search goes on"),
+        pytest.warns(RuntimeWarning, match="the search goes on") as told,
         pytest.warns(RuntimeWarning, match="the guard goes on"),
         pytest.warns(RuntimeWarning, match="nothing was lost"),
     ):
         fit(scored(guard), rows)
+    assert {one.filename for one in told} == {__file__}
     assert guard.queries_asked == 4
 
 

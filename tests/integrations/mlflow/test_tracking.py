@@ -205,12 +205,13 @@ def test_a_dead_server_does_not_stop_the_loop(make_guard, questions, monkeypatch
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     guard = make_guard()
     with (
-        pytest.warns(RuntimeWarning, match="the guard goes on"),
-        pytest.warns(RuntimeWarning, match="nothing was lost"),
+        pytest.warns(RuntimeWarning, match="the guard goes on") as began,
+        pytest.warns(RuntimeWarning, match="nothing was lost") as ended,
         track(guard, experiment="churn", tracking_uri="http://127.0.0.1:9") as tracked,
     ):
         for question in questions:
             ask(guard, *question)
+    assert {one.filename for one in (*began, *ended)} == {__file__}  # the line of who tracks
     assert tracked.run_id is None
     assert guard.queries_asked == len(questions)
 
