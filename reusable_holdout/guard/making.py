@@ -100,14 +100,8 @@ def allowed_of(allow: Iterable[str]) -> frozenset[str]:
 
 def made(rows: Rows, stated: Stated) -> GuardedView:
     """Make a guard, or resume the one that a ledger has; warn of what is not kept."""
-    data = PrivateData(
-        rows.X,
-        rows.y,
-        resolve_metric(stated.metric),
-        classes=rows.classes,
-        sample_weight=rows.sample_weight,
-        groups=rows.groups,
-        declared=lambda: declared_classes(stated.ledger),
+    data = _private(
+        rows, resolve_metric(stated.metric), None, declared=lambda: declared_classes(stated.ledger)
     )
     wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
     counts = guessed(data.bound, rows.prevalence, by_ratio=decided_as_ratio(data.bound, wish))
@@ -148,14 +142,7 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
         raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
     configuration = Configuration.parse(text)
     metric = metric_of(configuration.metric) if stated.metric is None else resolve_metric(stated.metric)
-    data = PrivateData(
-        rows.X,
-        rows.y,
-        metric,
-        classes=configuration.classes if rows.classes is None else rows.classes,
-        sample_weight=rows.sample_weight,
-        groups=rows.groups,
-    )
+    data = _private(rows, metric, configuration.classes)
     plan = Plan.kept(configuration.plan)
     class_counts.rest_on(data.bound, configuration.counts)
     key = find_key(store, key=stated.key, seed=stated.seed)
@@ -171,14 +158,7 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
         raise InputError(
             f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
         )
-    data = PrivateData(
-        rows.X,
-        rows.y,
-        view.metric,
-        classes=holdout.bound.class_set if rows.classes is None else rows.classes,
-        sample_weight=rows.sample_weight,
-        groups=rows.groups,
-    )
+    data = _private(rows, view.metric, holdout.bound.class_set)
     before, by_ratio = view.facts.counts, view.plan.family == "ratio"
     expected = before.guessed if rows.prevalence is None and before is not None else rows.prevalence
     guess = guessed(data.bound, expected, by_ratio=by_ratio)
@@ -221,6 +201,19 @@ def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None
     if holdout.groups is None:  # which say what belongs together
         warn_of_copies(holdout.X)
     warn_of_counted_class(holdout.bound)
+
+
+def _private(rows: Rows, metric: Metric, classes: Any, **declared: Any) -> PrivateData:
+    """Return rows as a guard holds them; they have these classes unless they state their own."""
+    return PrivateData(
+        rows.X,
+        rows.y,
+        metric,
+        classes=classes if rows.classes is None else rows.classes,
+        sample_weight=rows.sample_weight,
+        groups=rows.groups,
+        **declared,
+    )
 
 
 def _owned(

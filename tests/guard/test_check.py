@@ -124,6 +124,8 @@ def test_a_tie_is_charged_alone_and_in_a_batch(charges):
                 batch = way.decide(asked, state)
                 assert (batch.outcomes[0] is not None) is expected
                 assert batch.units[0] == 0.125
+                _, alone = way.decide_one(scores[0], prior, None, question, state)
+                assert alone.charged is expected
 
 
 POINTS = {  # with a threshold of 1/8: prior, the score that ties with it, and one row to the free side

@@ -54,6 +54,10 @@ class Scripted:
         found = np.flatnonzero(distance + self.comparison >= limits)
         return int(found[0]) if len(found) else None
 
+    def deviates(self, value, against, limit, question):
+        one = [np.array([number]) for number in (value, against, limit)]
+        return self.first_deviation(*one, [question]) is not None
+
     def query_noise(self, questions):
         return np.array(
             [self.comparison if place % 2 else -self.comparison for place in range(len(questions))]

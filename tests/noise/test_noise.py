@@ -11,7 +11,7 @@ from cases import for_each
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
-from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, geometric, key_from_seed, new_key
+from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, discrete_laplace, key_from_seed, new_key
 from reusable_holdout.noise.discrete_laplace import flip
 
 KEY = key_from_seed(0)
@@ -28,7 +28,7 @@ GOLDEN_TIE = (169, 138381502)  # question, noise
 def test_one_question_gets_the_same_noise_alone_and_in_a_batch(scale, monkeypatch):
     law, noise, ties = DiscreteLaplace(scale), KeyedNoise(KEY), []
     counted = lambda *given, known: ties.append(known) or flip(*given, known=known)  # noqa: E731
-    monkeypatch.setattr(geometric, "flip", counted)
+    monkeypatch.setattr(discrete_laplace, "flip", counted)
     batch = noise.draw_many(law, label="query", questions=QUESTIONS)
     in_batch = ties.count(1)
     alone = [noise.draw(law, label="query", question=question) for question in QUESTIONS]
