@@ -206,12 +206,7 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
-            r"^if high - low <= _CLOSE \* high:$",
-            "whether a bracket of exactly the allowed width is narrowed once more",
-        ),
-        PassedOver(
-            ("boundary",),
-            r"_LARGEST_EXPONENT\b",
+            r"\bLARGEST_EXPONENT\b",
             "exp is finite at this very number: there the branches on both sides of it are as good",
         ),
         PassedOver(
@@ -247,8 +242,9 @@ OURS = Project(
         ),
         PassedOver(
             ("number", "arithmetic", "sign", "function", "and/or", "side"),
-            r"^(starts? = |return _lowest\()",
+            r"^start = ",
             "where a search starts, not where it ends",
+            function=r"^(_near_(log_odds|failures)|solve_chernoff_reach|_start)$",
         ),
         PassedOver(
             ("number", "arithmetic", "sign", "function", "and/or", "side"),
