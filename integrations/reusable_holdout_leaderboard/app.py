@@ -91,7 +91,7 @@ async def _refused(_: Request, error: Any) -> JSONResponse:
 async def _misfit(request: Request, error: Any) -> JSONResponse:
     first = error.errors()[0] if error.errors() else {"loc": (), "msg": "it does not fit"}
     where = " ".join(str(one) for one in first["loc"])
-    return await _refused(request, Problem(422, "bad_input", f"{where}: {first['msg']}"))
+    return await _refused(request, Problem(422, "bad_input", f"{where}: {first['msg']}; nothing was done"))
 
 
 async def _plain(request: Request, error: Any) -> JSONResponse:

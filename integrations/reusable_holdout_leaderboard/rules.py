@@ -187,7 +187,10 @@ class Rules:
                 + "; ".join([*ways, "make another competition, with another slug and fresh labels"])
                 + f"; these can be changed: {', '.join(sorted(CHANGEABLE))}"
             )
-        return type(self).from_dict({**self.as_dict(), **changes}).check()
+        try:
+            return type(self).from_dict({**self.as_dict(), **changes}).check()
+        except InputError as error:
+            raise InputError(f"{error}; nothing was changed") from None
 
     # ---- JSON
 

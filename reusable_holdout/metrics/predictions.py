@@ -201,7 +201,7 @@ class Form(ABC):
     def prepare(self, predictions: object) -> NDArray[Any]:
         """Return one query in canonical form; see :meth:`BoundMetric.prepare`."""
 
-    def prepare_many(self, queries: Sequence[object] | NDArray[Any]) -> NDArray[Any]:
+    def prepare_many(self, queries: Any) -> NDArray[Any]:
         """Return several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
         prepared = None
         for index, query in enumerate(queries):

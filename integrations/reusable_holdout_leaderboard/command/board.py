@@ -187,8 +187,9 @@ def _restore(options: argparse.Namespace) -> int:
 def _check_files(options: argparse.Namespace) -> None:
     if database_of(options) is not None:
         raise InputError(
-            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore'; one "
-            f"dump contains board and ledgers at one moment; copy {options.folder} with it, which has labels and keys"
+            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore'; nothing "
+            "was done; one dump contains board and ledgers at one moment; copy "
+            f"{options.folder} with it, which has labels and keys"
         )
 
 

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reusable_holdout_evals.readers.files import file_text
+
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.private_files import check_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE, SIGN_UPS
 from reusable_holdout_leaderboard.settings import checked_database
 
-__all__ = ["add_place", "add_rules", "database_of", "stated_rules", "text_of"]
+__all__ = ["add_place", "add_rules", "database_of", "stated_rules"]
 
 _DATABASE = "REUSABLE_HOLDOUT_DATABASE"
 _FOLDER = Path("leaderboard-data")
@@ -125,7 +127,7 @@ def stated_rules(options: argparse.Namespace) -> dict[str, Any]:
     """
     stated = {name: value for name, value in vars(options).items() if name in _RULES}
     if "description" in stated:
-        stated["description"] = text_of(stated["description"])
+        stated["description"] = file_text(stated["description"], what="a description")
     if "metric_parameters" in stated:
         stated["metric_parameters"] = dict(stated["metric_parameters"])
     empty = {"id_column": "", "also": [_NONE], "opens_at": _NONE, "closes_at": _NONE}
@@ -165,17 +167,3 @@ def database_of(options: argparse.Namespace) -> str | None:
         return checked_database(options.database, secret=False)
     stated = os.environ.get(_DATABASE)
     return checked_database(stated, secret=True) if stated else None
-
-
-def text_of(path: Path) -> str:
-    """Return the text of a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path} must be a text file in UTF-8; it cannot be read") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
+from reusable_holdout_evals.readers.files import file_text, parsed
 
 from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.errors import InputError
 from reusable_holdout.registry import registry_of_its_own
-from reusable_holdout_leaderboard.command.options import stated_rules, text_of
+from reusable_holdout_leaderboard.command.options import stated_rules
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.base import digest_of, new_token
 from reusable_holdout_leaderboard.private_files import check_private, write_private
@@ -114,11 +114,7 @@ def _stated(options: argparse.Namespace) -> dict[str, Any]:
     """Return the rules of a file, and over them those of the command line."""
     given: Any = {}
     if options.rules is not None:
-        text = text_of(options.rules)
-        try:
-            given = json.loads(text)
-        except ValueError:
-            given = None
+        given = parsed(file_text(options.rules, what="rules"), str(options.rules))
         if not isinstance(given, dict):
             raise InputError(f"{options.rules} must be a JSON object; it is not")
     named = {} if options.slug is None else {"slug": options.slug}

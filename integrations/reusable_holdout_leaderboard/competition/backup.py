@@ -54,9 +54,13 @@ def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -
     """
     folder, to = folder.absolute(), to.absolute()
     if not (folder / _BOARD).exists():
-        raise InputError(f"a backup needs a board; there is none in {folder}; name another folder")
+        raise InputError(
+            f"a backup needs a board; there is none in {folder}; nothing was copied; name another folder"
+        )
     if to.exists():
-        raise InputError(f"a backup needs a new folder; {to} exists already; name another")
+        raise InputError(
+            f"a backup needs a new folder; {to} exists already; nothing was copied; name another"
+        )
     part = to.with_name(f"{to.name}.{secrets.token_hex(8)}")
     try:
         with _disk():
@@ -96,8 +100,8 @@ def restore(
     manifest = _checked(backup)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            f"a backup is restored into an empty folder; {folder} is not empty; move its content away and keep it, "
-            "because it may be newer than the backup"
+            f"a backup is restored into an empty folder; {folder} is not empty; nothing was restored; move its content "
+            "away and keep it, because it may be newer than the backup"
         )
     part = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
@@ -183,11 +187,13 @@ def _checked(backup: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((backup / _MANIFEST).read_text())
         files, schema = dict(manifest["files"]), int(manifest["schema"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"a backup must have a readable {_MANIFEST}; {backup} has none") from None
+        raise InputError(
+            f"a backup must have a readable {_MANIFEST}; {backup} has none; nothing was restored"
+        ) from None
     if schema != SCHEMA:
         raise InputError(
             f"a backup must have format {SCHEMA}; this one has format {schema}, of reusable-holdout "
-            f"{manifest['library']}; install that version"
+            f"{manifest['library']}; nothing was restored; install that version"
         )
     for name, digest in files.items():
         path = backup / name

@@ -207,7 +207,9 @@ class Base:
         here = (TEAMS.c.competition_id == self._number) & (TEAMS.c.id == team_id)
         row = connection.execute(sa.select(TEAMS).where(here)).first()
         if row is None:
-            raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
+            raise InputError(
+                f"there must be a team of number {team_id} in this competition; there is none; nothing was changed"
+            )
         return row
 
 
@@ -285,15 +287,20 @@ def order_of(
         If ids are missing, unexpected, or in both sets.
     """
     if (labels.ids is None) != (rules.id_column is None):
-        raise InputError("labels must have ids if the rules name an id_column, and only then")
+        raise InputError(
+            "labels must have ids if the rules name an id_column, and only then; nothing was changed"
+        )
     if fresh is None:
         return labels.ids, np.arange(len(labels.y))
     if labels.ids is None or fresh.ids is None:
         raise InputError(
-            "fresh labels need ids, because a submission holds both sets; name the id_column in the rules"
+            "fresh labels need ids, because a submission holds both sets; nothing was changed; name the "
+            "id_column in the rules"
         )
     both = [*labels.ids, *fresh.ids]
     place = {one: number for number, one in enumerate(sorted(set(both)))}
     if len(place) < len(both):
-        raise InputError("an id must be among the labels or among the fresh labels; some are in both")
+        raise InputError(
+            "an id must be among the labels or among the fresh labels; some are in both; nothing was changed"
+        )
     return tuple(place), np.array([place[one] for one in both], dtype=np.int64)

@@ -120,7 +120,8 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
             with board.reading() as connection:
                 if find(connection, rules.slug) is not None:
                     raise InputError(
-                        f"there is a competition {rules.slug!r} already; open it, or name another slug"
+                        f"there is a competition {rules.slug!r} already; nothing was made; open it, or name "
+                        "another slug"
                     )
             if database is not None:
                 with board.writing() as connection:
@@ -240,7 +241,9 @@ def completed(rules: Rules, labels: Labels) -> Rules:
     metric = rules.made_metric()
     if metric.response == "values":
         if rules.classes is not None:
-            raise InputError(f"{metric.name} measures values, so there are no classes; leave them out")
+            raise InputError(
+                f"{metric.name} measures values, so there are no classes; nothing was made; leave them out"
+            )
         classes = None
     else:
         classes = tuple(sorted(_found(labels) if rules.classes is None else rules.classes))
@@ -254,7 +257,7 @@ def completed(rules: Rules, labels: Labels) -> Rules:
     if len(columns) not in right:
         raise InputError(
             f"prediction_columns must be {' or '.join(map(str, sorted(right)))} for {metric.name} on these labels; "
-            f"got {len(columns)}"
+            f"got {len(columns)}; nothing was made"
         )
     return replace(rules, classes=classes, prediction_columns=columns).check()
 
@@ -324,8 +327,8 @@ def _check_database(database: str) -> None:
         backend = "something else"
     if backend != "postgresql":
         raise InputError(
-            f"database must be the URL of a PostgreSQL server; got {backend}; leave it out for SQLite files in the "
-            "folder"
+            f"database must be the URL of a PostgreSQL server; got {backend}; nothing was made; leave it out "
+            "for SQLite files in the folder"
         )
 
 

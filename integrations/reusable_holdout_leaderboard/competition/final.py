@@ -43,7 +43,7 @@ def check_also(rules: Rules, fresh: Labels | None) -> None:
     if fresh is None:
         raise InputError(
             "other metrics are shown in the final standings, which need fresh labels; got also="
-            f"{', '.join(rules.also)} without; give fresh labels, or leave it out"
+            f"{', '.join(rules.also)} without; nothing was made; give fresh labels, or leave it out"
         )
     for metric in rules.made_also():
         _bound(metric, fresh, rules)

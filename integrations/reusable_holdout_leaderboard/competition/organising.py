@@ -15,7 +15,7 @@ from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
 from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store import lists
-from reusable_holdout_leaderboard.store.database import update
+from reusable_holdout_leaderboard.store.database import State, update
 from reusable_holdout_leaderboard.store.records import ClosedError, Event, FinalStanding
 
 __all__ = ["Organising", "rotation_locked"]
@@ -75,7 +75,9 @@ class Organising(Base):
         """
         with self._changing() as (connection, state):
             if state.final is not None and not on:
-                raise ClosedError("the final standings are made, so the competition stays frozen")
+                raise ClosedError(
+                    "the final standings are made, so the competition stays frozen; nothing was changed"
+                )
             if on != state.frozen:
                 update(connection, state.id, frozen=on)
                 self._tell(connection, "freeze" if on else "unfreeze")
@@ -146,12 +148,11 @@ class Organising(Base):
         epoch, state = self._current(), self._state()
         if not len(epoch.fresh):
             raise InputError(
-                "final standings need fresh labels; this competition was made without; use its board"
+                "final standings need fresh labels; this competition was made without; no final was made; use its board"
             )
         if state.final is not None:
             return [FinalStanding(**one) for one in state.final]
-        if not state.frozen:
-            raise ClosedError("final standings need a frozen competition; freeze it first")
+        _check_frozen(state)
         entered = self._read(lists.finalists, state, epoch.number, better=self._better)
         made = final_of(
             entered,
@@ -164,8 +165,7 @@ class Organising(Base):
         with self._changing() as (connection, now):
             if now.final is not None:  # another worker was first
                 return [FinalStanding(**one) for one in now.final]
-            if not now.frozen:
-                raise ClosedError("final standings need a frozen competition; freeze it first")
+            _check_frozen(now)
             kept = json.dumps([one._asdict() for one in made], allow_nan=False)
             update(connection, now.id, final=kept)
             self._tell(connection, "final")
@@ -178,3 +178,8 @@ def rotation_locked(folder: Path) -> Iterator[None]:
     with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _check_frozen(state: State) -> None:
+    if not state.frozen:
+        raise ClosedError("final standings need a frozen competition; no final was made; freeze it first")

@@ -187,7 +187,7 @@ class Teams(Base):
         found = connection.execute(sa.select(TEAMS.c.id).where(same)).scalar()
         if found is not None and found != team_id:
             raise InputError(
-                f"there is a team {name!r} already, or one that looks the same; choose another name"
+                f"there is a team {name!r} already, or one that looks the same; nothing was changed; choose another"
             )
 
     def _check_sign_up(self, connection: sa.Connection, state: State, invitation: str) -> None:

@@ -41,7 +41,9 @@ def make_name(folder: Path, name: str) -> None:
     if made.exists() or _path(folder, name, "owner").exists():
         raise InputError(f"there is a witness {name!r} already; nothing was made; choose another name")
     if made.parent.exists() and sum(1 for _ in made.parent.glob("*.made")) >= _MOST:
-        raise LimitError(f"this server is the witness of {_MOST:,} ledgers, and takes no more")
+        raise LimitError(
+            f"this server is the witness of {_MOST:,} ledgers, and takes no more; nothing was made"
+        )
     write_private(made, "")
 
 

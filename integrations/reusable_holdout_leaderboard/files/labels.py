@@ -56,7 +56,9 @@ def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
     table = read_labels(path, id_column=id_column)
     ids = None if table.ids is None else tuple(str(one).strip() for one in table.ids)
     if ids is not None and len(set(ids)) < len(ids):
-        raise InputError(f"{path} must have each id once, also without the space around it; it does not")
+        raise InputError(
+            f"{path} must have each id once, also without the space around it; it does not; nothing was changed"
+        )
     return Labels(ids, _normalised(table.frame.iloc[:, 0].to_numpy(), path, metric))
 
 
@@ -93,15 +95,20 @@ def _normalised(y: NDArray[Any], path: Path, metric: Metric) -> NDArray[Any]:
     if metric.response == "values":
         if not numbers:
             raise InputError(
-                f"the labels in {path} must be numbers, because {metric.name} measures values; they are not"
+                f"the labels in {path} must be numbers, because {metric.name} measures values; they are not; "
+                "nothing was changed"
             )
         return y.astype(np.float64)
     if numbers:
         if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.rint(y))).all():
-            raise InputError(f"the labels in {path} must be whole numbers or text; they are other numbers")
+            raise InputError(
+                f"the labels in {path} must be whole numbers or text; they are other numbers; nothing was changed"
+            )
         return y.astype(np.int64)
     if all(isinstance(one, bool) for one in y.tolist()):
         return y.astype(np.int64)
     if not all(isinstance(one, str) for one in y.tolist()):
-        raise InputError(f"the labels in {path} must be all numbers or all text; they are mixed")
+        raise InputError(
+            f"the labels in {path} must be all numbers or all text; they are mixed; nothing was changed"
+        )
     return np.array([one.strip() for one in y.tolist()])

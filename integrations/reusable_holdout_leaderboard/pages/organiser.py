@@ -116,7 +116,11 @@ class OrganisersPages:
         fields = (await intake_of(request).form(request, intake_of(request).organiser())).fields
         rules = await self._boards.run(lambda: visit.competition.rules)
         if fields.get("shown") != _digest(rules):
-            raise Problem(409, "closed", "The rules have changed since this page was loaded; load it again.")
+            raise Problem(
+                409,
+                "closed",
+                "The rules have changed since this page was loaded; nothing was changed; load it again.",
+            )
         shown = _fields_of(rules)
         given = {name: _plain(fields[name]) for name in shown if name in fields}
         changes = {name: _value(name, text) for name, text in given.items() if text != _plain(shown[name])}

@@ -114,7 +114,9 @@ class Sessions:
         fits = hmac.compare_digest(stated.encode("utf-8", "surrogatepass"), right.encode())
         if not fits or not _is_visitor(visitor) or request.headers.get("sec-fetch-site") in _ELSEWHERE:
             raise Problem(
-                403, "form", "the form is too old or from elsewhere; load the page again and send it again"
+                403,
+                "form",
+                "the form is too old or from elsewhere; nothing was done; load the page again, send it again",
             )
 
     # ---- inside

@@ -283,7 +283,9 @@ def create_competition(connection: sa.Connection, rules: Rules, head: Head, *, a
         If there is one with this slug.
     """
     if find(connection, rules.slug) is not None:
-        raise InputError(f"there is a competition {rules.slug!r} already; open it, or name another slug")
+        raise InputError(
+            f"there is a competition {rules.slug!r} already; nothing was made; open it, or name another slug"
+        )
     values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
     values |= {"epoch": 1, "frozen": False, "revision": 0, "ledger_head": _text(head)}
     (number,) = connection.execute(sa.insert(COMPETITIONS).values(values)).inserted_primary_key or (0,)

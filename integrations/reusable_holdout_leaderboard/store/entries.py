@@ -253,7 +253,9 @@ def _series(connection: sa.Connection, state: State, wish: Wish, *, sending: boo
     """Return the sender's name in the ledger; refuse a team that may not send."""
     row = connection.execute(_TEAM, {"number": state.id, "team": wish.team_id}).first()
     if row is None:
-        raise InputError(f"there must be a team of number {wish.team_id} in this competition; there is none")
+        raise InputError(
+            f"there must be a team of number {wish.team_id} in this competition; there is none; {_NOTHING}"
+        )
     if sending and row.disqualified:
         raise ClosedError(f"the team is disqualified; {_NOTHING}")
     return str(row.series)

@@ -164,7 +164,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
     picked = set(chosen)
     own = (_ENTRY.competition_id == state.id) & (_ENTRY.team_id == team_id) & (_ENTRY.epoch == epoch)
     if state.final is not None:
-        raise ClosedError("the final standings are made, so nothing can be picked now")
+        raise ClosedError("the final standings are made, so nothing can be picked now; nothing was changed")
     if len(picked) > state.rules.final_picks:
         raise InputError(
             f"a team may pick {state.rules.final_picks} for the final; got {len(picked)}; nothing was changed"

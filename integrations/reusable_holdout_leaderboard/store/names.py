@@ -46,12 +46,17 @@ def checked_team(name: object) -> str:
     given = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not 0 < len(given) <= _MOST_TEAM or not _shows_all(given):
         raise InputError(
-            f"a team's name must be 1 to {_MOST_TEAM} printable characters, none of them invisible; choose another"
+            f"a team's name must be 1 to {_MOST_TEAM} printable characters, none of them invisible; nothing was "
+            "changed; choose another"
         )
     if any(len(_alphabets(word)) > 1 for word in re.findall(r"\w+", given)):
-        raise InputError("each word of a team's name must have letters of one alphabet; choose another")
+        raise InputError(
+            "each word of a team's name must have letters of one alphabet; nothing was changed; choose another"
+        )
     if len(key_of(given)) > _MOST_KEY:
-        raise InputError("a team's name must be short, also with its ligatures written out; choose another")
+        raise InputError(
+            "a team's name must be short, also with its ligatures written out; nothing was changed; choose another"
+        )
     return given
 
 

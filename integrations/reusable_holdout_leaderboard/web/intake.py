@@ -185,7 +185,9 @@ class Intake:
         """
         if _kind(request) not in _FORMS:
             raise Problem(
-                415, "media_type", "a form of type multipart/form-data is needed; got something else"
+                415,
+                "media_type",
+                "a form of type multipart/form-data is needed; got something else; nothing was done",
             )
         most_part = min(sender.most_bytes, _MOST_FIELD)
         reading = _bounded(request, sender.most_bytes).form(
@@ -212,7 +214,11 @@ class Intake:
             415, 413, 400 or 408.
         """
         if _kind(request) != "application/json":  # no form of another site can send this type
-            raise Problem(415, "media_type", "a body of type application/json is needed; got something else")
+            raise Problem(
+                415,
+                "media_type",
+                "a body of type application/json is needed; got something else; nothing was done",
+            )
         body: bytes = await _within(_bounded(request, sender.most_bytes).body(), sender.seconds)
         return body
 
@@ -221,7 +227,9 @@ def _kind(request: Request) -> str:
     """Return the media type of a body, which must not be packed."""
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise Problem(
-            415, "media_type", "a body must have no Content-Encoding; this one has; send it without"
+            415,
+            "media_type",
+            "a body must have no Content-Encoding; this one has; nothing was done; send it without",
         )
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -256,12 +264,16 @@ async def _within(reading: Awaitable[Any], seconds: float) -> Any:
         async with asyncio.timeout(seconds):
             return await reading
     except TimeoutError:
-        problem = Problem(408, "slow", f"the whole request must arrive within {seconds:g} s; it did not")
+        problem = Problem(
+            408, "slow", f"the whole request must arrive within {seconds:g} s; it did not; nothing was done"
+        )
     except ClientDisconnect:
-        problem = Problem(400, GONE, "the rest of the request did not arrive; nothing was asked")
+        problem = Problem(400, GONE, "the rest of the request did not arrive; nothing was done")
     except (HTTPException, ValueError):  # multipart parsers raise these
         problem = Problem(
-            400, "bad_request", "the body must be a form that fits this address; it cannot be read"
+            400,
+            "bad_request",
+            "the body must be a form that fits this address; it cannot be read; nothing was done",
         )
     raise problem
 

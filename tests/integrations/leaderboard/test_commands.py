@@ -153,7 +153,7 @@ def test_a_server_behind_a_proxy_knows_its_path_and_the_proxies(start):
     [
         ("serve", "make it with --labels"),
         ("serve --labels nothing.csv", "a file with the labels at nothing.csv; there is none"),
-        ("serve --rules {0}/nothing.json", "must be a text file"),
+        ("serve --rules {0}/nothing.json", "rules must be a file that can be read; .*there is no such file"),
         ("serve --root-path board", "must be a path such as /board"),
         ("serve --database postgresql+psycopg://me:word@host/name", "no password"),
         ("serve --database sqlite:///x.db", "postgresql"),
