@@ -36,6 +36,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reusable_holdout.deferred import pandas as pd
+from reusable_holdout.names import stripped
 
 __all__ = [
     "BudgetError",
@@ -288,6 +289,4 @@ def printable(text: str) -> str:
     """Return a name that others chose as one plain line, without terminal sequences and characters nobody sees."""
     if text.isascii() and text.isprintable():
         return text
-    from reusable_holdout.names import stripped  # noqa: PLC0415 - most names are plain
-
     return stripped(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reusable_holdout.cli.command import add, tell
+from reusable_holdout.demo import run_demo
 from reusable_holdout.guard import ReusableHoldout
 
 __all__ = ["add_demo"]
@@ -41,8 +42,6 @@ def add_demo(commands: Any) -> None:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from reusable_holdout.demo import run_demo
-
     watch = None if options.no_mlflow else _mlflow_watch(options.out)
     result = run_demo(seed=options.seed, folder=options.out, progress=sys.stderr.isatty(), watch=watch)
     tell(result.as_dict() if options.json else str(result), as_json=options.json)

@@ -11,6 +11,9 @@ from typing import Any
 from reusable_holdout.cli.command import add, tell
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard import begin_witness, released, verify
+from reusable_holdout.plotting import plot_history, save_picture
+from reusable_holdout.report import report_page
 
 __all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
 
@@ -33,8 +36,6 @@ def _add_epoch(parser: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from reusable_holdout.guard import released
-
     found = released(options.ledger, epoch=options.epoch)
     history = found.history
     if found.mistake:
@@ -75,9 +76,6 @@ def add_plot(commands: Any) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from reusable_holdout.guard import released
-    from reusable_holdout.plotting import plot_history, save_picture
-
     found = released(options.ledger, epoch=options.epoch)
     axes = plot_history(found.history, charges=found.charges, metric=found.metric)
     out = _written_to(options, ".png")
@@ -119,8 +117,6 @@ def _written_to(options: argparse.Namespace, ending: str) -> Path:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from reusable_holdout.report import report_page
-
     out = _written_to(options, ".html")
     page, verified = report_page(options.ledger)
     try:
@@ -157,8 +153,6 @@ def add_verify(commands: Any) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from reusable_holdout.guard import verify
-
     found = verify(
         options.ledger,
         expected_head=options.expected_head,
@@ -199,8 +193,6 @@ def add_witness(commands: Any) -> None:
 
 
 def _witness(options: argparse.Namespace) -> int:
-    from reusable_holdout.guard import begin_witness
-
     place = begin_witness(options.ledger, key=options.key)
     tell(
         {"witness": place} if options.json else f"{place} remembers the ledger from now on",

@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 from reusable_holdout.cli.command import add, tell
+from reusable_holdout.plan import Plan
 
 __all__ = ["add_plan"]
 
@@ -53,8 +54,6 @@ def add_plan(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from reusable_holdout.plan import Plan
-
     names = inspect.signature(Plan).parameters
     stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
     plan = Plan(**stated)

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from reusable_holdout.cli.command import add, tell
-from reusable_holdout.errors import printable
+from reusable_holdout.errors import InputError, printable
+from reusable_holdout.registry import VARIABLE, Registry, checked_reason, forget, forgotten_words, is_gone
 
 __all__ = ["add_registry"]
 
@@ -37,9 +38,6 @@ def add_registry(commands: Any) -> None:
 
 
 def _registry() -> Any:
-    from reusable_holdout.errors import InputError
-    from reusable_holdout.registry import VARIABLE, Registry
-
     registry = Registry.of_user()
     if registry is None:
         raise InputError(
@@ -49,8 +47,6 @@ def _registry() -> Any:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from reusable_holdout.registry import forgotten_words, is_gone
-
     found = _registry().budgets()
     if options.json:
         tell([budget._asdict() for budget in found], as_json=True)
@@ -65,9 +61,6 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _forget(options: argparse.Namespace) -> int:
-    from reusable_holdout.errors import InputError
-    from reusable_holdout.registry import checked_reason, forget
-
     registry, reason = _registry(), checked_reason(options.because)
     known = {budget.ledger for budget in registry.budgets() if not budget.forgotten}
     shown = {

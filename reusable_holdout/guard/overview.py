@@ -28,6 +28,7 @@ from reusable_holdout.guard.whereabouts import remember
 from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole
+from reusable_holdout.plotting import plot_history
 from reusable_holdout.ways import HaltReason, State
 
 __all__ = ["Overview"]
@@ -114,8 +115,6 @@ class Overview:
         -------
         matplotlib.axes.Axes
         """
-        from reusable_holdout.plotting import plot_history  # noqa: PLC0415 - matplotlib is optional
-
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +54,14 @@ class WithinTolerance(Distance):
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
         """Return what is at least what was named, less the tolerance."""
         return Interval(max(prior - unit, 0.0), 1.0)
+
+    @abstractmethod
+    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
+        """Return what is measured of the rows of one question."""
+
+    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
+        """Return the same of several questions, each of one length."""
+        return np.stack([self.measured(bound, query) for query in prepared])
 
     @property
     def direction(self) -> int:
@@ -105,10 +114,6 @@ class ByEvidence(WithinTolerance):
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
         """Return the score and the terms of the rows."""
         return terms_of(bound, query)
-
-    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the same of several questions."""
-        return np.stack([self.measured(bound, query) for query in prepared])
 
     def weighed(
         self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None

@@ -53,10 +53,6 @@ class BySets(WithinTolerance):
         """Return the sample, packed."""
         return sample_of(bound, query).packed()
 
-    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the samples, of one length."""
-        return np.stack([self.measured(bound, query) for query in prepared])
-
     def weighed(
         self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
     ) -> Integers:
