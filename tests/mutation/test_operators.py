@@ -119,7 +119,9 @@ def test_mutants_that_look_alike_are_counted():
 
 
 @pytest.mark.long("tests/mutation", *ACCOUNTING)
-@pytest.mark.parametrize("path", sorted(_PACKAGE.glob("mechanisms/accounting/*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(_PACKAGE.glob("mechanisms/accounting/*.py")), ids=lambda path: path.name
+)
 def test_every_mutant_of_a_source_is_another_program(path):
     source = path.read_text()
     original = ast.dump(ast.parse(source))

@@ -123,6 +123,14 @@ def test_a_sample_costs_the_formula_rounded_up_and_its_inverse_is_rounded_down(e
             assert inside >= root * (1 - mpmath.mpf(2e-14))
 
 
+def test_a_rate_that_is_too_small_to_divide_by_has_an_inverse():
+    """A quotient of them overflows."""
+    with mpmath.workdps(400):
+        root = mpmath.log1p(mpmath.expm1(0.5) / mpmath.mpf(1e-310))
+        inside = epsilon_of_the_sample(0.5, rate=1e-310)
+        assert root * (1 - mpmath.mpf(1e-11)) <= inside <= root
+
+
 def test_no_row_and_all_rows():
     for epsilon in (0.0, 5e-324, 1e-300, 1e-9, 0.1, 1.0, 3.0, 37.0, 699.0, 700.0, 701.0, 1e5, 1e308):
         assert subsampled_epsilon(epsilon, rate=0.0) == 0.0
