@@ -16,7 +16,7 @@ from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard import check_is_guard, has_most_rows, predictions_of
 from reusable_holdout_mlflow.evaluated import EvaluatedRun
-from reusable_holdout_mlflow.guard_calls import ask_about, needs_prior
+from reusable_holdout_mlflow.guard_calls import ask_about
 
 __all__ = ["HoldoutEvaluator"]
 
@@ -151,14 +151,13 @@ def _predictor(model: Any) -> Any:
     return raw if hasattr(raw, "get_params") and hasattr(raw, "predict") else _Pyfunc(model)
 
 
-def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | None) -> float | None:
+def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | None) -> float:
     """Return the stated prior, or the score on the analyst's data; in either case the model must work there."""
     metric, rows = guard.metric, dataset.features_data
-    is_measured = stated is None and needs_prior(guard)
     predictions = predictions_of(
-        model, rows if is_measured else rows[:2], response=metric.response, classes=guard.class_set
+        model, rows if stated is None else rows[:2], response=metric.response, classes=guard.class_set
     )
-    if not is_measured:
+    if stated is not None:
         return stated
     if not dataset.has_targets:
         raise InputError(

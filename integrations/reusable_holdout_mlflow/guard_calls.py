@@ -7,7 +7,7 @@ from typing import Any
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 
-__all__ = ["ask_about", "needs_prior", "released"]
+__all__ = ["ask_about", "released"]
 
 
 def ask_about(
@@ -23,11 +23,6 @@ def ask_about(
     """Ask how good a model is."""
     answer: Answer = guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
     return answer
-
-
-def needs_prior(guard: ReusableHoldout) -> bool:
-    """Return True if a question's prior may be measured on the analyst's data: a gate's is always stated."""
-    return guard.plan.asks != "gates"
 
 
 def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:

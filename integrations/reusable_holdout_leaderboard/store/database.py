@@ -67,7 +67,7 @@ class Database:
         if self.path is not None:
             _make_private(self.path)
         self._engine = _engine(self.url, is_sqlite=self.path is not None)
-        _watch(self)
+        _OPEN.add(self)
         with contextlib.ExitStack() as undone:
             undone.callback(self.close)
             with self.writing() as connection:
@@ -204,20 +204,12 @@ def _make_private(path: Path) -> None:
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
-def _watch(database: Database) -> None:
-    _register()
-    _OPEN.add(database)
-
-
-@lru_cache(maxsize=1)
-def _register() -> None:
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_before)
-
-
-def _before() -> None:
+def _close_all() -> None:
     for database in list(_OPEN):
         database.close()
+
+
+os.register_at_fork(before=_close_all)
 
 
 # ---- rows of competitions
