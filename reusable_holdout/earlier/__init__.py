@@ -1,4 +1,4 @@
-"""Ledgers of versions 0.1 and 0.2: verified, printed and reported for ever, and asked by those versions alone.
+"""Ledgers of version 0.2: verified, printed and reported for ever, and asked by that version alone.
 
 Their rows are read into [0, 1] and recomputed by the same ways, with the constants of their edition. What those
 versions had and this one has not, such as ladders and finals with an exam, is here as far as verification needs it.

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 FORMAT = 3
-"""Of what a ledger says. Those of versions 0.1 and 0.2 have none, and are read by :mod:`reusable_holdout.earlier`."""
+"""Of what a ledger says. Those of version 0.2 have none, and are read by :mod:`reusable_holdout.earlier`."""
 
 OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS = "overlap", "second budget", "vacuous", "no witness"
 ALLOWED = frozenset({OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS})

@@ -177,7 +177,7 @@ def stated(tmp_path):
 @pytest.mark.parametrize("name", FEW)
 def test_whatever_is_forged_is_found_but_what_the_docs_list(name, passing, tmp_path):
     passed, tried = passing(GOLDENS[name].copied(tmp_path / name.replace("/", " ")))
-    assert tried > 500
+    assert tried > 400
     assert passed - unverifiable() == set()
 
 
@@ -185,7 +185,7 @@ def test_whatever_is_forged_is_found_but_what_the_docs_list(name, passing, tmp_p
 @pytest.mark.parametrize("name", [name for name in GOLDENS if name not in FEW])
 def test_whatever_is_forged_in_a_released_ledger_is_found_but_what_the_docs_list(name, passing, tmp_path):
     passed, tried = passing(GOLDENS[name].copied(tmp_path / name.replace("/", " ")))
-    assert tried > 500
+    assert tried > 400
     assert passed - unverifiable() == set()
 
 
