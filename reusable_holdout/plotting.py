@@ -44,42 +44,21 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
     history = history[~history["paired"]]  # differences have another scale
     query, charged = history["query"], history["charged"].astype(bool)
     told = history["way"].isin(["reveal", "choose", "final"])
+    intervals = {"color": INK["interval"], "label": "certified interval"}
     if len(history) <= _MOST_BARS:
-        ax.vlines(
-            query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval"
-        )
+        ax.vlines(query, history["low"], history["high"], lw=2, **intervals)
     else:
-        ax.fill_between(
-            query,
-            history["low"],
-            history["high"],
-            color=INK["interval"],
-            alpha=0.5,
-            lw=0,
-            label="certified interval",
-        )
-    ax.plot(
-        query[~told],
-        history["prior"][~told],
-        ".",
-        ms=4,
-        color=INK["prior"],
-        label="prior (training estimate)",
-    )
-    ax.plot(query, history["value"], ".", ms=4, color=INK["answer"], label="answer")
-    ax.plot(
-        query[charged], history["value"][charged], "o", mfc="none", ms=9, color=INK["charge"], label="charged"
-    )
+        ax.fill_between(query, history["low"], history["high"], alpha=0.5, lw=0, **intervals)
+    prior, value = history["prior"], history["value"]
+    ax.plot(query[~told], prior[~told], ".", ms=4, color=INK["prior"], label="prior (training estimate)")
+    ax.plot(query, value, ".", ms=4, color=INK["answer"], label="answer")
+    ax.plot(query[charged], value[charged], "o", mfc="none", ms=9, color=INK["charge"], label="charged")
     if told.any():
-        ax.plot(
-            query[told], history["value"][told], "D", ms=6, color=INK["told"], label="reveal, choice, final"
-        )
-    ax.set_xlabel("query")
-    ax.set_ylabel(metric)
+        ax.plot(query[told], value[told], "D", ms=6, color=INK["told"], label="reveal, choice, final")
+    ax.set(xlabel="query", ylabel=metric)
     ax.grid(alpha=0.2)
     _plot_budget(ax, history, charges)
-    handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles, labels, loc="best", fontsize=8, framealpha=0.9)
+    ax.legend(loc="best", fontsize=8, framealpha=0.9)
     return ax
 
 

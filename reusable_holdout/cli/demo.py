@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 
 from reusable_holdout.cli.command import add, tell
 from reusable_holdout.demo import run_demo
-from reusable_holdout.guard import ReusableHoldout
 
 __all__ = ["add_demo"]
 
@@ -50,14 +47,13 @@ def _demo(options: argparse.Namespace) -> int:
     return 0
 
 
-def _mlflow_watch(folder: Path) -> Callable[[ReusableHoldout], AbstractContextManager[Any]] | None:
+def _mlflow_watch(folder: Path) -> Any:
     """Track the demo in a database of its own, if MLflow is installed."""
     found = entry_points(group="reusable_holdout.demo", name="mlflow")
     if find_spec("mlflow") is None or not found:
         return None
-    watch: Callable[[ReusableHoldout], AbstractContextManager[Any]]
-    (watch,) = (one.load()(folder, _mlflow_uri(folder)) for one in found)
-    return watch
+    (tracking,) = found
+    return tracking.load()(folder, _mlflow_uri(folder))
 
 
 def _mlflow_uri(folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,32 @@ from reusable_holdout.report import report_page
 __all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
 
 
+_EPOCH: dict[str, Any] = {"type": int, "help": "of the ledger's holdouts, from 1 (default the last)"}
+
+
+def _add(*command: Any) -> Any:
+    """Add a command about one ledger; its parts are those of :func:`~reusable_holdout.cli.command.add`."""
+    parser = add(*command)
+    parser.add_argument("ledger", help="SQLite file or URL")
+    return parser
+
+
+def _add_out(parser: Any, what: str, ending: str) -> None:
+    """Add the option that names the file to write; until 0.2 it was called ``--output``."""
+    text = f"{what} to write (default: named as the ledger, such as guard{ending})"
+    parser.add_argument("--out", "--output", dest="out", type=Path, help=text)
+
+
 def add_history(commands: Any) -> None:
     """Add ``history``."""
-    parser = add(
+    parser = _add(
         commands,
         "history",
         _history,
         "Show everything a guard has released, in order. The holdout and its key are not needed.",
         "history guard.db --json",
     )
-    parser.add_argument("ledger", help="SQLite file or URL")
-    _add_epoch(parser)
-
-
-def _add_epoch(parser: Any) -> None:
-    parser.add_argument("--epoch", type=int, help="of the ledger's holdouts, from 1 (default the last)")
+    parser.add_argument("--epoch", **_EPOCH)
 
 
 def _history(options: argparse.Namespace) -> int:
@@ -57,22 +69,15 @@ def _told_briefly(history: pd.DataFrame) -> pd.DataFrame:
 
 def add_plot(commands: Any) -> None:
     """Add ``plot``."""
-    parser = add(
+    parser = _add(
         commands,
         "plot",
         _plot,
         "Draw what a guard has released: priors, answers, intervals, charges, budget left. Needs the 'plot' extra.",
         "plot guard.db --out guard.png",
     )
-    parser.add_argument("ledger", help="SQLite file or URL")
-    _add_epoch(parser)
-    parser.add_argument(
-        "--out",
-        "--output",
-        dest="out",
-        type=Path,
-        help="picture to write (default: named as the ledger, such as guard.png)",
-    )
+    parser.add_argument("--epoch", **_EPOCH)
+    _add_out(parser, "picture", ".png")
 
 
 def _plot(options: argparse.Namespace) -> int:
@@ -86,7 +91,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 def add_report(commands: Any) -> None:
     """Add ``report``."""
-    parser = add(
+    parser = _add(
         commands,
         "report",
         _report,
@@ -95,14 +100,7 @@ def add_report(commands: Any) -> None:
         "file. The exit status is 1 if the ledger is not sound.",
         "report guard.db",
     )
-    parser.add_argument("ledger", help="SQLite file or URL")
-    parser.add_argument(
-        "--out",
-        "--output",  # what it was called until 0.2
-        dest="out",
-        type=Path,
-        help="page to write (default: named as the ledger, such as guard.html)",
-    )
+    _add_out(parser, "page", ".html")
 
 
 def _written_to(options: argparse.Namespace, ending: str) -> Path:
@@ -125,16 +123,14 @@ def _report(options: argparse.Namespace) -> int:
         raise InputError(
             f"a report must be writable at {out}; it is not ({error.strerror}); name another file"
         ) from None
-    tell(
-        {"report": str(out), "sound": verified.sound} if options.json else f"wrote {out}",
-        as_json=options.json,
-    )
+    found = {"report": str(out), "sound": verified.sound}
+    tell(found if options.json else f"wrote {out}", as_json=options.json)
     return 0 if verified.sound else 1
 
 
 def add_verify(commands: Any) -> None:
     """Add ``verify``."""
-    parser = add(
+    parser = _add(
         commands,
         "verify",
         _verify,
@@ -142,7 +138,6 @@ def add_verify(commands: Any) -> None:
         "The exit status is 1 if anything is wrong.",
         "verify guard.db",
     )
-    parser.add_argument("ledger", help="SQLite file or URL")
     parser.add_argument("--expected-head", help="seal noted earlier: finds rows that were cut off since")
     parser.add_argument("--witness", help="what remembers the ledger (default: the one that stands in it)")
     parser.add_argument(
@@ -153,34 +148,15 @@ def add_verify(commands: Any) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    found = verify(
-        options.ledger,
-        expected_head=options.expected_head,
-        witness=options.witness,
-        certificate=options.certificate,
-    )
-    if options.json:
-        tell(
-            {
-                "sound": found.sound,
-                "queries": found.queries,
-                "charges": found.charges,
-                "head": found.head,
-                "problems": found.problems,
-                "another_budget": found.another_budget,
-                "witnessed": found.witnessed,
-                "mistake": found.mistake,
-            },
-            as_json=True,
-        )
-    else:
-        tell(found, as_json=False)
+    named = {name: getattr(options, name) for name in ("expected_head", "witness", "certificate")}
+    found = verify(options.ledger, **named)
+    tell({"sound": found.sound} | asdict(found) if options.json else found, as_json=options.json)
     return 0 if found.sound else 1
 
 
 def add_witness(commands: Any) -> None:
     """Add ``witness``."""
-    parser = add(
+    parser = _add(
         commands,
         "witness",
         _witness,
@@ -188,14 +164,11 @@ def add_witness(commands: Any) -> None:
         "what was asked of a newer one is forgotten, and its budget could be spent again.",
         "witness guard.db",
     )
-    parser.add_argument("ledger", help="SQLite file or URL")
     parser.add_argument("--key", type=Path, help="noise key, if it does not lie beside the ledger")
 
 
 def _witness(options: argparse.Namespace) -> int:
     place = begin_witness(options.ledger, key=options.key)
-    tell(
-        {"witness": place} if options.json else f"{place} remembers the ledger from now on",
-        as_json=options.json,
-    )
+    words = f"{place} remembers the ledger from now on"
+    tell({"witness": place} if options.json else words, as_json=options.json)
     return 0

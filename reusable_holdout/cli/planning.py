@@ -57,12 +57,7 @@ def _plan(options: argparse.Namespace) -> int:
     names = inspect.signature(Plan).parameters
     stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
     plan = Plan(**stated)
-    record = plan.record() | {
-        "threshold": plan.threshold,
-        "epsilon": plan.epsilon,
-        "expected_null_charges": plan.expected_null_charges,
-        "vacuous": plan.vacuous,
-        "privacy_is_vacuous": plan.privacy_is_vacuous,
-    }
+    derived = ("threshold", "epsilon", "expected_null_charges", "vacuous", "privacy_is_vacuous")
+    record = plan.record() | {name: getattr(plan, name) for name in derived}
     tell(record if options.json else str(plan), as_json=options.json)
     return 0

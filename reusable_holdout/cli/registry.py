@@ -63,10 +63,8 @@ def _list(options: argparse.Namespace) -> int:
 def _forget(options: argparse.Namespace) -> int:
     registry, reason = _registry(), checked_reason(options.because)
     known = {budget.ledger for budget in registry.budgets() if not budget.forgotten}
-    shown = {
-        printable(ledger): ledger for ledger in known
-    }  # a name may hold what no command can be printed with
-    ledgers = [shown.get(ledger, ledger) if ledger not in known else ledger for ledger in options.ledgers]
+    shown = {printable(ledger): ledger for ledger in known}  # some names cannot be printed as they are
+    ledgers = [ledger if ledger in known else shown.get(ledger, ledger) for ledger in options.ledgers]
     unknown = [ledger for ledger in ledgers if ledger not in known]
     if unknown:
         raise InputError(
@@ -74,8 +72,6 @@ def _forget(options: argparse.Namespace) -> int:
             f"are {', '.join(sorted(known)) or 'none'}; nothing was forgotten"
         )
     counts = {ledger: forget(registry, ledger, reason) for ledger in ledgers}
-    if options.json:
-        tell({"forgotten": sum(counts.values())}, as_json=True)
-    for ledger, count in counts.items() if not options.json else ():
-        print(f"forgotten: {count} of {printable(ledger)}")
+    words = "\n".join(f"forgotten: {count} of {printable(ledger)}" for ledger, count in counts.items())
+    tell({"forgotten": sum(counts.values())} if options.json else words, as_json=options.json)
     return 0

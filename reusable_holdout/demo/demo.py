@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.answer import Answer
-from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.demo.picture import draw
-from reusable_holdout.demo.search import Part, Step, guarded_search, plain_search, propose
+from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.guard import ReusableHoldout, verify
 from reusable_holdout.registry import registry_of_its_own
@@ -24,7 +22,7 @@ __all__ = ["DemoResult", "run_demo"]
 
 _TRAIN = _HOLDOUT = 8_000
 _QUERIES = 3_000
-_TOLERANCE = 0.05
+_PLAN: dict[str, Any] = {"tolerance": 0.05, "queries": _QUERIES, "estimate": 0.87}
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class DemoResult:
             _row("guarded holdout", self.guarded_reported, interval, self.guarded_fresh),
             _row("its final", self.final_value, final, self.guarded_fresh),
         ]
-        widths = [max(len(row[place]) for row in rows) for place in range(5)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = "\n".join(
             "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
@@ -119,19 +117,11 @@ def run_demo(
     from tqdm import tqdm  # noqa: PLC0415
 
     ledger = _fresh_ledger(folder)
-    train, holdout, fresh, private = _prepare(seed)
+    train, holdout, fresh = _prepare(seed)
     edits = propose(_QUERIES - 1, features=train.ranks.shape[1], seed=seed)
     with registry_of_its_own():
         guard = ReusableHoldout(
-            None,
-            private,
-            metric="accuracy",
-            tolerance=_TOLERANCE,
-            queries=_QUERIES,
-            estimate=0.87,
-            ledger=ledger,
-            allow={"no witness"},
-            seed=seed,
+            None, holdout.label, metric="accuracy", **_PLAN, ledger=ledger, allow={"no witness"}, seed=seed
         )
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
         plain = plain_search(edits, holdout=holdout, fresh=fresh, tick=bar.update)
@@ -141,64 +131,36 @@ def run_demo(
             )
             final = guard.final(predictions, name="final")
             history = guard.history()
-    picture, not_drawn = folder / "demo.png", ""
+    files, not_drawn = {"ledger": str(ledger), "picture": str(folder / "demo.png")}, ""
     try:
-        draw(plain, guarded, history, queries=_QUERIES, path=picture)
+        draw(plain, guarded, history, queries=_QUERIES, path=Path(files["picture"]))
     except MissingExtraError as missing:
+        del files["picture"]
         not_drawn = str(missing)
-    return _result(
-        plain,
-        guarded,
-        final,
-        history,
-        rows={"train": len(train.label), "holdout": len(holdout.label), "fresh": len(fresh.label)},
-        budget=guard.plan.charges,
-        halted=None if halt is None else halt.reason,
-        sound=verify(ledger).sound,
-        files={"ledger": str(ledger)} | ({} if not_drawn else {"picture": str(picture)}),
-        not_drawn=not_drawn,
-    )
-
-
-def _result(
-    plain: list[Step],
-    guarded: list[Step],
-    final: Answer,
-    history: pd.DataFrame,
-    *,
-    rows: dict[str, int],
-    budget: int,
-    halted: str | None,
-    sound: bool,
-    files: dict[str, str],
-    not_drawn: str,
-) -> DemoResult:
-    best = guarded[-1].answer
-    if best is None:
-        raise InputError("the guarded search must have an answer; it has none")
+    best = guarded[-1]
     return DemoResult(
-        rows=rows,
+        rows={"train": len(train.label), "holdout": len(holdout.label), "fresh": len(fresh.label)},
         queries=_QUERIES,
         plain_reported=plain[-1].reported,
         plain_fresh=plain[-1].fresh,
-        guarded_reported=best.value,
+        guarded_reported=best.reported,
         guarded_low=best.low,
         guarded_high=best.high,
-        guarded_fresh=guarded[-1].fresh,
+        guarded_fresh=best.fresh,
         final_value=final.value,
         final_low=final.low,
         final_high=final.high,
         charges=int(history["charged"].sum()),
-        budget=budget,
-        halted=halted,
+        budget=guard.plan.charges,
+        halted=None if halt is None else halt.reason,
         asked=int(history["asked"].iloc[-1]),
-        ledger_sound=sound,
+        ledger_sound=verify(ledger).sound,
         files=files,
         not_drawn=not_drawn,
     )
 
 
-def _prepare(seed: int) -> tuple[Part, Part, Part, NDArray[np.bool_]]:
+def _prepare(seed: int) -> tuple[Part, Part, Part]:
     """Split, fit one model on the training rows, and give each part its out-of-sample probabilities."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
     from sklearn.model_selection import cross_val_predict  # noqa: PLC0415
@@ -215,11 +177,11 @@ def _prepare(seed: int) -> tuple[Part, Part, Part, NDArray[np.bool_]]:
     own = cross_val_predict(model, values[train], label[train], cv=5, method="predict_proba")[:, 1]
     model.fit(values[train], label[train])
     ranks = _ranks(values, train, rng)
-    parts = [Part(ranks[train], own, label[train])]
-    parts += [
-        Part(ranks[rows], model.predict_proba(values[rows])[:, 1], label[rows]) for rows in (holdout, fresh)
-    ]
-    return parts[0], parts[1], parts[2], label[holdout]
+
+    def unseen(rows: NDArray[np.int64]) -> Part:
+        return Part(ranks[rows], model.predict_proba(values[rows])[:, 1], label[rows])
+
+    return Part(ranks[train], own, label[train]), unseen(holdout), unseen(fresh)
 
 
 def _ranks(

@@ -6,13 +6,13 @@ effect is tiny and its apparent effect is luck; thousands of lucky edits add up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.answer import Answer
 from reusable_holdout.errors import Halted
 from reusable_holdout.guard import ReusableHoldout
 
@@ -73,14 +73,15 @@ class Step:
         Score the search saw.
     fresh : float
         Score on fresh rows, which the search did not see.
-    answer : Answer or None
-        What the guard said, in a guarded search.
+    low, high : float
+        Ends of the interval that came with it, in a guarded search.
     """
 
     query: int
     reported: float
     fresh: float
-    answer: Answer | None = field(default=None)
+    low: float = -math.inf
+    high: float = math.inf
 
 
 def propose(count: int, *, features: int, seed: int) -> list[Edit]:
@@ -128,7 +129,7 @@ def guarded_search(
     thresholds = {name: np.full(len(part.label), 0.5) for name, part in parts.items()}
     correction, kept_score = 0.0, train.score(thresholds["train"])
     steps: list[Step] = []
-    halted: Halted | None = None
+    halted = None
     try:
         for edit in (None, *edits):
             edited = {
@@ -136,16 +137,14 @@ def guarded_search(
                 for name, part in parts.items()
             }
             score = train.score(edited["train"])
-            answer = guard.evaluate(
-                holdout.probability > edited["holdout"],
-                prior=score - correction,
-                name="first" if edit is None else "",
-            )
+            predictions, name = holdout.probability > edited["holdout"], "first" if edit is None else ""
+            answer = guard.evaluate(predictions, prior=score - correction, name=name)
             if answer.charged:
                 correction = score - answer.value
             if edit is None or answer.value > kept_score - correction:
                 thresholds, kept_score = edited, score
-                steps.append(Step(answer.query, answer.value, fresh.score(edited["fresh"]), answer))
+                true = fresh.score(edited["fresh"])
+                steps.append(Step(answer.query, answer.value, true, answer.low, answer.high))
             tick()
     except Halted as halt:
         halted = halt

@@ -35,15 +35,12 @@ def answers_table(found: Findings) -> str:
     about = f"{len(found.history):,} answers in the order they were released"
     if left_out:
         about += f"; {left_out:,} that agreed are left out, and stand in the ledger's history"
-    return "\n".join(
-        [
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{about}"><table>',
-            f"<thead><tr>{heads}</tr></thead><tbody>",
-            *map(_line, shown.itertuples()),
-            "</tbody></table></div>",
-            f'<p class="soft">{about}.</p>',
-        ]
-    )
+    lines = "\n".join(map(_line, shown.itertuples()))
+    return f"""<div class="scroll" tabindex="0" role="region" aria-label="{about}"><table>
+<thead><tr>{heads}</tr></thead><tbody>
+{lines}
+</tbody></table></div>
+<p class="soft">{about}.</p>"""
 
 
 def _shown(history: pd.DataFrame) -> pd.DataFrame:
@@ -55,15 +52,12 @@ def _shown(history: pd.DataFrame) -> pd.DataFrame:
 
 
 def _line(row: Any) -> str:
-    numbers = ["", "", ""]
-    told = row.told
+    prior, value, low, high = (f"{one:.{row.decimals}f}" for one in (row.prior, row.value, row.low, row.high))
+    numbers, told = [prior, value, f"{low} to {high}"], row.told
     if row.way == VIEW:
-        told = "opened"
+        numbers, told = ["", "", ""], "opened"
     elif row.failed:
-        numbers, told = [_number(row.prior, row), "", ""], "failed on the holdout"
-    else:
-        interval = f"{_number(row.low, row)} to {_number(row.high, row)}"
-        numbers = [_number(row.prior, row), _number(row.value, row), interval]
+        numbers, told = [prior, "", ""], "failed on the holdout"
     told += ", charged" * row.charged
     cells = [
         f"{row.query:,}",
@@ -81,7 +75,3 @@ def _line(row: Any) -> str:
         f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in zip(classes, cells, strict=True)
     )
     return f"<tr{' class=charged' * row.charged}>{inside}</tr>"
-
-
-def _number(value: float, row: Any) -> str:
-    return f"{value:.{row.decimals}f}"

@@ -18,43 +18,7 @@ from reusable_holdout.scales import decimals_of
 from reusable_holdout.ways import State
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["Budget", "Findings", "Span", "findings_of"]
-
-
-class Budget(NamedTuple):
-    """What is left of an epoch's budget.
-
-    Attributes
-    ----------
-    charges_left, charges : int
-    asked, queries : int
-        Declared queries that answers took, and all of them.
-    nats, room : float
-        What all outcomes cost, and how much more can be told on request before a promise of the plan would break.
-    halted : str
-        "charges", "queries" or "final"; empty while it answers.
-    charged : int
-        Charges that were made.
-    of_each : bool
-        Whether `charges` are those of each series of claims.
-    """
-
-    charges_left: int
-    charges: int
-    asked: int
-    queries: int
-    nats: float
-    room: float
-    halted: str
-    charged: int
-    of_each: bool
-
-
-class Span(NamedTuple):
-    """Range of a metric."""
-
-    low: float
-    high: float
+__all__ = ["Findings", "findings_of"]
 
 
 class Findings(NamedTuple):
@@ -66,11 +30,16 @@ class Findings(NamedTuple):
     plan : Plan or Promise
     metrics : list of str
         Name of the metric of each view, in order.
-    spans : list of Span
-        Likewise.
+    spans : list of (float, float)
+        Ranges of the metrics.
     units : str
         What the plan counts: "rows" or "groups".
-    budget : Budget
+    state : State
+        What was told and charged.
+    room : float
+        Nats that can still be told on request before a promise of the plan would break.
+    halted : str
+        "charges", "queries" or "final"; empty while it answers.
     history : pandas.DataFrame
         As :meth:`ReusableHoldout.history`, with `failed` and `decimals` beside.
     another_budget : bool
@@ -79,9 +48,11 @@ class Findings(NamedTuple):
     number: int
     plan: Plan | Promise
     metrics: list[str]
-    spans: list[Span]
+    spans: list[tuple[float, float]]
     units: str
-    budget: Budget
+    state: State
+    room: float
+    halted: str
     history: pd.DataFrame
     another_budget: bool
 
@@ -97,10 +68,10 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
 
 
 def _epoch(number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> Findings:
-    spans = [Span(view.metric["lower"], view.metric["upper"]) for view in facts.views(rows)]
+    spans = [(view.metric["lower"], view.metric["upper"]) for view in facts.views(rows)]
     history = history_of(facts, rows)
     history["failed"] = history["outcome"] == "failed"
-    history["decimals"] = [decimals_of(spans[row.view].high - spans[row.view].low) for row in rows]
+    history["decimals"] = [decimals_of(spans[row.view][1] - spans[row.view][0]) for row in rows]
     state = State.after(rows[-1]) if rows else State()
     plan: Plan | Promise
     if isinstance(facts, Earlier):
@@ -117,21 +88,9 @@ def _epoch(number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> 
         [printable(name) for name in names],
         spans,
         "groups" if "groups" in facts.metric else "rows",
-        _budget(plan, state, room, halted),
-        history,
-        facts.another_budget,
-    )
-
-
-def _budget(plan: Plan | Promise, state: State, room: float, halted: str) -> Budget:
-    return Budget(
-        max(0, min(plan.charges, plan.queries) - state.charges),
-        plan.charges,
-        state.asked,
-        plan.queries,
-        state.nats,
+        state,
         max(0.0, room),
         halted,
-        state.charges,
-        plan.asks == "claims",
+        history,
+        facts.another_budget,
     )

@@ -12,7 +12,7 @@ from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger.connection import resolved, shown
 from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
-from reusable_holdout.report.findings import Budget, Findings, findings_of
+from reusable_holdout.report.findings import Findings, findings_of
 from reusable_holdout.report.picture import picture_of
 from reusable_holdout.report.style import STYLE
 from reusable_holdout.version import __version__
@@ -35,12 +35,17 @@ _ASKS = {
     "gates": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from "
     "a finite budget.",
 }
-_LEGEND = {
+_MARKS = {
     "certified interval": '<line class="interval" x1="10" x2="10" y1="3" y2="17"/>',
     "prior, the analyst's own estimate": '<circle class="prior" cx="10" cy="10" r="5"/>',
     "answer": '<circle class="answer" cx="10" cy="10" r="5"/>',
     "charged": '<circle class="charge" cx="10" cy="10" r="8"/>',
 }
+_ITEMS = (
+    f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark}</svg>{words}</li>'
+    for words, mark in _MARKS.items()
+)
+_LEGEND = f'<ul class="legend">{"".join(_ITEMS)}</ul>'
 
 
 def report_page(ledger: str | Path) -> tuple[str, Verification]:
@@ -65,15 +70,14 @@ def report_page(ledger: str | Path) -> tuple[str, Verification]:
     verified = verify(ledger)
     title = f"Guarded holdout {_place(ledger)}"
     found = findings_of(str(ledger), verified) if verified.sound else []
-    body = [f"<h1>{escape(title)}</h1>", *_verdict(verified)]
+    lines = [*_head(title), f"<h1>{escape(title)}</h1>", *_verdict(verified)]
     if found:
-        body += _promise(found[-1])
-    for epoch in reversed(found):
-        body += _epoch(epoch, alone=len(found) == 1)
-    if found:
-        body += _meaning(found[-1])
-    body.append(f'<p class="soft">Written by reusable-holdout {__version__}.</p>')
-    return "\n".join([*_head(title), *body, "</body>", "</html>", ""]), verified
+        lines += _promise(found[-1])
+        for epoch in reversed(found):
+            lines += _epoch(epoch, alone=len(found) == 1)
+        lines += _meaning(found[-1])
+    lines += [f'<p class="soft">Written by reusable-holdout {__version__}.</p>', "</body>", "</html>", ""]
+    return "\n".join(lines), verified
 
 
 def _place(ledger: str | Path) -> str:
@@ -137,7 +141,7 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
     yield f"<h2>Budget{heading}</h2>"
     if found.another_budget and not alone:
         yield "<p><strong>The rows of this epoch had another budget besides.</strong></p>"
-    yield from _left(found.budget)
+    yield from _left(found)
     yield f"<details><summary>The plan</summary><pre>{html.escape(str(found.plan))}</pre></details>"
     yield f"<h2>Answers{heading}</h2>"
     if not len(found.history):
@@ -147,50 +151,39 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
     yield answers_table(found)
 
 
-def _left(budget: Budget) -> list[str]:
-    more = "no more is told on request" if budget.halted else f"{budget.room:.2f} more can be told on request"
-    left = (
-        "charges left",
-        f"{budget.charges_left:,} of {budget.charges:,}",
-        "deviations that can be paid for",
-    )
-    if budget.of_each:
+def _left(found: Findings) -> Iterator[str]:
+    plan, state = found.plan, found.state
+    yield "<dl>"
+    if plan.asks == "claims":
         more = "intervals grow with what is told"
-        left = ("charges of each series", f"{budget.charges:,}", f"{budget.charged:,} were made in all")
-    cards = [
-        left,
-        (
-            "queries left",
-            f"{budget.queries - budget.asked:,} of {budget.queries:,}",
-            f"{budget.asked:,} were asked: a choice is as many as it has candidates, a final none",
-        ),
-        ("told so far", f"{budget.nats:.2f} nats", more),
-        ("state", _STATES[budget.halted][0], _STATES[budget.halted][1]),
-    ]
-    return [
-        "<dl>",
-        *(
-            f"<div><dt>{name}</dt><dd>{value}<small>{about}</small></dd></div>"
-            for name, value, about in cards
-        ),
-        "</dl>",
-    ]
+        yield _card("charges of each series", f"{plan.charges:,}", f"{state.charges:,} were made in all")
+    else:
+        more = (
+            "no more is told on request" if found.halted else f"{found.room:.2f} more can be told on request"
+        )
+        left = max(0, min(plan.charges, plan.queries) - state.charges)
+        yield _card("charges left", f"{left:,} of {plan.charges:,}", "deviations that can be paid for")
+    asked = f"{state.asked:,} were asked: a choice is as many as it has candidates, a final none"
+    yield _card("queries left", f"{plan.queries - state.asked:,} of {plan.queries:,}", asked)
+    yield _card("told so far", f"{state.nats:.2f} nats", more)
+    yield _card("state", *_STATES[found.halted])
+    yield "</dl>"
+
+
+def _card(name: str, value: str, about: str) -> str:
+    return f"<div><dt>{name}</dt><dd>{value}<small>{about}</small></dd></div>"
 
 
 def _pictures(found: Findings) -> Iterator[str]:
     """One for each view that released scores, and one for its comparisons."""
     answers = found.history[(found.history["way"] != VIEW) & ~found.history["failed"]]
-    legend = "".join(
-        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark}</svg>{words}</li>'
-        for words, mark in _LEGEND.items()
-    )
     if len(answers):
-        yield f'<ul class="legend">{legend}</ul>'
+        yield _LEGEND
     parts: Any = answers.groupby(["view", "paired"])
     for (view, paired), part in parts:
-        metric, span = found.metrics[view], found.spans[view]
-        name = f"differences of two models, {metric}" if paired else metric
-        lower, upper = (span.low - span.high, span.high - span.low) if paired else span
+        name, (lower, upper) = found.metrics[view], found.spans[view]
+        if paired:
+            name, lower, upper = f"differences of two models, {name}", lower - upper, upper - lower
         yield f"<h3>{escape(name)}</h3>"
         yield picture_of(part, name=name, lower=lower, upper=upper)
 

@@ -11,10 +11,7 @@ from reusable_holdout.scales import Scale, scale_of
 __all__ = ["picture_of"]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 250, 62, 14, 12, 34
-_MOST_BARS = (
-    300  # beyond, intervals are a band, points have no text, and what falls on one pixel is drawn once
-)
-_POINT = {"prior": 3, "answer": 3.4, "charge": 7}
+_MOST_BARS = 300  # more intervals are a band, points have no text, and what falls on one pixel is drawn once
 
 
 def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) -> str:
@@ -32,9 +29,8 @@ def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) 
     ends = [value for value in (*answers["low"], *answers["high"]) if lower < value < upper]
     scale = scale_of([*answers["prior"], *answers["value"], *ends], lower=lower, upper=upper)
     few = len(answers) <= _MOST_BARS
-    canvas = _Canvas(
-        scale, int(answers["query"].min()), int(answers["query"].max()), decimals=2 if few else 0
-    )
+    queries = answers["query"]
+    canvas = _Canvas(scale, int(queries.min()), int(queries.max()), decimals=2 if few else 0)
     charged = int(answers["charged"].sum())
     text = f"{name}: priors, answers and certified intervals of {len(answers):,} answers, {charged:,} charged"
     return "\n".join(
@@ -75,20 +71,17 @@ class _Canvas:
                 f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>',
                 f'<text class="tick" x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{tick.label}</text>',
             ]
-        ends = (
-            {self._first: "start", self._last: "end"}
-            if self._first != self._last
-            else {self._first: "middle"}
-        )
+        first, last = self._first, self._last
+        labels = [(self.x(first), "middle", f"{first:,}")]
+        if first != last:
+            middle = (_LEFT + _WIDTH - _RIGHT) / 2
+            labels = [(self.x(first), "start", f"{first:,}"), (self.x(last), "end", f"{last:,}")]
+            labels.append((middle, "middle", "query"))
         foot = _HEIGHT - _BOTTOM + 20
-        lines += [
-            f'<text class="tick" x="{self.x(query)}" y="{foot}" text-anchor="{anchor}">{query:,}</text>'
-            for query, anchor in ends.items()
+        return lines + [
+            f'<text class="tick" x="{x}" y="{foot}" text-anchor="{anchor}">{words}</text>'
+            for x, anchor, words in labels
         ]
-        middle = (_LEFT + _WIDTH - _RIGHT) / 2
-        if self._first != self._last:
-            lines.append(f'<text class="tick" x="{middle}" y="{foot}" text-anchor="middle">query</text>')
-        return lines
 
     def bars(self, answers: pd.DataFrame) -> list[str]:
         """An interval for each answer."""
@@ -120,10 +113,8 @@ class _Canvas:
             words = f"query {row.query}: {row.value:.4g} in [{row.low:.4g}, {row.high:.4g}], prior {row.prior:.4g}"
             title = f"<title>{escape(f'{row.name} ' * bool(row.name) + words)}</title>" if few else ""
             if row.prior != row.value:
-                lines.append(
-                    f'<circle class="prior" cx="{x}" cy="{self.y(row.prior)}" r="{_POINT["prior"]}"/>'
-                )
+                lines.append(f'<circle class="prior" cx="{x}" cy="{self.y(row.prior)}" r="3"/>')
             if row.charged:
-                lines.append(f'<circle class="charge" cx="{x}" cy="{y}" r="{_POINT["charge"]}"/>')
-            lines.append(f'<circle class="answer" cx="{x}" cy="{y}" r="{_POINT["answer"]}">{title}</circle>')
+                lines.append(f'<circle class="charge" cx="{x}" cy="{y}" r="7"/>')
+            lines.append(f'<circle class="answer" cx="{x}" cy="{y}" r="3.4">{title}</circle>')
         return lines
