@@ -29,12 +29,22 @@ from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.metrics import Metric
 from reusable_holdout.rows import Rows
 
-__all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
+__all__ = [
+    "AbsentGuard",
+    "ElsewhereError",
+    "FrozenGuard",
+    "Handle",
+    "UnreachableGuard",
+    "arrive",
+    "check_is_guard",
+    "guard_class",
+    "make_handle",
+    "read_private",
+    "the_guard",
+    "write_private",
+]
 
 _T = TypeVar("_T")
-
-__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard", "check_is_guard", "guard_class", "the_guard"]
-
 _GUARD: list[Any] = []
 
 
