@@ -13,6 +13,7 @@ from mutation.sample import sample
 from mutation.survivors import read
 from mutation.tree import blocks_of, digest
 from mutation.trial import Result, try_mutant, turns
+from mutation.workers import workers
 
 pytestmark = pytest.mark.long("tests/mutation")
 
@@ -293,6 +294,28 @@ def test_a_test_that_the_original_fails_alone_kills_no_mutant(project):
     assert worker.asked == [(True, names), (False, names[1:2]), (True, names[2:])]
     assert try_mutant(worker, mutant, planned, project).outcome == "survived"
     assert worker.asked[3:] == [(True, [names[0], names[2]])]
+
+
+def test_a_mutant_that_cannot_be_imported_is_killed_where_the_settings_of_pytest_name_its_class(project):
+    """The fault: pytest refused its own settings, which ended the whole run."""
+    (project.top / "toy/order.py").write_text(
+        '"""Odd."""\n\nSHARE = 6 // (3 - 2)\n\n\nclass Odd(UserWarning):\n    """Odd."""\n'
+    )
+    (project.top / "tests/test_order.py").write_text(
+        "from toy.order import SHARE\n\n\ndef test_share():\n    assert SHARE == 6\n"
+    )
+    with (project.top / "pyproject.toml").open("a") as settings:
+        settings.write('filterwarnings = ["ignore::toy.order.Odd"]\n')
+    (mutant,) = (
+        one
+        for one in project.candidates(project.rooms["order"])
+        if one.replacement == "3" and one.operator == "number"
+    )
+    planned = [[_test("tests/test_order.py::test_share", 1.0)]]
+    with workers(project, 1) as (worker,):
+        result = try_mutant(worker, mutant, planned, project)
+    assert (result.outcome, result.by) == ("killed", "its import")
+    assert "ZeroDivisionError" in result.why
 
 
 def test_a_test_that_killed_is_run_alone_on_the_original_once(project):

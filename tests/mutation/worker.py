@@ -118,11 +118,25 @@ def _try(job: dict[str, Any]) -> dict[str, Any]:
             elif "died" in message:
                 answer |= {"outcome": "killed", "by": message["died"], "why": "the process died"}
             elif message.get("ended") == pytest.ExitCode.USAGE_ERROR:
-                raise RuntimeError(f"pytest must run {files}; it refuses: {_output().read_text()[-4000:]}")
+                refusal = _output().read_text()[-4000:]
+                if _can_be_imported(job["file"]):
+                    raise RuntimeError(f"pytest must run {files}; it refuses: {refusal}")
+                answer |= {"outcome": "killed", "by": "its import", "why": refusal.strip().split("\n")[-1]}
     finally:
         path.write_text(original)
     _clean()
     return answer
+
+
+def _can_be_imported(file: str) -> bool:
+    """Whether a process can import a module as it is now; pytest's settings name classes of ours."""
+    module = ".".join(Path(file).with_suffix("").parts).removesuffix(".__init__")
+
+    def work(say: Callable[[dict[str, Any]], None]) -> None:
+        importlib.import_module(module)
+        say({"ended": 0})
+
+    return "ended" in _child(work, lambda _: _COLLECTING_SECONDS)[-1]
 
 
 def _child(work: Callable[[Any], None], limit: Callable[[str], float]) -> list[dict[str, Any]]:
