@@ -75,8 +75,6 @@ class Connection:
     path: Path | None = None
     driver: Any = None
     active: object | None
-    lock: threading.RLock
-    user: int
     refused = ""
     _cursor: Any = None
 
@@ -284,22 +282,25 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
 
 def shown(url: str) -> str:
     """Return a URL without its options and the password that it may hold."""
-    found = _SERVER.fullmatch(url)
-    if found is None:
-        return url
-    user = "" if found["user"] is None else f"{found['user']}{':***' * bool(found['password'])}@"
-    return f"{found['begin']}{user}{found['rest']}"
+    return _masked(url, ":***")
 
 
 def without_password(url: str) -> str:
     """Return a URL without the password that it may hold, as a part of its own or among its options."""
     place, _, options = url.partition("?")
-    found = _SERVER.fullmatch(place)
+    if _SERVER.fullmatch(place) is None:
+        return url
+    kept = [one for one in options.split("&") if one and not one.startswith("password=")]
+    return _masked(place, "") + "?" * bool(kept) + "&".join(kept)
+
+
+def _masked(url: str, mark: str) -> str:
+    """Return a URL without its options, and with a mark in place of its password."""
+    found = _SERVER.fullmatch(url)
     if found is None:
         return url
-    kept = "&".join(one for one in options.split("&") if one and not one.startswith("password="))
-    user = "" if found["user"] is None else f"{found['user']}@"
-    return f"{found['begin']}{user}{found['rest']}{'?' * bool(kept)}{kept}"
+    user = "" if found["user"] is None else f"{found['user']}{mark * bool(found['password'])}@"
+    return f"{found['begin']}{user}{found['rest']}"
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:

@@ -44,9 +44,6 @@ class Ledger:
         Its witness, if it has one.
     """
 
-    url: str | None
-    path: Path | None
-    place: str
     witness: Witness | None = None
 
     def __init__(self, connection: Connection) -> None:
@@ -293,9 +290,9 @@ class Transaction:
 
     def create(self, configuration: str, known_rows: bytes = b"") -> None:
         """Store the first configuration, unless there is one; see :meth:`Ledger.create`."""
-        if self._latest is None and self.tail.query:
-            raise refusal("bereft")
         if self._latest is None:
+            if self.tail.query:
+                raise refusal("bereft")
             self._head = self._run(self._here.begin, configuration, known_rows)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:

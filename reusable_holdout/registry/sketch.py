@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,8 +178,7 @@ class Part(NamedTuple):
     numbers: NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class Sketch:
+class Sketch(NamedTuple):
     """What is kept of a set of rows.
 
     Attributes
@@ -204,31 +202,19 @@ def overlap(one: Sketch, other: Sketch) -> float:
     """
     if one.total == other.total and one.rows == other.rows:
         return 1.0
-    found = 0.0
-    for mine in one.parts:
-        for theirs in other.parts:
-            if mine.kind == theirs.kind:
-                chance = _OF_VALUES if mine.kind == "values" else _OF_ROWS
-                chance += 2.0 * max(mine.repeated, theirs.repeated)
-                share = _share(mine, theirs)
-                found = max(found, share if share > chance else 0.0)
-    return min(found, 1.0)
+    pairs = ((mine, theirs) for mine in one.parts for theirs in other.parts if mine.kind == theirs.kind)
+    return min(max((_share(*pair) for pair in pairs), default=0.0), 1.0)
 
 
 def _share(mine: Part, theirs: Part) -> float:
-    rate, common = min(mine.rate, theirs.rate), _common(mine.numbers, theirs.numbers)
+    """Share of the smaller part that the other one has, too; 0 if it may be chance."""
+    common = len(np.intersect1d(mine.numbers, theirs.numbers, assume_unique=True))
     smaller = min(mine.distinct, theirs.distinct)
     if not common or common < min(_FEWEST, smaller):
         return 0.0
-    return common / rate / smaller
-
-
-def _common(mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> int:
-    """Count the numbers that two parts share; each part has its numbers once, in order."""
-    if not len(mine) or not len(theirs):
-        return 0
-    places = np.minimum(np.searchsorted(theirs, mine), len(theirs) - 1)
-    return int((theirs[places] == mine).sum())
+    share = common / min(mine.rate, theirs.rate) / smaller
+    chance = _OF_VALUES if mine.kind == "values" else _OF_ROWS
+    return share if share > chance + 2.0 * max(mine.repeated, theirs.repeated) else 0.0
 
 
 class Sketcher:
@@ -268,9 +254,7 @@ class Sketcher:
     def sketch(self) -> Sketch:
         """Sketch of all rows so far."""
         telling = [least for least in self._columns if least.tells and least.repeated <= _REPEATED]
-        telling.sort(
-            key=lambda least: int(least.hashes[0])
-        )  # the same ones, if columns are added or left out
+        telling.sort(key=lambda least: int(least.hashes[0]))  # the same, if columns are added or left out
         parts = [self._part("rows", self._whole), *(self._part("values", one) for one in telling[:_TELLING])]
         total = self._words.digest(f"{self._rows} rows {self._sum}".encode()).hex()
         return Sketch(self._rows, total, tuple(parts))
@@ -298,9 +282,7 @@ class _Least:
             few = values[values <= self.hashes[-1]]
         else:
             few = values[values < np.uint64(min(_ROUGHLY * _KEPT / max(len(values), 1), 0.99) * _WHOLE)]
-            if (
-                len(_counted(few, np.ones_like(few, dtype=np.int64))[0]) < _KEPT
-            ):  # many are the same, or all are few
+            if len(np.unique(few)) < _KEPT:  # many are the same, or all are few
                 few = values
         times = np.concatenate([self._times, np.ones_like(few, dtype=np.int64)])
         hashes, times = _counted(np.concatenate([self.hashes, few]), times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -133,15 +134,9 @@ class Registry:
         """Return a maker of sketches under this registry's key."""
         return Sketcher(self._key)
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> contextlib.AbstractContextManager[None]:
         """Make one guard at a time: of two that are made at once on one ledger, the second finds the first."""
-        with contextlib.ExitStack() as held:
-            try:
-                held.enter_context(locked(self._lock))
-            except OSError as error:
-                raise _unusable(self._lock, str(error.strerror)) from None
-            yield
+        return locked(self._lock, functools.partial(_unusable, self._lock))
 
     def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
         """Give rows a budget in a ledger, unless they have one: of two processes that race one does.
@@ -207,9 +202,8 @@ class Registry:
     def connected(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """Open its database for one transaction; a LedgerError says that it cannot be read or written."""
         try:
-            with contextlib.closing(
-                sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)
-            ) as connection:
+            opened = sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)
+            with contextlib.closing(opened) as connection:
                 connection.executescript(_SCHEMA)
                 connection.execute(begin)
                 yield connection

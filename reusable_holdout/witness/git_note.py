@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from reusable_holdout.errors import LedgerError
@@ -53,7 +51,9 @@ class GitWitness:
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Write the note anew, if the head may replace it; a note that another has pushed meanwhile is no error."""
-        with self._alone():
+        folder = Path(self._git("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        # git would take both of two notes that processes of this repository write at once
+        with locked(folder / "reusable-holdout.lock", self._unreachable):
             last = self.read()
             if last is not None and not head.may_replace(last, after=after):
                 return last
@@ -67,17 +67,6 @@ class GitWitness:
                     raise
                 return held
         return head
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Exclude other processes of this repository: git would take both of two notes that are written at once."""
-        folder = Path(self._git("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        with ExitStack() as held:
-            try:
-                held.enter_context(locked(folder / "reusable-holdout.lock"))
-            except OSError as error:
-                raise self._unreachable(str(error.strerror)) from None
-            yield
 
     def _tree(self) -> str:
         return self._git("hash-object", "-t", "tree", "--stdin")

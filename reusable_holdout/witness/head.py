@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
@@ -111,10 +112,8 @@ def highest(records: bytes, place: str) -> Head | None:
 
 def _may_begin_one(text: bytes) -> bool:
     """Return True for the beginning of a record, also if it was filled up with blanks."""
-    begun = text.rstrip(b" \n")
-    return len(begun) <= _RECORD_BYTES and all(
-        chr(byte) in kind for byte, kind in zip(begun, _KINDS, strict=False)
-    )
+    begun = text.rstrip(b" \n").decode("latin-1")
+    return len(begun) <= _RECORD_BYTES and all(map(operator.contains, _KINDS, begun))
 
 
 @contextmanager
@@ -133,14 +132,16 @@ def _alone(descriptor: int) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is made if it is missing; an OSError says that it cannot be opened."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        with _alone(descriptor):
-            yield
-    finally:
-        os.close(descriptor)
+def locked(path: Path, unusable: Callable[[str], LedgerError]) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing; if it cannot be opened, raise the error of its owner."""
+    with ExitStack() as held:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            held.callback(os.close, descriptor)
+            held.enter_context(_alone(descriptor))
+        except OSError as error:
+            raise unusable(str(error.strerror)) from None
+        yield
 
 
 class FileWitness:
@@ -161,10 +162,9 @@ class FileWitness:
 
     def read(self) -> Head | None:
         """Return the highest head that it has seen; None if there is no file, or an empty one."""
-        last = None
         with suppress(FileNotFoundError), self._opened(os.O_RDONLY) as descriptor:
-            last = self._last(descriptor)
-        return last
+            return self._last(descriptor)
+        return None
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Append a head if it may replace the last one; others wait meanwhile."""
@@ -182,9 +182,8 @@ class FileWitness:
     def _opened(self, flags: int) -> Iterator[int]:
         """Open the file; any failure is a LedgerError, but a FileNotFoundError if it would not be made."""
         try:
-            descriptor = os.open(
-                self._path, flags | os.O_NONBLOCK, 0o644
-            )  # a pipe would wait for its other end
+            # without the last flag a pipe would wait for its other end
+            descriptor = os.open(self._path, flags | os.O_NONBLOCK, 0o644)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise OSError(errno.EINVAL, "it is no plain file")
