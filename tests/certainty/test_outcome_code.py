@@ -186,3 +186,15 @@ def test_factors_weigh_half_by_the_rank_of_their_distance_and_half_evenly():
     assert code.worst == code.nats(5)
     other = FactorCode(below=5, above=2, first=0.1, growth=0.02)
     assert other.worst == other.nats(-5) == pytest.approx(-math.log(0.5 / 110 + 0.5 / 8), rel=1e-14)
+
+
+def test_what_was_told_of_counts_is_the_price_of_no_cell_one_or_two_or_at_least_three():
+    code = FactorCode(below=4, above=2, first=0.1, growth=0.02)
+    prices = [code.nats(place) for place in range(-4, 3)]
+    least = 3.0 * code.nats(0)
+    possible = [0.0, *prices, *map(sum, itertools.product(prices, prices)), least, 1.3 * least]
+    assert all(code.are_told_for(nats) for nats in possible)
+    assert all(code.are_told_for(nats + error) for nats in possible[:-2] for error in (1e-12, -1e-12))
+    below = [nats for nats in possible if nats < least]
+    for nats in (*below, -code.nats(0), 0.97 * least):
+        assert not code.are_told_for(nats + 1e-4)
