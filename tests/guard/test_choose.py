@@ -15,7 +15,7 @@ from reusable_holdout.certainty import (
 )
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
-from reusable_holdout.ways import CELL, FAILED, Told, Winner
+from reusable_holdout.ways import CELL, FAILED, State, Told, Winner
 from reusable_holdout.ways.reveal import Choose
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
@@ -266,6 +266,14 @@ def test_a_choice_of_which_a_candidate_fails_names_the_best_of_the_others_and_te
         guard.choose([Crashing(), poor, Crashing()], [0.9, 0.5, 0.8])
     assert guard.history()["told"].tolist() == ["candidate 1 of 3, rank 3, failed"]
     assert guard.queries_asked == 3
+
+
+def test_a_candidate_that_failed_never_wins_over_one_whose_noisy_score_is_below_zero(make_guard):
+    way = make_guard(**CHOOSING, noise=0.01, threshold=0.4, tolerance=None)._view.ways.choose
+    for number in range(20):
+        digests = [bytes([number, place]) * 16 for place in range(3)]
+        _, outcome = way.choose([None, 0, None], np.array([0.9, 0.1, 0.5]), digests, State())
+        assert outcome.told == Told(FAILED, winner=Winner(1, 3, 3))
 
 
 @BOTH
