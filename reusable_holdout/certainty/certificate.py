@@ -7,7 +7,7 @@ the ledger can recompute it. All values lie in [0, 1], and greater is better.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias, cast
 
@@ -193,23 +193,29 @@ class Certificate:
         least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0
 
-    def of_rows(self, rows: int) -> Certificate:
-        """Certificate of other rows of the same kind."""
-        return replace(self, bound=self.bound.of_rows(rows))
+    def fixed_reach(self, length: float) -> float:
+        """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is.
+
+        Of both ends, also where a question leaves one open: which one depends on the metric.
+        """
+        at, reach = self.estimate, (self.fixed_threshold or 0.0) + self.comparison_tail
+        low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
+        return float(max(at - low, high - at))
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
-        if self.decides != "distance":
-            return self.likely_half_width(self.needed(length, self.shares.agreed), estimate)
-        low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
-        return float(high - low) / 2.0
+        by_rows = self.decides != "distance"
+        return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
         """Half-width of a final's interval around ``estimate`` at a description length."""
-        if self.spread is not None:
-            return self.likely_half_width(self.needed(length, 0.5), estimate)
-        low, high = self.around(estimate, estimate, length=length, share=0.5)
+        return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
+
+    def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:
+        if by_rows:
+            return self.likely_half_width(self.needed(length, share), estimate)
+        low, high = self.around(estimate, estimate, length=length, share=share)
         return float(high - low) / 2.0
 
     # ---- thresholds, and evidence that decides in their place

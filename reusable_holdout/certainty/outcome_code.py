@@ -100,11 +100,8 @@ class CellCode(_Failing):
         One below every cell of its side, which the mechanism's noise can make of it, is in the nearest.
         """
         side, distance = (1, deviation) if deviation >= 0 else (-1, -deviation)
-        own = [
-            (cell.near, place)
-            for place, cell in enumerate(self.cells)
-            if cell.side in (side, 0) and distance < cell.far
-        ]
+        each = enumerate(self.cells)
+        own = [(cell.near, place) for place, cell in each if cell.side in (side, 0) and distance < cell.far]
         if not own:
             raise InputError(f"no cell holds a deviation of {deviation}")
         return min(own)[1]

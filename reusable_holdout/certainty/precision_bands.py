@@ -71,10 +71,8 @@ def _lower(
         return 0.0
     ends = np.append(least, 1.0)
     against = (1.0 - share) / share * np.append(most[above], 1.0)  # from the last step on S_0 is unknown
-    start, end = ends[:-1], ends[1:]
-    some = end != start  # the band never falls
-    start, end, against = start[some], end[some], against[some]
-    wide = end - start
+    some = np.diff(ends) != 0.0  # the band never falls
+    start, wide, against = ends[:-1][some], np.diff(ends)[some], against[some]
     parts = wide - against * np.log1p(wide / (start + against))  # exact to rounding of `wide`, at any odds
     return max(float(parts.sum()), 0.0)
 

@@ -21,18 +21,13 @@ def connect(place: str) -> sqlite3.Connection:
 
 def settle(connection: sqlite3.Connection) -> None:
     """Let a connection keep what it commits, whatever happens: WAL, synchronous=FULL."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while not _is_wal(connection, last=time.monotonic() > deadline):
-        time.sleep(0.01)
+    deadline, in_wal = time.monotonic() + _BUSY_SECONDS, False
+    while not in_wal:  # unlike other statements, this one does not wait by itself while the database is busy
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            in_wal = True
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > deadline or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
+            time.sleep(0.01)
     connection.execute("PRAGMA synchronous=FULL")
-
-
-def _is_wal(connection: sqlite3.Connection, *, last: bool) -> bool:
-    """Change the mode; unlike other statements, this one does not wait by itself while the database is busy."""
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-    except sqlite3.OperationalError as error:
-        if last or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-            raise
-        return False
-    return True

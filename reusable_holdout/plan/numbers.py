@@ -149,13 +149,13 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"]:
     """Return what a plan is for: all ways to ask, gates alone, or a board of claims."""
-    if board not in (None, "claims"):
+    if board is None:
+        return "gates" if gates else "all"
+    if board != "claims":
         raise InputError(f'board must be "claims" or left out; got {board!r}')
-    if board is not None and gates:
+    if gates:
         raise InputError("a board is asked claims alone, and no gates; got gates=True; leave it out")
-    if board is not None:
-        return "claims"
-    return "gates" if gates else "all"
+    return "claims"
 
 
 def check_together(

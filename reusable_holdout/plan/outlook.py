@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,6 @@ class Outlook:
     reveals: int
     choices: tuple[int, ...]
     shared: SharedBudget
-    scores: Any
     _wish: Wish
 
     @property
@@ -65,10 +63,12 @@ class Outlook:
     def _numbers(self) -> Numbers:
         return Numbers(self.rows, self.queries, self.charges, self.tolerance / self.span)
 
-    @property
-    def _certificate(self) -> Certificate:
-        certificate: Certificate = self.scores
-        return certificate
+    @cached_property
+    def scores(self) -> Certificate:
+        """Certificate of questions about one model."""
+        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        certificate = self._wish.certificate(self._numbers)
+        return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 
     def _at(self, estimate: float | None) -> float:
         """Return a value of the metric, by default the plan's estimate, in [0, 1]."""
@@ -82,7 +82,7 @@ class Outlook:
             raise InputError(
                 f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
             )
-        at, certificate = self._at(estimate), self._certificate
+        at, certificate = self._at(estimate), self.scores
         threshold = certificate.threshold(at, charges=charges, nats=certificate.charge_nats * charges)
         return float(threshold) * self.span
 
@@ -112,7 +112,7 @@ class Outlook:
         InputError
             If a number is out of its range.
         """
-        at, certificate = self._at(estimate), self._certificate
+        at, certificate = self._at(estimate), self.scores
         if whole_or_none("query", query, self.queries) is None or not 0 <= charges < query:
             raise InputError(f"charges must lie in [0, query); got {charges} charges at query {query}")
         nats = certificate.charge_nats * charges
@@ -137,7 +137,7 @@ class Outlook:
         estimate : float, optional
             Value that it finds; the plan's by default.
         """
-        at, certificate = self._at(estimate), self._certificate
+        at, certificate = self._at(estimate), self.scores
         if not 0 <= charges <= self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
         spent = certificate.charge_nats * charges + nats
@@ -147,11 +147,11 @@ class Outlook:
     @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance."""
-        level, at, certificate = math.log(self._wish.beta / 2.0), self._wish.estimate, self._certificate
+        certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
         if certificate.spread is not None:
-            return certificate.likely_half_width(-level, at) * self.span
-        width = certificate.bound.upper(at, log_level=level) - certificate.bound.lower(at, log_level=level)
-        return float(width) * self.span / 2.0
+            return certificate.likely_half_width(-math.log(beta / 2.0), at) * self.span
+        width = fixed_queries_half_width(certificate.bound, queries=1, beta=beta, estimate=at)
+        return width * self.span
 
     @property
     def set_aside(self) -> float:
@@ -174,8 +174,8 @@ class Outlook:
     @property
     def row_spread(self) -> float | None:
         """Standard deviation of a row's loss that the plan expects; None where none matters."""
-        spread = None if self._certificate.decides == "distance" else self._certificate.spread
-        return None if spread is None else spread * self.span
+        spread, decides = self.scores.spread, self.scores.decides
+        return None if spread is None or decides == "distance" else spread * self.span
 
     @cached_property
     def honest_search(self) -> float:
@@ -199,7 +199,7 @@ class Outlook:
     @property
     def fixed_half_width(self) -> float:
         """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
-        certificate, beta, at = self._certificate, self._wish.beta, self._wish.estimate
+        certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
         if certificate.decides != "distance":
             return certificate.likely_half_width(math.log(2.0 * self.queries / beta), at) * self.span
         width = fixed_queries_half_width(certificate.bound, queries=self.queries, beta=beta, estimate=at)
@@ -287,8 +287,7 @@ class Outlook:
     @property
     def told(self) -> Certificate:
         """Certificate of what is told because it is asked for: reveals, choices, finals."""
-        scores: Certificate = self.scores
-        return replace(scores, shares=Shares(0.5, 0.5))
+        return replace(self.scores, shares=Shares(0.5, 0.5))
 
     @property
     def reveals_by_rows(self) -> bool:
@@ -316,11 +315,8 @@ class Outlook:
             return True
         if spare < 0.0 or scores.adaptive or self.shared.view:
             return False
-        at, slack = scores.estimate, 2.0 * _SAME
-        length = replace(scores, reserved_nats=nats).affordable_length
+        slack, length = 2.0 * _SAME, replace(scores, reserved_nats=nats).affordable_length
         if scores.fixed_threshold is not None and scores.decides == "distance":
-            reach = scores.fixed_threshold + scores.comparison_tail
-            low, high = scores.around(at - reach, at + reach, length=length, share=scores.shares.agreed)
-            return bool(max(at - low, high - at) <= scores.tolerance + slack)
-        threshold = scores.threshold_of_length(at, length, least=-math.inf)
+            return scores.fixed_reach(length) <= scores.tolerance + slack
+        threshold = scores.threshold_of_length(scores.estimate, length, least=-math.inf)
         return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd / self.span) - slack)

@@ -10,26 +10,8 @@ from typing import Any, Literal, Self
 
 from reusable_holdout.certainty import Certificate, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.noise import GuardMechanism
-from reusable_holdout.plan import report
-from reusable_holdout.plan.numbers import (
-    BY_ROWS,
-    OWN_BUDGET,
-    STATED,
-    Family,
-    SharedBudget,
-    asked_for,
-    check_together,
-    checked_bounds,
-    checked_confidence,
-    checked_spread,
-    choice,
-    real,
-    real_or_none,
-    round_up,
-    whole_or_none,
-    wholes,
-)
+from reusable_holdout.plan import numbers, report
+from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, STATED, Family, SharedBudget
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Asks, Wish
@@ -175,43 +157,46 @@ class Plan(Outlook):
     ) -> None:
         given = locals()
         self.stated = tuple(name for name in STATED if given[name] is not None)
-        self.asks: Asks = asked_for(board, gates=gates)
+        self.asks: Asks = numbers.asked_for(board, gates=gates)
         self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
         if rows is None and len({"queries", "charges", "tolerance"} & {*self.stated}) < 3:
             return  # a guard fills in its rows
-        self.lower, self.upper = checked_bounds(bounds)
+        self.lower, self.upper = numbers.checked_bounds(bounds)
         self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
-        choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
-        check_together(family, self.asks, threshold, noise, spread)
+        numbers.choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
+        numbers.check_together(family, self.asks, threshold, noise, spread)
         kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
-        self.confidence = checked_confidence(confidence, kept=kept)
+        self.confidence = numbers.checked_confidence(confidence, kept=kept)
         middle = (self.lower + self.upper) / 2.0 if estimate is None else estimate
-        self.estimate = real("estimate", middle, least=self.lower, most=self.upper)
-        self.stated_spread = checked_spread(spread, math.inf if kept or family == "ratio" else self.span)
-        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
-        self.stated_threshold = real_or_none("threshold", threshold, above=0.0)
-        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
-        self.choices = wholes("choices", choices)
-        self.influence = real("influence", influence, above=0.0)
-        self.variation = real("variation", variation, above=0.0)
-        limit = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
+        self.estimate = numbers.real("estimate", middle, least=self.lower, most=self.upper)
+        self.stated_spread = numbers.checked_spread(
+            spread, math.inf if kept or family == "ratio" else self.span
+        )
+        self.stated_prior_error = numbers.real_or_none("prior_error", prior_error, above=0.0)
+        self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
+        self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
+        self.choices = numbers.wholes("choices", choices)
+        self.influence = numbers.real("influence", influence, above=0.0)
+        self.variation = numbers.real("variation", variation, above=0.0)
+        limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
         self._wish = self._wished(rows, queries, allowance, limit, noise)
         if reveals is None and choices is None and allowance is None:
             self._set_a_choice_aside()
-        self._settle(limit, real_or_none("delta", delta, least=0.0, below=1.0))
+        self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
 
     def _wished(
         self, rows: object, queries: object, charges: object, tolerance: float | None, noise: Any
     ) -> Wish:
         span, grows = self.span, self.asks == "claims" and not self._is_kept  # then the tolerance follows
+        silent = self.asks == "claims" or self.family == "ratio"
         return Wish(
-            rows=whole_or_none("rows", rows, MOST_ROWS),
-            queries=whole_or_none("queries", queries, MOST_QUERIES),
-            charges=whole_or_none("charges", charges, MOST_QUERIES),
-            tolerance=None if grows or tolerance is None else tolerance / span,
+            rows=numbers.whole_or_none("rows", rows, MOST_ROWS),
+            queries=numbers.whole_or_none("queries", queries, MOST_QUERIES),
+            charges=numbers.whole_or_none("charges", charges, MOST_QUERIES),
+            tolerance=None if grows else _divided(tolerance, span),
             threshold=_divided(self.stated_threshold, span),
-            noise_scale=_divided(real_or_none("noise", noise, least=0.0), span),
+            noise_scale=_divided(numbers.real_or_none("noise", noise, least=0.0), span),
             beta=1.0 - self.confidence,
             estimate=self.unit(self.estimate),
             family=self.family,
@@ -220,16 +205,9 @@ class Plan(Outlook):
             spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
-            mechanism=self._mechanism(noise),
+            mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
-        )
-
-    def _mechanism(self, noise: Any) -> GuardMechanism:
-        return (
-            "noiseless"
-            if noise == 0.0 or self.asks == "claims" or self.family == "ratio"
-            else "numeric-sparse"
         )
 
     def _reserved_nats(self) -> float:
@@ -243,17 +221,15 @@ class Plan(Outlook):
         if not (wish.asks == "all" and wish.rows and wish.queries and wish.tolerance):
             return
         self.choices = (min(_CANDIDATES, wish.queries),)
-        larger = replace(wish, reserved_nats=self._reserved_nats())
-        if larger.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
-            self.choices = ()
-        else:
-            self._wish = larger
+        self._wish = replace(wish, reserved_nats=self._reserved_nats())
+        if self._wish.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
+            self.choices, self._wish = (), wish
 
     def _settle(self, limit: float | None, delta: float | None) -> None:
         """Derive what was not stated."""
-        numbers = solved(self._wish, span=self.span, kept=self._is_kept)
-        self.rows, self.queries, self.charges, _ = numbers
-        derived = round_up(numbers.tolerance * self.span)
+        found = solved(self._wish, span=self.span, kept=self._is_kept)
+        self.rows, self.queries, self.charges, _ = found
+        derived = numbers.round_up(found.tolerance * self.span)
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
             raise InputError(
@@ -272,13 +248,6 @@ class Plan(Outlook):
             )
 
     # ---- certificates
-
-    @cached_property
-    def scores(self) -> Certificate:
-        """Certificate of questions about one model."""
-        least = min(self._wish.deviation_sd(self.rows), 1.0)
-        certificate = self._wish.certificate(self._numbers)
-        return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 
     @cached_property
     def pairs(self) -> Certificate:

@@ -95,12 +95,10 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
         ]
     last = plan.charges - 1
     first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
+    falling = f", falling to {end:.4f} at the last charge" if first != end else ""
     after = plan.half_width(query=plan.queries, charges=min(last, plan.queries - 1))
     return "How", [
-        (
-            "threshold",
-            f"{first:.4f}" + (f", falling to {end:.4f} at the last charge" if first != end else ""),
-        ),
+        ("threshold", f"{first:.4f}{falling}"),
         ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
         *([(f"half-width, {last} charge{'s' * (last > 1)}", f"{after:.4f}")] if last else []),
         ("noise scale", f"{plan.noise:.3g}"),

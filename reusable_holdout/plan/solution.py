@@ -80,8 +80,8 @@ def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict
 
 
 def _needs(found: dict[str, float]) -> str:
-    """What of :func:`_nearest` would do, in words."""
-    return " or ".join(_WORDS[name].format(value) for name, value in found.items())
+    """What of :func:`_nearest` would do, in words; empty if nothing would."""
+    return "it needs " * bool(found) + " or ".join(_WORDS[name].format(one) for name, one in found.items())
 
 
 def _refuse(wish: Wish, span: float) -> NoReturn:
@@ -92,12 +92,8 @@ def _refuse(wish: Wish, span: float) -> NoReturn:
         problem = (
             f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
         )
-    needs = (
-        f"it needs {_needs(found)}"
-        if found
-        else "no single other number mends it; leave out what need not be said"
-    )
-    raise PlanError(f"{problem}; {needs}", found)
+    nothing = "no single other number mends it; leave out what need not be said"
+    raise PlanError(f"{problem}; {_needs(found) or nothing}", found)
 
 
 def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
@@ -161,14 +157,10 @@ def check_says_something(wish: Wish, span: float, tolerance: float) -> None:
     if says_something(tolerance, span):
         return
     found = {} if wish.shared.view else _nearest_that_says_something(wish, span)
-    advice = (
-        f"it needs {_needs(found)}, or another metric"
-        if found
-        else "take more rows, fewer queries or charges, or another metric"
-    )
+    advice = _needs(found) or "take more rows, fewer queries or charges"
     raise PlanError(
         f"a guard's tolerance must be at most a quarter of the metric's range, {span:g}, to say anything; it would be "
-        f'{tolerance:g}; {advice}; nothing was made; pass allow={{"vacuous"}} to insist',
+        f'{tolerance:g}; {advice}, or another metric; nothing was made; pass allow={{"vacuous"}} to insist',
         found,
     )
 
@@ -185,7 +177,5 @@ def _nearest_that_says_something(wish: Wish, span: float) -> dict[str, float]:
 
 def _widest_derived(span: float) -> float:
     """Widest tolerance that a plan derives, as a fraction of the range: it rounds up twice, to three digits."""
-    thousandths = range(round(1_000 * _WIDEST), 0, -1)
-    return next(
-        one for one in (some / 1_000 for some in thousandths) if says_something(round_up(one * span), span)
-    )
+    tolerances = (thousandths / 1_000 for thousandths in range(round(1_000 * _WIDEST), 0, -1))
+    return next(one for one in tolerances if says_something(round_up(one * span), span))

@@ -144,8 +144,8 @@ class Wish:
             return 0.0
         if self.noise_scale is not None:
             return self.noise_scale
-        queries, charges, shared = numbers.queries, numbers.charges, self.shared
-        tails = NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
+        declared, view = (numbers.queries, numbers.charges), self.shared.view
+        tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
         if self.decides == "evidence":
             evidence = Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
@@ -155,9 +155,10 @@ class Wish:
 
     def certificate(self, numbers: Numbers) -> Certificate:
         """Return the certificate of a check, or of what else the plan is for."""
-        rows = numbers.rows
+        rows, by_rows = numbers.rows, self.family in BY_ROWS
+        family: Any = "bounded" if by_rows else self.family
         return Certificate(
-            bound=self._bound(rows),
+            bound=ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows),
             queries=numbers.queries,
             charges=numbers.charges,
             beta=self.beta,
@@ -174,7 +175,7 @@ class Wish:
             told_before=self.shared.told_before,
             sensitivity=self.influence / rows,
             estimate=self.estimate,
-            spread=self.row_spread if self.family in BY_ROWS else None,
+            spread=self.row_spread if by_rows else None,
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
             theory=self.theory,
@@ -186,10 +187,8 @@ class Wish:
         theory = self.theory
         if self.asks == "gates":
             return theory.gate.worst
-        if self.asks == "all":
-            return max(
-                theory.charge.worst, theory.spans.worst, theory.gate.worst
-            )  # of any metric of the rows
+        if self.asks == "all":  # of any metric of the rows
+            return max(theory.charge.worst, theory.spans.worst, theory.gate.worst)
         code, cells = theory.claims, len(theory.charge.cells)
         begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
         return math.log((float(self.queries or 1) + begun) / code.failed)
@@ -203,47 +202,68 @@ class Wish:
             return Shares(1.0, 1.0)
         return self.theory.scores if self.decides == "distance" else self.theory.by_evidence
 
-    def _bound(self, rows: int) -> ConfidenceBound:
-        family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows)
-
     def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
         certificate = self.certificate(numbers)
-        # both ends, also of a policy that leaves one open: which one depends on the metric
-        reach = (certificate.fixed_threshold or 0.0) + certificate.comparison_tail
-        length = certificate.affordable_length
-        if certificate.adaptive:
-            length = certificate.length(charges=0, nats=honest_nats(numbers.queries, self.theory))
-        at, share = self.estimate, certificate.shares.agreed
-        low, high = certificate.around(at - reach, at + reach, length=length, share=share)
-        return float(max(at - low, high - at))
+        if not certificate.adaptive:
+            return certificate.fixed_reach(certificate.affordable_length)
+        told = honest_nats(numbers.queries, self.theory)
+        return certificate.fixed_reach(certificate.length(charges=0, nats=told))
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def holds(self, numbers: Numbers) -> bool:
         """Whether these four numbers can be kept together."""
-        return _holds(self, numbers)
+        if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
+            return False
+        if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
+            return self.reach(numbers) <= numbers.tolerance + _SLACK
+        certificate = self.certificate(numbers)
+        threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
+        return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd(numbers.rows)))
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
-        return _spare_nats(self, numbers)
+        if self.asks == "claims":
+            return 0.0  # whose intervals grow with all that is told
+
+        def holds(nats: float) -> bool:
+            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
+
+        return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 
     def serves(self, numbers: Numbers) -> bool:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
         if not self.holds(numbers):
             return False
-        if self.asks != "all":
-            return True  # the charges are no deviations of priors
-        if self.fixed_threshold(numbers.rows) is not None:
-            return True  # the user's choice
-        return self.honest(numbers) >= _HONEST
+        # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
+        is_free = self.asks != "all" or self.fixed_threshold(numbers.rows) is not None
+        return is_free or self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
         """Probability that an honest search is answered to its last question."""
         return float(self.search(numbers)[:-1].sum())
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - likewise
     def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
         """Distribution of the charges before the last declared question of an honest search, or after so many."""
-        return _search(self, numbers, numbers.queries - 1 if asked is None else asked)
+        certificate, shown = self.certificate(numbers), min(numbers.charges, _MOST_STATES)
+        each = (
+            certificate.threshold(self.estimate, charges=made, nats=certificate.charge_nats * made)
+            for made in range(shown)
+        )
+        thresholds = [max(0.0, float(threshold)) for threshold in each]
+        deviations = {
+            "prior_error": self.honest_error(numbers.rows),
+            "standard_error": self.standard_error(numbers.rows),
+            "noise_sd": certificate.comparison_sd,
+        }
+        asked = numbers.queries - 1 if asked is None else asked
+        laws = [charges_of_a_search(thresholds, queries=asked, common=one, **deviations) for one in _COMMON]
+        halted_most = max(laws, key=lambda law: float(law[-1]))
+        return np.concatenate(
+            [halted_most, np.zeros(numbers.charges - shown)]
+        )  # beyond those shown none is made
 
     def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
         """Largest number of charges that serves; if none does, the one of those that hold that comes nearest."""
@@ -257,47 +277,6 @@ class Wish:
         fewer = [of(most), *map(of, range(min(most - 1, _MOST_STATES), 0, -1))]
         served = next(filter(self.serves, fewer), None) or max(fewer, key=self.honest)
         return served.charges
-
-
-@lru_cache(maxsize=4096)
-def _holds(wish: Wish, numbers: Numbers) -> bool:
-    if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
-        return False
-    if wish.fixed_threshold(numbers.rows) is not None and wish.decides == "distance":
-        return wish.reach(numbers) <= numbers.tolerance + _SLACK
-    certificate = wish.certificate(numbers)
-    threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
-    return bool(threshold >= (0.0 if wish.asks == "gates" else wish.deviation_sd(numbers.rows)))
-
-
-@lru_cache(maxsize=1024)
-def _spare_nats(wish: Wish, numbers: Numbers) -> float:
-    if wish.asks == "claims":
-        return 0.0  # whose intervals grow with all that is told
-
-    def holds(nats: float) -> bool:
-        return replace(wish, reserved_nats=wish.reserved_nats + nats).holds(numbers)
-
-    return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
-
-
-@lru_cache(maxsize=4096)
-def _search(wish: Wish, numbers: Numbers, asked: int) -> NDArray[np.float64]:
-    certificate = wish.certificate(numbers)
-    shown = min(numbers.charges, _MOST_STATES)
-    each = (
-        certificate.threshold(wish.estimate, charges=made, nats=certificate.charge_nats * made)
-        for made in range(shown)
-    )
-    thresholds = [max(0.0, float(threshold)) for threshold in each]
-    deviations = {
-        "prior_error": wish.honest_error(numbers.rows),
-        "standard_error": wish.standard_error(numbers.rows),
-        "noise_sd": certificate.comparison_sd,
-    }
-    laws = [charges_of_a_search(thresholds, queries=asked, common=common, **deviations) for common in _COMMON]
-    halted_most = max(laws, key=lambda law: float(law[-1]))
-    return np.concatenate([halted_most, np.zeros(numbers.charges - shown)])  # beyond those shown none is made
 
 
 # ---- honest searches: their priors are off by no more than was said

@@ -72,9 +72,6 @@ def test_its_parts_are_those_of_its_plan():
     assert replace(GUARD, adaptive=True).code == AdaptiveCode(100)
     told = replace(GUARD, view=3, mechanism="standard-svt")
     assert told.tails == NoiseTails(100, 5, 0.05, "standard-svt", 3)
-    assert GUARD.of_rows(500) == replace(
-        GUARD, bound=ConfidenceBound("bounded", rows=500, sum_of_squares=1 / 500)
-    )
 
 
 @for_each("mechanism", ["numeric-sparse", "standard-svt"])
