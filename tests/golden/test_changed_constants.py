@@ -20,6 +20,7 @@ import json, math, sys, tempfile
 from pathlib import Path
 from golden.asking import goldens
 from golden.changing import *
+from made_guards import made_guard
 from reusable_holdout.certainty import THEORY
 """
 
@@ -179,7 +180,7 @@ _FINDING = [
 _PART_OF_LEDGERS = [
     ("certainty.certificate", "GRID_SLACK", 1e-6),
     ("noise.calibration", "_COMPARISON", 18.0),
-    ("guard.statements", "_TOLERANCE_GRID", 1 << 27),
+    ("guard.subjects", "_GRID", 1 << 27),
 ]
 
 
