@@ -194,8 +194,7 @@ def _single(
     """Answer one question, durably, which takes so many of the declared queries.
 
     `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
-    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt. `decide` returns None
-    if no charge is left.
+    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
     """
     way, transcript = one.way, one.view.transcript
     tail, row = transcript.ledger.look(digest)
@@ -211,12 +210,11 @@ def _single(
         reason = None if replayed else way.halt_reason(state)
         if row is None and reason is None and has_measured:
             refuse(state)
-            decided = decide(found, state)
-            if decided is not None:
-                row = row_of(
-                    way, state, digest, *decided, takes=takes, name=one.names[0], tolerance=tolerance
-                )
-                transaction.append([row])
+            terms, outcome = decide(found, state)
+            row = row_of(
+                way, state, digest, terms, outcome, takes=takes, name=one.names[0], tolerance=tolerance
+            )
+            transaction.append([row])
     if row is None:
         raise transcript.halt(reason or "charges", [])
     left = one.view.charges_left(state.charges if replayed else row.charges)

@@ -110,6 +110,7 @@ class Branches(Verbs):
         Examples
         --------
         >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
         >>> first_half = guard.on(where=np.arange(10_000) < 5_000)

@@ -119,6 +119,7 @@ class Verbs(Overview):
         Examples
         --------
         >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, seed=1)
         >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
@@ -203,6 +204,7 @@ class Verbs(Overview):
         Examples
         --------
         >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
         >>> answer = guard.reveal(np.where(np.arange(10_000) % 10, labels, 1 - labels), prior=0.9)
@@ -281,6 +283,7 @@ class Verbs(Overview):
         Examples
         --------
         >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
         >>> last = guard.final(np.where(np.arange(10_000) % 10, labels, 1 - labels))

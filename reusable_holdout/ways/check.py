@@ -165,10 +165,8 @@ class Check(Noisy):
 
     def decide_one(
         self, weighed: Integers | None, prior: float, tolerance: float | None, digest: bytes, state: State
-    ) -> tuple[Terms, Outcome] | None:
-        """Decide one question as a batch of one; None if no charge is left."""
-        if state.charges >= self.certificate.charges:
-            return None
+    ) -> tuple[Terms, Outcome]:
+        """Decide one question as a batch of one; a charge must be left."""
         length = self.length(state)
         terms = Terms(prior, self.unit(prior, state, tolerance))
         if weighed is None:

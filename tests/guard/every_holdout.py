@@ -165,8 +165,9 @@ class Game:
             way.outcome(way.calm, Terms(prior, unit)) if one is None else one
             for one, prior, unit in zip(batch.outcomes, priors, batch.units.tolist(), strict=False)
         ]
-        first = way.decide_one(None if failed[0] else weighed[0], priors[0], None, names[0], state)
-        assert first == ((Terms(priors[0], batch.units[0]), outcomes[0]) if outcomes else None)
+        if outcomes:
+            first = way.decide_one(None if failed[0] else weighed[0], priors[0], None, names[0], state)
+            assert first == (Terms(priors[0], batch.units[0]), outcomes[0])
         return batch.units.tolist(), outcomes
 
     def decided_alone(self, way, score, rows, prior, state):
