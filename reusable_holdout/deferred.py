@@ -1,4 +1,4 @@
-"""Large third-party libraries, each imported when something of it is first used.
+"""Large libraries, each imported when something of it is first used.
 
 Importing this package costs little more than importing NumPy, and a process pays only for what it needs.
 """
@@ -10,13 +10,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     import joblib
     import pandas
     import pyarrow
     from pyarrow import parquet, types
     from scipy import optimize, special
 
-__all__ = ["joblib", "optimize", "pandas", "parquet", "pyarrow", "special", "types"]
+__all__ = ["joblib", "metadata", "optimize", "pandas", "parquet", "pyarrow", "special", "types"]
 
 
 class _Deferred(ModuleType):
@@ -31,5 +33,6 @@ class _Deferred(ModuleType):
 
 if not TYPE_CHECKING:
     joblib, pandas = _Deferred("joblib"), _Deferred("pandas")
+    metadata = _Deferred("importlib.metadata")
     special, optimize = _Deferred("scipy.special"), _Deferred("scipy.optimize")
     pyarrow, parquet, types = (_Deferred(f"pyarrow.{name}") for name in ("lib", "parquet", "types"))

@@ -15,10 +15,10 @@ import sysconfig
 import types
 import weakref
 from abc import ABC, abstractmethod
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from reusable_holdout.deferred import metadata
 from reusable_holdout.guard.fingerprint import bytecode
 from reusable_holdout.guard.fingerprint.bytecode import Bytecode
 
