@@ -21,7 +21,7 @@ def test_every_file_names_a_command_that_exists_and_is_called_by_it():
         assert (ROOT / "examples" / f"{one.script}.py").is_file(), one.command
         assert one.command.startswith(f"python examples/{one.script}.py"), one.command
         assert re.match(
-            r"reusable-holdout \d+\.\d+\.\d+(, \d{4}-\d\d-\d\d, on \d+ (quiet )?cores|$)", one.made
+            r"reusable-holdout \d+\.\d+\.\d+(\.dev\d+)?(, \d{4}-\d\d-\d\d, on \d+ (quiet )?cores|$)", one.made
         ), one
         assert one.printed.strip(), one.command
 
