@@ -1,4 +1,4 @@
-"""What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only."""
+"""Confidence bounds, the transcript code and certificates. They read numbers only, never data."""
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval

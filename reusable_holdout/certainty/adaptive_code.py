@@ -1,10 +1,11 @@
-"""The adaptive code: every outcome, agreement too, is priced by what was public before it; and pairs of such questions.
+"""The adaptive code, which prices every outcome by what was public before it, and comparisons of two past questions.
 
-Where charges come from few askers, and early, a code that counts by public context is far cheaper than one that gives
-every place of a charge the same weight.
+If few askers are charged, and early, a code that counts outcomes by their public context is far cheaper than one that
+gives every position of a charge the same weight.
 
-Two questions of one set of rows are compared by what was told of each: nothing new is asked. What was told confines the
-holdout's difference; which rows can make one is public, for where two submissions predict the same neither gains.
+Two questions about one set of rows are compared by their released answers: nothing new is asked. The answers confine
+the difference of the two holdout values. The number of rows that can differ is public, because rows for which both
+submissions predict the same value contribute nothing.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class AdaptiveCode:
     theory: Theory = THEORY
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
-        """Nats of a question; the number of charges has been paid with their outcomes."""
+        """Return the description length of a question, in nats; the outcomes have paid for the number of charges."""
         return math.log(self.queries) + nats - math.log1p(-self.theory.final_share)
 
     def final_length(
         self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
     ) -> float:
-        """Nats of a final of several answers."""
+        """Return the description length, in nats, of a final of several answers."""
         return nats - math.log(self.theory.final_share) + math.log(answers)
 
 
@@ -76,7 +77,7 @@ class Priced(NamedTuple):
     seen: Counter[str]
 
     def nats(self, told: str) -> float:
-        """Cost of an outcome."""
+        """Return the cost of an outcome, in nats."""
         total = sum(self.begun.values()) + self.seen.total()
         return math.log(total / (self.begun[told] + self.seen[told]))
 
@@ -94,7 +95,7 @@ class Estimator:
         self._seen: dict[Hashable, Counter[str]] = {}
 
     def at(self, context: Hashable, begun: Mapping[str, float]) -> Priced:
-        """Counts of a context as they are now; `begun` is the same whenever it comes."""
+        """Return the current counts of a context; `begun` must be the same at every call."""
         return Priced(begun, Counter(self._seen.get(context)))
 
     def count(self, context: Hashable, told: str) -> None:
@@ -106,7 +107,9 @@ class Estimator:
 
 
 def paired_length(*, queries: int, question: int, nats: float) -> float:
-    """Description length of a pair of questions, at the later one: it names this, then the earlier one, then who leads.
+    """Return the description length of a pair of questions, charged at the later one.
+
+    It pays for naming the later question, the earlier question, and the better of the two.
 
     Parameters
     ----------
@@ -142,9 +145,9 @@ def paired_length(*, queries: int, question: int, nats: float) -> float:
 
 
 def lead_nats(lead: float, differing: int) -> float:
-    """Nats by which rows exclude that the one with the larger sum is, in truth, not better.
+    """Return the nats of evidence by which the model with the larger sum is better in the population.
 
-    Were it not, it would lead by as much with probability at most ``exp(-nats)``.
+    If it were not better, it would lead by as much with probability at most ``exp(-nats)``.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
 
-Three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
-for means of losses in [0, 1], McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
-observed one, and ``*_reach_low`` goes back, from a bound to the observation it needs; the other side is the mirror
-image. The same lines serve floats and arrays.
+There are three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
+for means of losses in [0, 1], and McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
+observed value. ``*_reach_low`` is its inverse: it returns the observation that a given bound needs. The upper side is
+the mirror image. Every function takes floats and arrays.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ConfidenceBound:
         mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
 
     def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
-        """Lower bound for the population value, in [0, 1], when the observed one is at least this."""
+        """Return the lower bound for the population value, in [0, 1], if the observed value is at least `value`."""
         if self.family == "binomial":
             return cast("Real", binomial_lower(value, rows=self.rows, log_level=log_level))
         checked_value, level = _checked(value, log_level, self.rows)
@@ -121,11 +121,11 @@ class ConfidenceBound:
         return cast("Real", found)
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
-        """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
+        """Return the upper bound for the population value, in [0, 1], if the observed value is at most `value`."""
         return cast("Real", mirrored(self.lower(1.0 - value, log_level=log_level)))
 
     def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
+        """Return the least observed value for which ``lower`` reaches the target; -inf: always, +inf: never."""
         if self.family == "binomial":
             return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
         checked_target, level = _checked(target, log_level, self.rows)
@@ -138,11 +138,11 @@ class ConfidenceBound:
         return cast("Real", found)
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
+        """Return the largest observed value for which ``upper`` stays within the target; +inf: always, -inf: never."""
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
 
     def of_rows(self, rows: int) -> ConfidenceBound:
-        """Bound of as many rows of the same kind."""
+        """Return the bound for another number of rows of the same kind."""
         return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.sum_of_squares * self.rows / rows)
 
     def _width(self, level: Number) -> Number:
@@ -154,7 +154,7 @@ class ConfidenceBound:
 
 
 def binomial_lower(value: Number, *, rows: int, log_level: Number) -> Number:
-    """Exact (Clopper-Pearson 1934) lower bound for a mean of 0/1 losses, of which the observed one is at least `value`.
+    """Return the exact (Clopper-Pearson 1934) lower bound for a mean of 0/1 losses observed to be at least `value`.
 
     With ``x = ceil(rows * value)``, less a slack of 1e-9 + 2^-51 rows for rounding, it solves
     ``log P(Bin(rows, p) >= x) = log_level`` for p, and falls short of the solution by less than 1e-12; 0 at x = 0.
@@ -172,12 +172,12 @@ def binomial_lower(value: Number, *, rows: int, log_level: Number) -> Number:
 
 
 def binomial_upper(value: Number, *, rows: int, log_level: Number) -> Number:
-    """Exact upper bound, the mirror image of :func:`binomial_lower`; rounding only raises it."""
+    """Return the exact upper bound, the mirror image of :func:`binomial_lower`; rounding only raises it."""
     return mirrored(binomial_lower(1.0 - value, rows=rows, log_level=log_level))
 
 
 def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
-    """Observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target: for every value from it on.
+    """Return an observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target.
 
     The smallest such value lies less than 1/rows below. It is -inf where every value will do (target <= 0), +inf where
     none will; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
@@ -189,7 +189,9 @@ def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Numbe
 
 
 def chernoff_lower(value: Number, *, rows: int, log_level: Number) -> Number:
-    """Lower bound for a mean of independent losses in [0, 1], whatever their distribution; never above the exact one.
+    """Return a lower bound for a mean of independent losses in [0, 1]; it is never above the exact bound.
+
+    The losses may have any distribution.
 
     Solves ``rows * kl(value, u) = -log_level`` for ``u < value`` (Hoeffding 1963, Theorem 1, inequality (2.1)).
     """
@@ -200,15 +202,19 @@ def chernoff_lower(value: Number, *, rows: int, log_level: Number) -> Number:
 
 
 def chernoff_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
-    """Smallest observed mean whose :func:`chernoff_lower` reaches a target, rounded up; infinite as the binomial's."""
+    """Return the smallest observed mean whose :func:`chernoff_lower` reaches a target, rounded up.
+
+    It is infinite in the same cases as :func:`binomial_reach_low`.
+    """
     return _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
 
 
 def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
-    """One-sided width of the bounded-difference bound (McDiarmid 1989, Lemma 1.2).
+    """Return the one-sided width of the bounded-difference bound (McDiarmid 1989, Lemma 1.2).
 
-    A statistic whose row r moves it by at most c_r exceeds its mean by this much with probability at most
-    ``exp(log_level)``, a level of at most 1; the sum is of c_r squared over the rows, in the statistic's unit squared.
+    If row r moves a statistic by at most c_r, the statistic exceeds its mean by this width with probability at most
+    ``exp(log_level)``, a level of at most 1. `sum_of_squares` is the sum of the squared c_r over the rows, in the
+    statistic's unit squared.
     """
     squares, level = pair(sum_of_squares, log_level)
     f = functions(level)
@@ -223,7 +229,7 @@ def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
 
 
 def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Number]:
-    """Two floats, or two arrays of one shape; refuses what no bound is defined for."""
+    """Return two floats, or two arrays of one shape; refuse numbers for which no bound is defined."""
     check_rows(rows)
     value, level = pair(value, log_level)
     every = functions(level).every
@@ -243,7 +249,7 @@ _kept = lru_cache(maxsize=4096)(_lower_of_count)
 
 
 def _counting_slack(rows: float) -> float:
-    """How far ``rows * value`` can lie above the whole number it stands for."""
+    """Return the most by which ``rows * value`` can lie above the whole number it stands for."""
     return 1e-9 + 2.0 * EPS * rows
 
 
@@ -256,7 +262,7 @@ def _reach_low(
     accuracy: float,
     slack: float,
 ) -> Number:
-    """Value whose lower bound is the target; infinite where none is, or where every one is."""
+    """Return the value whose lower bound is the target; infinite if there is none, or if every value will do."""
     target, level = _checked(target, log_level, rows)
     f = functions(target)
     rounding = margin(float(rows), level)

@@ -1,7 +1,7 @@
-"""Certificates: which interval an answer carries, and how far a prior may stray before it is corrected.
+"""Certificates: the confidence interval of an answer, and the largest deviation of a prior that is not corrected.
 
-Everything here is a function of public numbers: the plan's, the prior's and the released transcript's. Anyone who holds
-the ledger can recompute it. All values lie in [0, 1], and greater is better.
+Everything here is a function of public numbers: the plan, the prior and the released transcript. Anyone who holds the
+ledger can recompute it. All values lie in [0, 1], and greater is better.
 """
 
 from __future__ import annotations
@@ -136,14 +136,14 @@ class Certificate:
     # ---- description lengths
 
     def length(self, *, charges: int, nats: float) -> float:
-        """Description length of a question in this state; the same for all that are declared."""
+        """Return the description length of a question in this state; it is the same for all declared questions."""
         made, told = min(charges, self.queries - 1), nats + self.told_before
         return self.code.length(query=self.queries, charges=made, nats=told)
 
     def final_length(
         self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
     ) -> float:
-        """Description length of a final of so many answers, in this state."""
+        """Return the description length of a final of several answers, in this state."""
         told = nats + self.told_before
         return self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
 
@@ -153,30 +153,33 @@ class Certificate:
         return self._dearest(charges=0, nats=self.reserved_nats)
 
     def room(self, *, charges: int, nats: float) -> float:
-        """Nats that reveals and choices may still cost, so that every charge and the tolerance remain."""
+        """Return the nats that reveals and choices may still cost while every charge and the tolerance remain."""
         if self.adaptive:
             return math.inf
         return self.affordable_length - self._dearest(charges=charges, nats=nats) + _AFFORDED
 
     def _dearest(self, *, charges: int, nats: float) -> float:
-        """Largest length of a question from this state on, if all charges are made and each is of the dearest."""
+        """Return the largest length of a later question, if all charges are made at their largest cost."""
         ahead = range(max(1, min(self.charges, self.queries) - charges))
         return max(self.length(charges=charges + more, nats=nats + self.charge_nats * more) for more in ahead)
 
     def log_level(self, length: Numbers, share: float) -> Numbers:
-        """Log failure probability of one side of an interval, at a node of the given description length."""
+        """Return the log failure probability of one side of an interval, at a node of this description length."""
         noise = self.theory.noise_share if self.noise_scale or self.noisy else 0.0
         level = math.log((1.0 - noise) * self.beta * share) - length
         return np.minimum(level, _LOG_HALF) if isinstance(level, np.ndarray) else min(level, _LOG_HALF)
 
     def needed(self, length: float, share: float) -> float:
-        """Nats of evidence that one side of an interval needs at a description length."""
+        """Return the nats of evidence that one side of an interval needs at a description length."""
         return -float(self.log_level(length, share))
 
     # ---- intervals
 
     def around(self, low: Numbers, high: Numbers, *, length: Numbers, share: float) -> Interval:
-        """Interval of the population value if the holdout's lies in [low, high]; `share` of a side."""
+        """Return the interval of the population value if the holdout value lies in [low, high].
+
+        `share` is the share of the failure probability that one side may spend.
+        """
         level = self.log_level(length, share)
         return Interval(self.bound.lower(low, log_level=level), self.bound.upper(high, log_level=level))
 
@@ -189,27 +192,27 @@ class Certificate:
         return EvidenceSet(nats, self.bound.rows, guess, cast("float", self.spread), self.theory)
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
-        """Half-width of the set that rows of the guessed spread leave, each end at so many nats."""
+        """Return the half-width of the confidence set for rows of the guessed spread, at this level for each end."""
         least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0
 
     def fixed_reach(self, length: float) -> float:
-        """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is.
+        """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold.
 
-        Of both ends, also where a question leaves one open: which one depends on the metric.
+        Both ends count, also if a question leaves one end open: the open end depends on the metric.
         """
         at, reach = self.estimate, (self.fixed_threshold or 0.0) + self.comparison_tail
         low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
         return float(max(at - low, high - at))
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
-        """Half-width of an agreed answer's confidence bound alone around ``estimate``."""
+        """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
         by_rows = self.decides != "distance"
         return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
-        """Half-width of a final's interval around ``estimate`` at a description length."""
+        """Return the half-width of a final's interval around ``estimate`` at a description length."""
         return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
 
     def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:
@@ -223,23 +226,24 @@ class Certificate:
     def evidence(
         self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
     ) -> Evidence:
-        """Evidence that the population value is within a tolerance of what was named."""
+        """Return the test that the population value is within a tolerance of a named value."""
         least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and what is named are rounded
         return Evidence(named, least, sides, self.theory.check_bets)
 
     def evidence_needed(self, evidence: Evidence, length: float) -> float:
-        """Nats that make an answer certain enough at a description length, the noise's reach included."""
+        """Return the nats that certify an answer at a description length, including the reach of the noise."""
         return self.needed(length, self.shares.agreed) + self.evidence_tail(evidence)
 
     def evidence_tail(self, evidence: Evidence) -> float:
-        """Reach of the comparison's noise and rounding, in nats."""
+        """Return the reach of the comparison's noise and rounding, in nats."""
         return self.comparison_tail / self.sensitivity * evidence.sensitivity
 
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
-        """Largest deviation that may go uncorrected at this prior.
+        """Return the largest deviation from this prior that is not corrected.
 
-        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, up to the
-        plan's ``estimate``: an agreed answer is that near the population value. It changes only when something is told.
+        It is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, up to
+        the plan's ``estimate``: so an agreed answer is within the tolerance of the population value. It changes only
+        when something is released.
         """
         if self.fixed_threshold is not None:
             fixed = self.fixed_threshold
@@ -249,10 +253,10 @@ class Certificate:
     def threshold_of_length(
         self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
     ) -> Numbers:
-        """Largest deviation that may go uncorrected at a description length; see :meth:`threshold`.
+        """Return the largest deviation that is not corrected, at a description length; see :meth:`threshold`.
 
-        Another tolerance and another least threshold may be named than the plan's. Where evidence decides, rows whose
-        spread is as guessed are agreed up to it, and none deviates less than the least one.
+        `tolerance` and `least` replace the tolerance and the least threshold of the plan. If evidence decides, a prior
+        is agreed up to this deviation for rows of the guessed spread. The threshold is at least the least one.
         """
         limit = self.tolerance if tolerance is None else tolerance
         if self.decides != "distance":
@@ -296,17 +300,20 @@ class ThresholdTable:
         self._cells = _cells(certificate, charges, nats)
 
     def at(self, prior: float) -> float:
-        """Threshold at one prior."""
+        """Return the threshold at one prior."""
         return float(self._cells[min(int(prior * self._count), self._count - 1)])
 
     def at_each(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Thresholds at many priors; the same numbers as :meth:`at`."""
+        """Return the thresholds at many priors; the same numbers as :meth:`at`."""
         return self._cells[np.minimum((priors * self._count).astype(np.int64), self._count - 1)]
 
 
 @lru_cache(maxsize=64)
 def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.float64]:
-    """Threshold of each cell; a process that opens or verifies a ledger again finds it here."""
+    """Return the threshold of each cell.
+
+    The result is cached, so that a process that opens or verifies a ledger again computes it once.
+    """
     nodes = np.linspace(0.0, 1.0, certificate.theory.threshold_cells + 1)
     exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
     cells: NDArray[np.float64] = np.minimum(exact[:-1], exact[1:])

@@ -1,7 +1,7 @@
-"""Evidence: how surely rows say that their mean lies within a tolerance of what was named, whatever their spread.
+"""Evidence that the mean of the rows lies within a tolerance of a named value, whatever the spread of the rows.
 
-Bets on the rows, fixed before they are read, gain on average nothing if the mean is at most some number. What they have
-gained is evidence against that; nothing else need be known of the rows.
+A bet on the rows is fixed before they are read. If the mean is at most some number, the bet gains nothing on average.
+So its gain is evidence against that number; no other property of the rows need be known.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NEAR = 1e-15  # distance at which it ends
 
 
 class EvidenceRows(NamedTuple):
-    """What rows are like, or might be: values and how many rows have each, which need not be whole.
+    """Real or hypothetical rows: their values, and a count for each value, which need not be whole.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class EvidenceRows(NamedTuple):
         return float(self.values @ whole) / total if total else 0.5
 
     def gains(self, mean: float) -> NDArray[np.float64]:
-        """What a bet of 1 against a mean gains on each."""
+        """Return the gain, at each value, of a bet of 1 against a mean."""
         return self.values - mean if self.weights is None else self.weights * (self.values - mean)
 
 
 def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
-    """Rows that are rounded down, and up, to 2^-16 and counted: each for the side on which that is less evidence."""
+    """Return counted rows that are rounded down, and up, to 2^-16: for each side the one with less evidence."""
     scaled = terms * _CELLS
     down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
     return _counted(down), _counted(up)
@@ -85,10 +85,10 @@ def _counted(counts: NDArray[np.int64]) -> EvidenceRows:
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
-    """Rows of a guessed mean and standard deviation, for a plan that has no rows yet.
+    """Return rows of a guessed mean and standard deviation, for a plan that has no rows yet.
 
-    Half of them lie one standard deviation above the mean, half below. Where one of these values would lie beyond 0 or
-    1 it is 0 or 1, and the other's place and share of the rows follow, so that mean and deviation are kept.
+    Half of them lie one standard deviation above the mean, half below. If one of these values would lie beyond 0 or 1,
+    it is set to 0 or 1; the other value and its share of the rows change so that mean and deviation are kept.
 
     Parameters
     ----------
@@ -112,7 +112,10 @@ def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
 
 
 def worst_rows(mean: float, count: float) -> EvidenceRows:
-    """Values 0 and 1: of all rows of this mean those with the least evidence, for a bet's gain is concave in a row."""
+    """Return rows with values 0 and 1, which have the least evidence of all rows of this mean.
+
+    They have the least because a bet's gain is concave in a row.
+    """
     return EvidenceRows(np.array([1.0, 0.0]), count * np.array([mean, 1.0 - mean]))
 
 
@@ -122,7 +125,7 @@ def gains_of_rows(
     bets: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Logarithm of what each bet has gained on all rows: of the product of ``1 + bet * weight * (term - mean)``."""
+    """Return the log gain of each bet on all rows: the log of the product of ``1 + bet * weight * (term - mean)``."""
     logs = np.zeros(len(bets))
     for start in range(0, len(terms), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -135,7 +138,7 @@ def gains_of_rows(
 
 
 def mixed(logs: NDArray[np.float64]) -> float:
-    """Logarithm of the average of what has these logarithms."""
+    """Return the logarithm of the average of numbers, given their logarithms."""
     most = float(np.maximum.reduce(logs))
     return most + math.log(float(np.add.reduce(np.exp(logs - most))) / len(logs))
 
@@ -183,11 +186,11 @@ class Null:
         return np.geomspace(least, most, count)
 
     def log_evidence(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Ln E, in nats, of terms, and weights, in [0, 1]; both of shape (rows,)."""
+        """Return ln E, in nats, for terms and weights in [0, 1], both of shape (rows,)."""
         return self._mixed(lambda bets: gains_of_rows(terms, self.mean, bets, weights))
 
     def log_evidence_of(self, rows: EvidenceRows) -> float:
-        """Ln E of rows that are known up to their order."""
+        """Return ln E for rows that are known up to their order."""
         gains = rows.gains(self.mean)
         return self._mixed(lambda bets: np.log1p(bets[:, np.newaxis] * gains) @ rows.counts)
 
@@ -207,7 +210,7 @@ class Null:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How surely rows say that a mean lies within a tolerance of what was named.
+    """A test that a mean lies within a tolerance of a named value.
 
     Parameters
     ----------
@@ -243,9 +246,9 @@ class Evidence:
         return None if self.sides == "low" else Null(mean, self.tolerance, self.sizes)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Nats for the side that has less of it; infinite if both are beyond the bounds.
+        """Return the nats of the side with less evidence; infinite if both sides are beyond the bounds.
 
-        Very many rows without weights are rounded, each side towards less of it.
+        If there are very many rows without weights, they are rounded, for each side towards less evidence.
         """
         if weights is None and len(terms) >= MANY:
             return self.of(*rounded(terms))
@@ -253,11 +256,12 @@ class Evidence:
         return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
-        """Nats, as of `of_rows`, of rows that are known up to their order; for the upper side there may be others."""
+        """Return the nats, as `of_rows` does, of rows known up to their order; `above` are the rows of the upper side.
+        """
         return min(self._nats(rows, high=False), self._nats(rows if above is None else above, high=True))
 
     def _nats(self, rows: EvidenceRows, *, high: bool) -> float:
-        """Nats for one side; infinite where nothing is said of it."""
+        """Return the nats of one side; infinite if the test does not bound that side."""
         side = self._high if high else self._low
         return math.inf if side is None else side.log_evidence_of(rows.mirrored if high else rows)
 
@@ -267,7 +271,7 @@ class Evidence:
         return max(side.sensitivity for side in (self._low, self._high) if side is not None)
 
     def reach(self, nats: float, rows: Callable[[float], EvidenceRows], *, above: bool) -> float:
-        """Farthest that rows' mean may lie above (or below) what was named, and they still have so many nats.
+        """Return the farthest distance of the rows' mean above (or below) the named value at which `nats` remain.
 
         Parameters
         ----------
@@ -308,7 +312,7 @@ class Evidence:
         return -math.inf
 
     def likely_reach(self, nats: float, spread: float, count: float) -> float:
-        """How far so many rows of a guessed spread may lie to either side of what was named: see `reach`."""
+        """Return the farthest distance to either side for rows of a guessed spread: see `reach`."""
         return min(
             self.reach(nats, lambda mean: likely_rows(mean, spread, count), above=up) for up in (True, False)
         )
@@ -317,10 +321,12 @@ class Evidence:
 def _last_kept(
     spare: Callable[[float], float], kept: tuple[float, float], refused: tuple[float, float]
 ) -> float:
-    """Where what is spared reaches 0, on the side where it is not negative; each end is a place and what is spared.
+    """Return the point at which a spare amount reaches 0, on its non-negative side.
 
-    Regula falsi: where an end stays twice, what is spared there is halved (Illinois), and where it is infinite the
-    middle is next.
+    Each end is a pair: a point, and the spare amount there.
+
+    The method is regula falsi. If an end stays twice, its spare amount is halved (Illinois); if an amount is infinite,
+    the middle is next.
     """
     (inside, much), (outside, little) = kept, refused
     stays = 0

@@ -1,4 +1,4 @@
-"""The means that the rows' evidence leaves: a confidence interval as narrow as the rows' own spread allows."""
+"""The confidence interval of the means that the rows' evidence does not exclude; it adapts to the rows' spread."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class EvidenceSet:
         return np.geomspace(least, largest, 1 + math.ceil(math.log(largest / least) / math.log(ratio)))
 
     def _stakes(self, mean: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bets and the logarithms of their weights, against means that lie below this guess."""
+        """Return the bets, and the logarithms of their weights, against means below this guess."""
         bets = np.append(self._spaced, self._suited(mean))
         weights = np.full(len(bets), 0.5 / len(self._spaced))
         weights[-1] = 0.5
         return bets, np.log(weights)
 
     def _suited(self, mean: float) -> float:
-        """Bet that wins most on rows of the guessed spread, against the mean that they just exclude with it."""
+        """Return the bet that wins most, on rows of the guessed spread, against the mean that they just exclude."""
         rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.theory.set_bets.largest
         if len(rows.values) < 2:
             return largest
@@ -82,7 +82,7 @@ class EvidenceSet:
     def of_rows(
         self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     ) -> tuple[float, float]:
-        """Lower and upper end, rounded outwards.
+        """Return the lower and the upper end, rounded outwards.
 
         Parameters
         ----------
@@ -102,7 +102,8 @@ class EvidenceSet:
         return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
-        """Ends, as of `of_rows`, of rows that are known up to their order; for the upper end there may be others."""
+        """Return the ends, as `of_rows` does, of rows known up to their order; `above` are the rows of the upper end.
+        """
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
             bets, stakes = self._stakes(guess)
@@ -119,14 +120,17 @@ class EvidenceSet:
         return self.of(likely_rows(self.mean, self.spread, self.rows))
 
     def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
-        """Largest value up to which all are excluded by evidence of another form, or a little less; see `excludes`."""
+        """Return the largest value such that evidence of another form excludes it and all below; see `excludes`.
+
+        The result may be a little too small.
+        """
         bets, stakes = self._stakes(guess)
         return self._lowest(1.0, lambda value: won(value, bets) + stakes)
 
     def excludes(
         self, value: float, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
     ) -> bool:
-        """Whether evidence of another form excludes a value in (0, 1): then it excludes all that are smaller.
+        """Return True if evidence of another form excludes a value in (0, 1), and so all smaller values.
 
         Parameters
         ----------
@@ -142,7 +146,10 @@ class EvidenceSet:
         return mixed(logs) + math.log(len(logs)) >= self.nats
 
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
-        """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""
+        """Return the largest mean such that it and all smaller means are excluded, or a little less.
+
+        `won` returns the logarithms of the terms of E.
+        """
         excluded, kept = 0.0, mean
         for _ in range(self.theory.set_halvings):
             middle = (excluded + kept) / 2.0

@@ -1,4 +1,4 @@
-"""What others would have to say with the same rows: the yardsticks a plan is printed beside."""
+"""The widths that two other methods would give with the same rows; a plan prints them for comparison."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["fixed_queries_half_width", "sample_splitting_half_width"]
 
 
 def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: float, estimate: float) -> float:
-    """Half-width if all questions had been written down before anyone saw the holdout (union bound).
+    """Return the half-width if all questions were fixed before anyone saw the holdout (union bound).
 
-    Valid for fixed questions only: an oracle's figure. An analyst who adapts has no guarantee from it.
+    It is valid for fixed questions only. It guarantees nothing to an analyst who adapts to the answers.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: floa
 def sample_splitting_half_width(
     bound: ConfidenceBound, *, queries: int, beta: float, estimate: float
 ) -> float:
-    """Half-width if every question got a fresh share of the rows; valid for adaptive questions.
+    """Return the half-width if every question used fresh rows of its own; it is valid for adaptive questions.
 
     Parameters are those of :func:`fixed_queries_half_width`; infinite when there are fewer rows than questions. Exact
     binomial bounds are narrower than Hoeffding's, which is what the literature prints: 0.38 instead of 0.73 below.

@@ -1,4 +1,4 @@
-"""Logs of binomial tails and of Chernoff's bound on them, and where they meet a level; of floats and arrays alike.
+"""Logs of binomial tails and of Chernoff's bound, and the points at which they reach a level; for floats and arrays.
 
 The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
 the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
@@ -95,7 +95,7 @@ def check_rows(rows: int) -> None:
 
 
 def functions(x: Number) -> SimpleNamespace:
-    """Mathematical functions for the kind of number this is."""
+    """Return the mathematical functions for floats, or for arrays."""
     return _FLOATS if isinstance(x, float) else _ARRAYS
 
 
@@ -112,7 +112,7 @@ def solve_where(
 
 
 def pair(first: Number, second: Number) -> tuple[Number, Number]:
-    """Two floats, or two arrays of one shape."""
+    """Return two floats, or two arrays of one shape."""
     if np.ndim(first) == 0 and np.ndim(second) == 0:
         return float(first), float(second)
     first, second = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))
@@ -123,20 +123,23 @@ def pair(first: Number, second: Number) -> tuple[Number, Number]:
 
 
 def tail_in_odds(log_odds: Number, x: Number, y: Number, constant: Number) -> tuple[Number, Number, Number]:
-    """Log of ``P(X >= x)`` in the log-odds; the constant is ``excess(x + y) - excess(x) - excess(y)``."""
+    """Return the log of ``P(X >= x)`` with its slope and curvature in the log-odds.
+
+    The constant is ``excess(x + y) - excess(x) - excess(y)``.
+    """
     held, p, q = _probabilities(log_odds)
     value, slope = _log_tail(x, y, p, q, constant)
     return value + x * (log_odds - held), slope, slope * (x * q - y * p - p - slope)
 
 
 def chernoff_in_odds(log_odds: Number, x: Number, y: Number) -> tuple[Number, Number, Number]:
-    """Chernoff's bound on the log of ``P(X >= x)``, in the log-odds."""
+    """Return Chernoff's bound on the log of ``P(X >= x)``, with its slope and curvature in the log-odds."""
     held, p, q = _probabilities(log_odds)
     return x * (log_odds - held) - _divergence(x, y, p, q), x * q - y * p, -(x + y) * p * q
 
 
 def tail_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
-    """Log of ``P(X >= rows - y)`` in the number of failures y; its curvature is not worth having."""
+    """Return the log of ``P(X >= rows - y)`` and its slope in the number of failures y; the curvature is set to 0."""
     # The derivative in the number of failures has no closed form; a difference is within about 1e-3 of it.
     h = functions(y).least(1e-3, 0.1 * (rows - y))
     whole = excess(rows)
@@ -145,13 +148,13 @@ def tail_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Num
 
 
 def chernoff_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
-    """Chernoff's bound on the log of ``P(X >= rows - y)``, in the number of failures y."""
+    """Return Chernoff's bound on the log of ``P(X >= rows - y)``, and its slope in the failures y."""
     x = rows - y
     return -_divergence(x, y, p, q), functions(y).log(x * q / (y * p)), y - y
 
 
 def excess(x: Number) -> Number:
-    """``log(x!) - x log x + x``, 0 at 0: half the log of 2 pi x and Stirling's error, not cancelled."""
+    """Return ``log(x!) - x log x + x``, 0 at 0: half the log of 2 pi x plus Stirling's error, without cancellation."""
     f = functions(x)
     big, small = f.most(x, _STIRLING_FROM), f.least(x, _STIRLING_FROM)
     i = 1.0 / (big * big)
@@ -163,13 +166,13 @@ def excess(x: Number) -> Number:
 
 
 def _log_tail(x: Number, y: Number, p: Number, q: Number, constant: Number) -> tuple[Number, Number]:
-    """Log of ``I_p(x, y + 1)`` and its derivative in the log-odds, from the median of the tail outwards."""
+    """Return the log of ``I_p(x, y + 1)`` and its derivative in the log-odds, from the median of the tail outwards."""
     slope = _fraction(x, y + 1.0, p, q)
     return constant - _divergence(x, y, p, q) + functions(p).log(x * q / slope), slope
 
 
 def _probabilities(log_odds: Number) -> tuple[Number, Number, Number]:
-    """Log-odds held within +-600, where nothing underflows, and the two probabilities."""
+    """Return the log-odds clipped to +-600, where nothing underflows, and the two probabilities."""
     f = functions(log_odds)
     held = f.most(f.least(log_odds, 600.0), -600.0)
     odds = f.exp(held)
@@ -177,14 +180,14 @@ def _probabilities(log_odds: Number) -> tuple[Number, Number, Number]:
 
 
 def _divergence(x: Number, y: Number, p: Number, q: Number) -> Number:
-    """``n kl(x/n, p)`` for x successes and y failures; no digits are lost where its two terms cancel."""
+    """Return ``n kl(x/n, p)`` for x successes and y failures; no digits are lost where its two terms cancel."""
     log1p, most = functions(p).log1p, functions(p).most
     n, d = x + y, x * q - y * p
     return x * log1p(most(d / (n * p), -1.0 + EPS)) + y * log1p(most(-d / (n * q), -1.0 + EPS))
 
 
 def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
-    """``p^a q^b / (B(a, b) I_p(a, b))`` for ``a q >= b p - 1``; more terms only where they are needed."""
+    """Return ``p^a q^b / (B(a, b) I_p(a, b))`` for ``a q >= b p - 1``; it uses more terms only if needed."""
     if isinstance(p, float):
         return _fraction_terms(a, b, p, q, _LONGEST_FRACTION)[0]
     result, left = np.empty_like(p), np.arange(p.size)
@@ -197,7 +200,7 @@ def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
 
 
 def _fraction_terms(a: Number, b: Number, p: Number, q: Number, length: int) -> tuple[Number, Number]:
-    """Steed's sum of fewer terms than this, and whether it has settled.
+    """Return Steed's sum of fewer than `length` terms, and True for each that has converged.
 
     Up to term b everything under a bar is positive.
     """
@@ -233,7 +236,7 @@ def climb(
     positive: bool = False,
     tolerance: float = 1e-5,
 ) -> Number:
-    """Root of an increasing concave function by Newton's method with its curvature (Halley).
+    """Return the root of an increasing concave function by Newton's method with its curvature (Halley).
 
     Concavity brings Newton's step to the lower side of the root, and upwards from there on; the curvature
     shortens or at most doubles it. After a gap of ``tolerance`` the step is exact to rounding. Where positions
@@ -261,20 +264,20 @@ def climb(
 
 
 def solve_binomial(x: Number, y: Number, level: Number) -> Number:
-    """Probability at which x or more of x + y are as unlikely as the level; x >= 1, never above the solution."""
+    """Return the probability p at which P(X >= x) of x + y trials equals the level; x >= 1, rounded down."""
     level = level - margin(x + y, level)
     constant = excess(x + y) - excess(x) - excess(y)
     return _deflated(climb(tail_in_odds, _near_log_odds(x - 0.5, y + 0.5, level), level, x, y, constant))
 
 
 def solve_chernoff(x: Number, y: Number, level: Number) -> Number:
-    """Probability at which Chernoff's bound on x or more of x + y is at the level; never above the solution."""
+    """Return the probability at which Chernoff's bound on P(X >= x) of x + y trials equals the level, rounded down."""
     level = level - margin(x + y, level)
     return _deflated(climb(chernoff_in_odds, _score_log_odds(x, y, -level), level, x, y))
 
 
 def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
-    """Failures, a real number, at which Chernoff's bound is at its level."""
+    """Return the real number of failures at which Chernoff's bound is at its level."""
     f = functions(p)
     q = 1.0 - p
     # at levels up to a half the root leaves more than 1e-3 successes for every probability a float can hold
@@ -284,13 +287,16 @@ def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
 
 
 def solve_binomial_reach(p: Number, rows: Number, level: Number) -> Number:
-    """Failures, a real number, that are as unlikely to be so few as the level."""
+    """Return the real number of failures such that so few are as unlikely as the level."""
     start = _near_failures(p, rows, level)
     return climb(tail_in_failures, start, level, rows, p, 1.0 - p, positive=True, tolerance=1e-6)
 
 
 def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
-    """Log-odds whose log tail is about 1/n from its level: Wilson's, then Chernoff's, then Lugannani and Rice's."""
+    """Return log-odds whose log tail is about 1/n from its level.
+
+    The start is Wilson's bound, then Chernoff's, then Lugannani and Rice's.
+    """
     f = functions(level)
     deviations = f.deviations(level)
     exponent = f.most(0.5 * deviations * deviations, 1e-4)
@@ -302,7 +308,7 @@ def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
 
 
 def _near_failures(p: Number, rows: Number, level: Number) -> Number:
-    """Failures whose log tail is about 1/n from its level, along the same way."""
+    """Return failures whose log tail is about 1/n from its level, as :func:`_near_log_odds` does."""
     f = functions(p)
     deviations = f.deviations(level)
     exponent = f.least(f.most(0.5 * deviations * deviations, 1e-4), -0.9 * rows * f.log(p))
@@ -316,7 +322,7 @@ def _near_failures(p: Number, rows: Number, level: Number) -> Number:
 
 
 def _saddlepoint_exponent(value: Number, tilt: Number, x: Number, y: Number, deviations: Number) -> Number:
-    """Exponent of Chernoff's bound where the tail itself is at its level, seen from a position nearby.
+    """Return the exponent of Chernoff's bound at which the tail itself is at its level, from a point nearby.
 
     With w the signed root of twice the exponent and u the tilt in standard deviations, a standard Gaussian exceeds
     ``w + log(u / w) / w`` about as often as the tail (Lugannani and Rice 1980, the form for whole numbers).
@@ -330,7 +336,7 @@ def _saddlepoint_exponent(value: Number, tilt: Number, x: Number, y: Number, dev
 
 
 def _score_log_odds(x: Number, y: Number, exponent: Number) -> Number:
-    """Log-odds of Wilson's lower score bound, a place to start; the exponent is half a squared z."""
+    """Return the log-odds of Wilson's lower score bound, a starting point; `exponent` is half a squared z."""
     f = functions(x)
     v, t = x / (x + y), exponent / (x + y)
     p = v * v / (v + t + f.sqrt(2.0 * t * v * (1.0 - v) + t * t))
@@ -338,12 +344,12 @@ def _score_log_odds(x: Number, y: Number, exponent: Number) -> Number:
 
 
 def margin(rows: Number, level: Number) -> Number:
-    """How far rounding can carry a computed log tail; equations are solved for a level lower by this much."""
+    """Return the largest rounding error of a computed log tail; equations are solved for a level lower by this much."""
     return 2e-15 * (8.0 - level + functions(level).sqrt(-rows * level))
 
 
 def _deflated(log_odds: Number) -> Number:
-    """Probability of these log-odds, never above it by rounding."""
+    """Return the probability of these log-odds; rounding never raises it."""
     f = functions(log_odds)
     odds = f.exp(-abs(log_odds))
     rounding = EPS * (4.0 + 2.0 * f.least(f.most(-log_odds, 0.0), 1000.0))
@@ -351,15 +357,15 @@ def _deflated(log_odds: Number) -> Number:
 
 
 def inflated(target: Number) -> Number:
-    """Target raised by more than ``_deflated`` takes away."""
+    """Return the target raised by more than ``_deflated`` lowers it."""
     return target * (1.0 + EPS * (8.0 - 4.0 * functions(target).log(target)))
 
 
 def mirrored(bound: Number) -> Number:
-    """``1 - bound``, never below it by rounding."""
+    """Return ``1 - bound``; rounding never lowers it."""
     return functions(bound).least((1.0 - bound) * (1.0 + 2.0 * EPS), 1.0)
 
 
 def mirrored_target(target: Number) -> Number:
-    """``1 - target`` raised by more than ``mirrored`` gives; every value still reaches 1."""
+    """Return ``1 - target``, raised by more than the rounding of ``mirrored``; every value still reaches 1."""
     return functions(target).where(target >= 1.0, 0.0, 1.0 - target + 4.0 * EPS)

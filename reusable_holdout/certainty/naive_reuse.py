@@ -1,4 +1,4 @@
-"""What a holdout that answers every question exactly lets an analyst fake."""
+"""The accuracy that an analyst can fake if a holdout answers every question exactly."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["majority_attack_gain"]
 
 
 def majority_attack_gain(*, rows: int, queries: int) -> float:
-    """Accuracy that the majority attack fakes on a plain holdout, beyond one half.
+    """Return the accuracy beyond one half that the majority attack fakes on a plain holdout.
 
-    A lower bound on what naive reuse can lose: it is one known attack, not the worst one.
+    It is a lower bound on the loss from naive reuse: this is one known attack, not the worst one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Public weights of what can be told: each outcome costs minus the logarithm of its weight.
+"""Public weights of outcomes: each outcome costs minus the logarithm of its weight.
 
-The cells are intervals of deviations from a prior, in a public unit, and grow geometrically outwards, so that no
-outcome costs more than a cap that is known before anything is asked. "It failed on the holdout" is an outcome of each.
+Cells are intervals of deviations from a prior, in a public unit. They grow geometrically outwards, so that no outcome
+costs more than a cap that is known before anything is asked. Each code has the outcome "it failed on the holdout".
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Cell(NamedTuple):
 
 
 class _Failing:
-    """Code of outcomes of which a failure is one."""
+    """A code of outcomes with one outcome for failures."""
 
     failed: float
 
     @property
     @abstractmethod
     def nats(self) -> tuple[float, ...]:
-        """Cost of each of the others."""
+        """Costs of the other outcomes, in nats."""
 
     @cached_property
     def failure_nats(self) -> float:
@@ -95,9 +95,9 @@ class CellCode(_Failing):
         return tuple(-math.log(cell.weight) for cell in self.cells)
 
     def place(self, deviation: float) -> int:
-        """Place of the cell that holds a deviation, in units, positive on the overfitting side.
+        """Return the index of the cell that holds a deviation, in units, positive on the overfitting side.
 
-        One below every cell of its side, which the mechanism's noise can make of it, is in the nearest.
+        The mechanism's noise can move a deviation below every cell of its side; it is then in the nearest cell.
         """
         side, distance = (1, deviation) if deviation >= 0 else (-1, -deviation)
         each = enumerate(self.cells)
@@ -137,7 +137,7 @@ class SpanCode(_Failing):
 
 
 def choice_nats(rank: int, candidates: int) -> float:
-    """Cost of naming the winner of a choice by the rank that its prior has among the candidates'.
+    """Return the cost of naming the winner of a choice by the rank of its prior among the candidates.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def choice_nats(rank: int, candidates: int) -> float:
 
 
 def worst_choice_nats(candidates: int) -> float:
-    """Cost of the dearest winner."""
+    """Return the cost of the most expensive winner."""
     return choice_nats(candidates, candidates)
 
 
 def _nats_of_rank(rank: int, count: int) -> float:
-    """Cost of the r-th of so many outcomes, if half the weight is ``1/(r (r + 1))`` and half is even."""
+    """Return the cost of rank `rank` of `count` outcomes; half the weight is ``1/(r (r + 1))``, half is even."""
     return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / count)
 
 
@@ -200,7 +200,7 @@ class FactorCode:
         return max(self.nats(place) for place in range(-self.below, self.above + 1))
 
     def place(self, factor: float) -> int:
-        """Cell of a factor: 0 is the middle one, those above it are positive."""
+        """Return the cell of a factor: 0 is the middle one, positive numbers lie above it."""
         exponent = math.log(factor)
         edges = [self._edge(k) for k in range(1, self.below + 2)]
         if -exponent >= edges[-1]:
@@ -209,12 +209,12 @@ class FactorCode:
         return above - sum(edge <= -exponent for edge in edges)
 
     def least(self, place: int) -> float:
-        """Lower end of a cell."""
+        """Return the lower end of a cell."""
         self._check(place)
         return math.exp(self._edge(place)) if place > 0 else math.exp(-self._edge(1 - place))
 
     def nats(self, place: int) -> float:
-        """Cost of a cell."""
+        """Return the cost of a cell, in nats."""
         self._check(place)
         rank = 2 * place + 1 if place >= 0 else -2 * place
         return _nats_of_rank(rank, self.below + 1 + self.above)

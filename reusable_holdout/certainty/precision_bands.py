@@ -1,4 +1,4 @@
-"""Confidence interval of an average precision: from bands around the scores of both classes and the share of one."""
+"""The confidence interval of an average precision, from bands around the scores of both classes and their shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Band(NamedTuple):
 def average_precision_interval(
     above: NDArray[np.int64], negatives: int, *, nats: float, shares: BandShares = THEORY.bands
 ) -> tuple[float, float]:
-    """Lower and upper end for the population's average precision; each misses with probability at most exp(-nats).
+    """Return the ends of an interval for the population's average precision; each fails with at most exp(-nats).
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def average_precision_interval(
 def _lower(
     above: NDArray[np.int64], share: float, least: NDArray[np.float64], most: NDArray[np.float64]
 ) -> float:
-    """Integral of ``u / (u + odds S_0)``, S_0 constant from one of the band's steps to the next."""
+    """Return the integral of ``u / (u + odds S_0)``; S_0 is constant between the steps of the band."""
     if share <= 0.0:
         return 0.0
     ends = np.append(least, 1.0)
@@ -89,7 +89,7 @@ def _upper(
 
 @lru_cache(maxsize=64)
 def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
-    """Both sides, each true everywhere at once with probability at least ``1 - exp(-nats)``.
+    """Return both sides of a band; each holds everywhere with probability at least ``1 - exp(-nats)``.
 
     The narrower of two at each place: Massart's distance, and exact intervals at some ranks (the chance of a score at
     least as high as the k-th highest of n is distributed as the k-th smallest of n uniform draws, or more where scores
@@ -108,7 +108,7 @@ def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
 
 
 def _ranks(rows: int, ratio: float) -> NDArray[np.int64]:
-    """Ranks from 1 to rows, each by about this ratio above the one before."""
+    """Return ranks from 1 to rows, each about `ratio` times the one before."""
     found, rank = [], 1.0
     while rank < rows:
         found.append(int(rank))

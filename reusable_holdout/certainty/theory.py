@@ -1,7 +1,7 @@
 """Editions of the theory: every constant that an interval or a price rests on.
 
-A ledger names its edition, and its answers are certified and verified by that one for ever. So an edition that was
-released never changes: whoever finds a better constant adds an edition.
+A ledger names its edition, and its answers are certified and verified by this edition for ever. So a released edition
+never changes: a better constant needs a new edition.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BetSizes(NamedTuple):
 
 
 class BandShares(NamedTuple):
-    """How an end of an average precision's interval divides its failure probability, and where bands are exact."""
+    """The division of a failure probability for an average precision's interval, and the ranks of its exact bands."""
 
     band: float  # share of each of the two bands that it needs
     positives: float  # of the share of the positives
@@ -272,7 +272,7 @@ THEORY = _THIRD
 
 
 def edition(number: object) -> Theory:
-    """Theory of an edition.
+    """Return the theory of an edition.
 
     Raises
     ------

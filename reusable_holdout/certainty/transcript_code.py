@@ -1,10 +1,10 @@
-"""What all questions together cost: the transcript code of each, in nats of description length, and the reach of noise.
+"""The transcript code: the description length of every question, in nats, and the reach of the noise.
 
-The analyst's i-th question is a function of the charged answers before it, because agreements return what she already
-had. The questions she could ever ask therefore form a tree, fixed before the holdout is drawn once her strategy and the
-noise are. A union bound over the nodes of this tree holds for any node weights that sum to at most one: at every node
-``w`` the population value lies in the confidence set of level ``beta * w``, all nodes at once with probability at least
-``1 - beta``.
+The analyst's i-th question is a function of the charged answers before it, because an agreement returns the prior that
+she already had. So the questions she could ever ask form a tree, which is fixed before the holdout is drawn once her
+strategy and the noise are. A union bound over the nodes of this tree holds for any node weights that sum to at most
+one: at every node ``w`` the population value lies in the confidence set of level ``beta * w``, all nodes at once with
+probability at least ``1 - beta``.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class TranscriptCode:
                 )
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
-        """Nats of the ``query``-th question (from 1) after ``charges`` charges, when all outcomes cost ``nats``.
+        """Return the nats of the ``query``-th question (from 1) after ``charges`` charges; all outcomes cost ``nats``.
 
-        More charges than were declared cost as if so many had been.
+        More charges than declared cost the same as the declared number.
         """
         self._check(query, charges)
         if self.queries is None:
@@ -103,7 +103,7 @@ class TranscriptCode:
     def final_length(
         self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
     ) -> float:
-        """Nats of a final of several answers after ``charges`` charges, when all outcomes cost ``nats``.
+        """Return the nats of a final of several answers after ``charges`` charges, if all outcomes cost ``nats``.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class TranscriptCode:
         return places + number + nats - math.log(self.theory.final_share) + math.log(answers)
 
     def _places(self, charges: int, last: int) -> float:
-        """Nats of the places of charges, the last of them at this index."""
+        """Return the nats of the positions of the charges, if the last one is at this index."""
         by_last = math.log(last + 1) + _log_choose(last, charges)
         if self.queries is None:
             return by_last
@@ -145,7 +145,7 @@ class TranscriptCode:
             raise InputError(f"query must be at most the declared {self.queries}, got {query}")
 
     def _number_of_charges(self, charges: int, *, followed: bool) -> float:
-        """Nats of a number of charges; `followed` if something may be asked after the last of them."""
+        """Return the nats of a number of charges; `followed` if something may be asked after the last of them."""
         if self.charges is None:
             return (charges + 1) * math.log(2.0)
         most = self.charges if followed else self.charges - 1
@@ -166,11 +166,11 @@ def _log_choose(whole: int, chosen: int) -> float:
 
 @dataclass(frozen=True)
 class NoiseTails:
-    """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
+    """The reach of the mechanism's noise, in units of the plan's noise scale, for all questions at once.
 
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
-    told by more than ``answer``; the questions are those of all views of the rows together, and this is the reach in
-    view number ``view``.
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no released value
+    by more than ``answer``. The questions are those of all views of the rows together, and this is the reach in view
+    number ``view``.
 
     Notes
     -----
@@ -212,5 +212,5 @@ class NoiseTails:
         return self._calibration.scales[2] * math.log(self.queries / self._beta(self.theory.answer_noise))
 
     def _beta(self, share: float) -> float:
-        """Failure probability of one kind of draws."""
+        """Return the failure probability of one kind of draws."""
         return share * self.theory.noise_share * self.beta
