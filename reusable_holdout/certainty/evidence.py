@@ -256,8 +256,7 @@ class Evidence:
         return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
-        """Return the nats, as `of_rows` does, of rows known up to their order; `above` are the rows of the upper side.
-        """
+        """Return the nats, as `of_rows` does, of rows known up to their order; `above` is for the upper side."""
         return min(self._nats(rows, high=False), self._nats(rows if above is None else above, high=True))
 
     def _nats(self, rows: EvidenceRows, *, high: bool) -> float:

@@ -102,8 +102,7 @@ class EvidenceSet:
         return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
-        """Return the ends, as `of_rows` does, of rows known up to their order; `above` are the rows of the upper end.
-        """
+        """Return the ends, as `of_rows` does, of rows known up to their order; `above` is for the upper end."""
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
             bets, stakes = self._stakes(guess)

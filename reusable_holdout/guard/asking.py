@@ -1,8 +1,8 @@
-"""The only door: questions in, durable certified answers out.
+"""The single entry point of a guard: questions in, durable certified answers out.
 
-A question is looked up, refused if it does not fit, measured outside of the ledger's lock, decided and certified inside
-it, and committed in one transaction. Whatever fails before the commit has cost nothing, and since the noise is a
-function of the question, asking again gives the answer that was lost.
+A question is looked up and refused if it does not fit. It is measured outside the ledger's lock, decided and certified
+inside it, and committed in one transaction. A failure before the commit costs nothing. The noise is a function of the
+question, so asking again returns the answer that was lost.
 """
 
 from __future__ import annotations

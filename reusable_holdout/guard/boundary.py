@@ -1,8 +1,8 @@
-"""The boundary that nothing private crosses by accident, and every halt does: see `pools`.
+"""The boundary of the public methods: private data never cross it in an exception; every halt does: see `pools`.
 
 An exception carries its frames, and frames carry local variables: a crash report or a rich traceback would print the
-holdout. So no exception leaves a public method with the frames, the context or, if it is not ours, the words it
-was raised with.
+holdout. So an exception leaves a public method without its frames and its context. If it is not one of this library's,
+it also loses its message.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _withheld(method: Callable[..., Any]) -> HoldoutError:
 
 
 def attempt(call: Callable[[], _R]) -> _R | None:
-    """Run the analyst's code on the holdout; None if it fails, whatever it raises, for that may quote the holdout."""
+    """Run the analyst's code on the holdout; return None if it raises, because an error may quote the holdout."""
     with interrupts() as came:
         try:
             with quiet():
@@ -86,7 +86,10 @@ def attempt(call: Callable[[], _R]) -> _R | None:
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[list[int]]:
-    """Note the user's interrupts while the analyst's code runs: one that this code raises is a failure like others."""
+    """Note the user's interrupts while the analyst's code runs.
+
+    If the analyst's code raises a KeyboardInterrupt itself, it is a failure like any other.
+    """
     came: list[int] = []
     handler: Any = signal.getsignal(signal.SIGINT)
 
@@ -157,7 +160,7 @@ def quiet_but_for_names(words: list[str]) -> Iterator[None]:
 
 
 def quiet() -> _Silence:
-    """Swallow warnings, prints and log records: those of a model on the holdout may quote it.
+    """Swallow warnings, prints and log records, because those of a model may quote the holdout.
 
     While it lasts, those of other threads are lost too.
     """

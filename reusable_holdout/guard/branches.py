@@ -1,4 +1,4 @@
-"""A guard of other metrics or slices of the same rows, and of the next rows."""
+"""The other guards that a guard can make: for other metrics or slices of the same rows, and for the next holdout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Branches", "Rotation", "rows_of"]
 
 
 class Rotation(NamedTuple):
-    """What a rotation gives: the guard of the new holdout, and the old holdout, which protects nothing any more.
+    """The result of a rotation: the guard of the new holdout, and the old holdout, which is no longer protected.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""Boards of claims: claims in, durable certified answers out, and who of two series is better for certain.
+"""Boards of claims: claims in, durable certified answers out, and certified comparisons of two series.
 
-A board is a fold of what all of it were told.
+The state of a board is computed from all answers that were released to it, in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Boards", "Pairs", "Reached"]
 
 
 class Reached(NamedTuple):
-    """Where an answered claim says that the holdout's own value lies."""
+    """The interval of the holdout's own value that an answered claim implies."""
 
     query: int  # number of the answer
     asked: int  # which of the declared queries it was, from 1
@@ -97,7 +97,7 @@ class Boards:
             return self._board(transaction, way).charges_left(series) > 0
 
     def charges_left(self, kind: Claims, series: str) -> int:
-        """Charges that a series has left among the claims of a kind's view."""
+        """Return the charges that a series has left among the claims of a kind's view."""
         with self._ledger.transaction() as transaction:
             return self._board(transaction, kind).charges_left(series)
 
@@ -106,9 +106,10 @@ class Boards:
         return Pairs(kind.certificate, beta, partial(self._reached, kind), unit)
 
     def _reached(self, kind: Claims, queries: Sequence[int]) -> list[Reached | None]:
-        """Where the holdout's own value lies by each of some answers, without waiting for writers.
+        """Return the interval of the holdout's own value that each of some answers implies, without a lock.
 
-        Only rows that came since the last call are read; two threads that read the same ones note the same.
+        Only rows that were added since the last call are read. Two threads that read the same rows write the same
+        values.
         """
         view, end = kind.certificate.view, self._ledger.tail().query
         told = self._told.get(view)
@@ -128,7 +129,7 @@ class Boards:
         return [told.reached.get(query) for query in queries]
 
     def _board(self, transaction: Transaction, kind: Claims) -> Board:
-        """Board after all that is committed: of what other processes were told, too."""
+        """Return the board after all committed answers, including the answers of other processes."""
         view, end = kind.certificate.view, transaction.tail.query
         board = self._boards.get(view)
         if board is None or board.last > end:  # the ledger was replaced by one that has less
@@ -168,20 +169,20 @@ class Pairs:
         self._certificate, self._beta, self._read, self.unit = certificate, beta, read, unit
 
     def reached(self, queries: Sequence[int]) -> list[Reached | None]:
-        """Where the holdout's own value lies by each of some answers; None of one that says nothing of it."""
+        """Return the interval of the holdout's own value that each answer implies; None if it implies none."""
         return self._read(queries)
 
     def apart(self, first: Reached, second: Reached) -> bool:
-        """Whether the holdout's value of the first is the better for sure, be it by chance."""
+        """Return True if the holdout value of the first is certainly better; that may still be by chance."""
         return first.low > second.high
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
-        """Whether the first can be certified to be better, if the two differ on as few rows as they may."""
+        """Return True if the first can be certified to be better, if the two differ on as few rows as possible."""
         lead = self._lead(first, second)
         return lead > 0 and self._suffices(first, second, lead, math.ceil(lead))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:
-        """Whether the first is better for certain, if they predict different things of so many rows."""
+        """Return True if the first is certified to be better, given the number of rows on which the two differ."""
         lead = self._lead(first, second)
         return lead > 0 and self._suffices(first, second, lead, differing)
 
@@ -189,13 +190,13 @@ class Pairs:
         return lead_nats(lead, differing) >= self._needed(first, second)
 
     def _needed(self, first: Reached, second: Reached) -> float:
-        """Nats that certify them: those of the later one's place."""
+        """Return the nats that certify a pair: those at the position of the later answer."""
         later = max(first, second, key=lambda one: one.asked)
         nats = later.nats + self._certificate.told_before
         length = paired_length(queries=self._certificate.queries, question=max(later.asked, 2), nats=nats)
         return length - math.log(self._beta)
 
     def _lead(self, first: Reached, second: Reached) -> float:
-        """Rows by which the holdout's value of the first is the better, at least."""
+        """Return the least number of rows by which the first is better on the holdout."""
         certificate = self._certificate
         return (first.low - second.high) * certificate.bound.rows

@@ -1,6 +1,7 @@
-"""Class counts that are told and priced: a fact about the rows, which the confidence bounds of some metrics rest on.
+"""Class counts that are released and paid for: a fact about the rows on which some confidence bounds rest.
 
-How far a metric's numbers are from those at class shares that were guessed beforehand must be told, and paid for.
+The owner guesses the class shares. The ratio between the metric's numbers at the true counts and at the guess must be
+released, and it costs nats.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
 def numbers_of_ratio(
     bound: BoundMetric, counts: Counts, estimate: object, spread: float | None
 ) -> dict[str, Any]:
-    """Numbers of rows that are about as uncertain, at class shares that are guessed."""
+    """Return the plan's numbers of rows that are about as uncertain, at guessed class shares."""
     metric = bound.metric
     if spread is not None:
         raise InputError(
@@ -126,7 +127,7 @@ def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[
 
 
 def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list[float]:
-    """Class shares that are guessed, in the order of the sorted classes; equal ones by default.
+    """Return the guessed class shares in the order of the sorted classes; equal shares by default.
 
     One number is the share of the last of two classes. InputError if they are not one positive share for each class
     that sum to 1.

@@ -1,4 +1,7 @@
-"""Public configuration of a ledger, one for each epoch: guards resume by it, `verify` reads it, nothing changes it."""
+"""The public configuration of a ledger, one for each epoch.
+
+Guards resume by it and `verify` reads it. It never changes.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,7 @@ class Configuration(Facts):
         return View(number=0, metric=self.metric, plan=self.plan, counts=self.counts, told_by=0)
 
     def views(self, rows: Iterable[Row]) -> list[View]:
-        """All that are asked about, by the rows of its epoch, in the order of their numbers."""
+        """Return all views, given the rows of this epoch, in the order of their numbers."""
         return [self.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
@@ -201,13 +204,13 @@ _FORMS: dict[str, Callable[[Configuration], bool]] = {
 
 
 class KeptRows(NamedTuple):
-    """What a ledger keeps of an epoch's rows, to know them again."""
+    """The data by which a ledger recognises an epoch's rows."""
 
     digests: dict[str, str]  # SHA-256 of each part, in their order, hex; empty if nothing is kept
     text: bytes  # the parts, one after the other, equally long: RowSet.text()
 
     def parts(self) -> dict[str, bytes] | None:
-        """Each part by its name; None if they are not those that were sealed."""
+        """Return each part by its name; None if the parts are not those that were sealed."""
         if not self.digests or not isinstance(self.digests, dict):
             return None if self.text or self.digests else {}
         size, rest = divmod(len(self.text), len(self.digests))
@@ -231,7 +234,10 @@ def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 def metric_of(description: dict[str, Any]) -> Metric:
-    """Metric of the catalogue from what a ledger says of it; an InputError if it is a user's own, whose code is not."""
+    """Return the catalogue's metric for a ledger's description.
+
+    An InputError is raised for a user's own metric, because the ledger does not hold its code.
+    """
     of_rows = {"weights", "groups"}
     try:
         return described_metric({name: part for name, part in description.items() if name not in of_rows})
@@ -253,15 +259,15 @@ class Epoch(NamedTuple):
     known_rows: bytes
 
     def chain(self) -> list[str]:
-        """Seals in order, from that of the configuration; hex."""
+        """Return the seals in order, from the seal of the configuration on, in hex."""
         seals = [sealed for _, sealed in self.seals if isinstance(sealed, bytes)]
         return [sealed.hex() for sealed in (genesis(self.text), *seals)]
 
 
 def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Epoch], Head | None]:
-    """Epochs of a ledger, and what its witness, by default its own, had seen before they were read.
+    """Return the epochs of a ledger, and the head its witness had seen before they were read.
 
-    Raises LedgerError if there is no such ledger, or it holds no guard.
+    By default the witness is the ledger's own. Raises LedgerError if there is no such ledger, or it holds no guard.
     """
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
         epochs, last = [], store.configuration()
@@ -277,7 +283,10 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
 
 
 def _seen(text: str, witness: str | Path | None) -> Head | None:
-    """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
+    """Return the highest head that a witness has seen.
+
+    The result is None if there is no witness, or if the ledger's own witness cannot be reached.
+    """
     try:
         place = _own_witness(text) if witness is None else witness
         return witnesses.witness_at(place).read() if place else None
@@ -288,7 +297,7 @@ def _seen(text: str, witness: str | Path | None) -> Head | None:
 
 
 def _own_witness(text: str) -> str:
-    """Place of the witness that stands in a ledger of this version or an earlier one; empty if none does."""
+    """Return the place of the witness named in a ledger of this or an earlier version; empty if there is none."""
     if not is_earlier(text):
         return Configuration.parse(text).witness
     place = json.loads(text).get("witness")

@@ -1,6 +1,7 @@
-"""Digests of data, which may come chunk by chunk, and under the guard's key the names of rows and questions.
+"""Digests of data, which may come in chunks, and keyed names of rows and questions.
 
-What a digest names must stay what it was, whoever goes on to work on the data she gave: so a guard owns what it holds.
+The data behind a digest must not change, even if the user goes on to work on the objects she passed. So a guard keeps
+copies of its own.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _THREADS = 2  # more than two wait for the memory
 
 
 def predictions_digest(prepared: NDArray[Any]) -> bytes:
-    """SHA-256 of predictions in canonical form: processors have instructions for it.
+    """Return the SHA-256 of predictions in canonical form; processors have instructions for it.
 
-    Beyond 4 MiB it is that of the digests of leaves, which threads compute; leaves of zeros and ones are packed, eight
-    to a byte.
+    Beyond 4 MiB the result is the digest of the digests of leaves, which threads compute. Leaves of zeros and ones are
+    packed, eight to a byte.
     """
     content = np.ascontiguousarray(prepared).reshape(-1).view(np.uint8)
     if len(content) <= _LEAF:
@@ -65,7 +66,10 @@ def _leaf_digest(leaf: NDArray[np.uint8]) -> bytes:
 
 
 def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
-    """Digest of features and labels by hashes that `new` makes; it is the same however rows are cut into chunks."""
+    """Return the digest of features and labels, by hashes that `new` makes.
+
+    It does not depend on how the rows are cut into chunks.
+    """
     whole = new()
     for part in (X, y):
         columns: dict[str, _Column] = {}
@@ -81,16 +85,17 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
 
 
 class Owned(NamedTuple):
-    """Data that nobody else holds: taken as they are."""
+    """Data that nobody else holds, and that need not be copied."""
 
     data: Any
 
 
 def own(given: Any) -> Any:
-    """Data that nobody else can change: a copy of what lies in memory.
+    """Return data that nobody else can change: a copy, if the data lie in memory.
 
-    What cannot change stays where it is: rows in chunks, and arrays that are mapped read-only. Columns of polars never
-    change: its copy shares them. Of pyarrow's, whose memory may be the user's array, it is pandas'.
+    Data that cannot change are not copied: rows in chunks, and arrays that are mapped read-only. Columns of polars
+    never change, so the copy shares them. Data of pyarrow are copied as pandas', because their memory may be the user's
+    array.
 
     >>> weights = np.ones(2)
     >>> mine = own(weights)
@@ -113,14 +118,14 @@ def own(given: Any) -> Any:
 
 
 def copy_of(given: Any) -> Any:
-    """A copy with values of its own; of rows in lists, too, whose own copy() is of one level."""
+    """Return a deep copy of data; nested lists are copied at every level."""
     if hasattr(given, "copy") and not isinstance(given, list):
         return given.copy()
     return copy.deepcopy(given)
 
 
 def _array_of(given: Any) -> NDArray[Any]:
-    """What is an array to NumPy, though it cannot be copied as it is, such as a memoryview."""
+    """Return an array of data that NumPy can read but that cannot be copied directly, such as a memoryview."""
     array = np.array(given)
     if array.shape != tuple(given.shape):
         raise TypeError
@@ -128,7 +133,7 @@ def _array_of(given: Any) -> NDArray[Any]:
 
 
 def _is_mapped(given: Any) -> bool:
-    """Whether an array is a file's, and nobody here can write to it."""
+    """Return True if an array is mapped from a file and nobody in this process can write to it."""
     while isinstance(given, np.ndarray):
         if given.flags.writeable:
             return False
@@ -140,13 +145,16 @@ def _is_mapped(given: Any) -> bool:
 
 
 def is_chunked(X: object) -> TypeGuard[ChunkedRows]:
-    """Whether rows are read chunk by chunk; a process that has none need not know what those are."""
+    """Return True if rows are read in chunks.
+
+    It does not import the chunk readers: a process that has no such rows need not load them.
+    """
     chunks = sys.modules.get("reusable_holdout.guard.chunks")
     return chunks is not None and isinstance(X, chunks.ChunkedRows)
 
 
 def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
-    """Columns of each chunk, one after the other; an array has one without a name."""
+    """Yield the columns of each chunk with their names; an array is one column without a name."""
     if is_chunked(part):
         for chunk in part.chunks():
             yield from named_columns(chunk)
@@ -165,7 +173,7 @@ def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def canonical_csr(part: Any) -> Any:
-    """Sparse matrix with each entry once, in order and not zero; its indices are int64."""
+    """Return a sparse matrix with each entry once, in order and not zero; its indices are int64."""
     matrix = part.tocsr(copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -200,7 +208,7 @@ class _Column:
             self._add_block(piece[rows])
 
     def digest(self) -> bytes:
-        """Digest of all rows."""
+        """Return the digest of all rows."""
         self._digest.update(_framed(f"{self._form} of {self._rows} rows".encode()))
         return self._digest.digest()
 
@@ -230,7 +238,7 @@ class _Column:
 
 
 def _canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Type in which equal values have equal bytes."""
+    """Return the type in which equal values have equal bytes."""
     if dtype.kind == "f":
         return np.dtype(np.float64)
     if dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8):
@@ -241,7 +249,7 @@ def _canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _framed(content: bytes) -> bytes:
-    """Content after its length, so that two contents, one after the other, are no third."""
+    """Return content with its length before it, so that concatenated contents cannot be confused."""
     return len(content).to_bytes(8, "big") + content
 
 
@@ -264,18 +272,18 @@ class ContentKey:
         raise TypeError("a content key cannot be pickled")
 
     def holdout(self, X: Any, y: Any) -> str:
-        """Digest of a holdout: columns, types, values and order of rows.
+        """Return the digest of a holdout: columns, types, values and order of rows.
 
-        It does not tell how the rows are cut into chunks, nor whether they lie in memory.
+        It does not depend on how the rows are cut into chunks, nor on whether they lie in memory.
         """
         return holdout_digest(lambda: self._new(b"holdout"), X, y).hex()
 
     def view(self, description: str) -> bytes:
-        """Digest of what is asked about the rows: a metric, its weights and a policy."""
+        """Return the digest of a view: a metric, its weights and a policy."""
         return self._of(b"view", description.encode())
 
     def guard(self, place: str) -> str:
-        """Digest of where a guard lives."""
+        """Return the digest of a guard's location."""
         return self._of(b"guard", place.encode()).hex()
 
     def question(self, way: str, content: bytes, unit: int, tolerance: int = 0) -> bytes:
@@ -293,10 +301,11 @@ class ContentKey:
         return self._of(b"several " + person, *questions)
 
     def conceal(self, numbers: NDArray[np.int64] | None, size: int, about: bytes) -> bytes:
-        """Private numbers, or that there are none, on their way from one process of this guard to another.
+        """Return private numbers, or None, encrypted for the way from one process of this guard to another.
 
-        Without the key all is noise, and `size` numbers long; what is longer takes the next power of two. What is
-        changed on the way, or comes as something about something else, is not revealed.
+        Without the key the result looks random, and it is `size` numbers long; longer contents are padded to the next
+        power of two. :meth:`reveal` refuses a result that was changed on the way, or that is passed for another
+        subject.
         """
         length = 0 if numbers is None else len(numbers)
         padded = np.zeros(1 + (size if length <= size else 1 << (length - 1).bit_length()), dtype=np.int64)
@@ -307,7 +316,7 @@ class ContentKey:
         return self._authenticated(masked, about) + masked
 
     def reveal(self, concealed: bytes, about: bytes) -> NDArray[np.int64] | None:
-        """Numbers that :meth:`conceal` was given; an InputError if it is something else."""
+        """Return the numbers that :meth:`conceal` was given; InputError if the input is not its result."""
         told, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
         if not hmac.compare_digest(told, self._authenticated(masked, about)):
             raise InputError(
@@ -326,7 +335,7 @@ class ContentKey:
         return (np.frombuffer(plain, np.uint8) ^ np.frombuffer(stream, np.uint8)).tobytes()
 
     def claim(self, question: bytes, series: str, prior_unit: int) -> bytes:
-        """Digest of one series' own claim about what a question is about."""
+        """Return the digest of one series' own claim about the subject of a question."""
         return self._of(b"claim", question, prior_unit.to_bytes(8, "big", signed=True), series.encode())
 
     def _of(self, person: bytes, *parts: bytes) -> bytes:

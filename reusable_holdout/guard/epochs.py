@@ -1,4 +1,7 @@
-"""A new epoch in the ledger of rows: of others, or of the same by another plan while nothing was told of them."""
+"""The start of a new epoch in a ledger: for other rows, or for the same rows under another plan.
+
+Another plan is possible only while nothing has been released about the rows.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ __all__ = ["begin_epoch", "guesses", "planned_anew", "tells"]
 
 
 def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
-    """Ledger in which the rows have the configuration that is wanted, if need be in an epoch of its own.
+    """Return the ledger in which the rows have the wanted configuration, if need be in a new epoch.
 
-    Nothing is rewritten: who goes on by the plan before finds its epoch over. A LedgerMismatchError if that plan told
-    anything.
+    Nothing is rewritten: a guard that still uses the earlier plan finds that its epoch is over. A LedgerMismatchError
+    is raised if answers were released under the earlier plan.
     """
     text = ledger.configuration()
     if text is None:

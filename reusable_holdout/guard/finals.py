@@ -1,4 +1,4 @@
-"""Finals: values told as they are, once, together; nothing new is answered after them."""
+"""Finals: the exact values, released once and together; nothing new is answered after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen certificates: released answers that go where no ledger is, and are checked against the ledger later."""
+"""Frozen certificates: released answers that leave the ledger, and are checked against it later."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class FrozenCertificate:
         )
 
     def of(self, queries: Sequence[int]) -> Self:
-        """Certificate of these answers alone.
+        """Return the certificate of these answers alone.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class FrozenCertificate:
         return replace(self, answers=tuple(known[query] for query in dict.fromkeys(queries)))
 
     def to_json(self) -> str:
-        """Text that :meth:`from_json` reads, and ``reusable-holdout verify --certificate``."""
+        """Return JSON that :meth:`from_json` and ``reusable-holdout verify --certificate`` read."""
         parts = asdict(self) | {"answers": [one._asdict() for one in self.answers]}
         return json.dumps(parts, sort_keys=True, indent=1, allow_nan=False)
 
@@ -243,7 +243,7 @@ def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> 
 
 
 def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
-    """Whether what it says of the guard is what the ledger says."""
+    """Return True if the certificate's facts of the guard are those in the ledger."""
     try:
         configuration = Configuration.parse(epoch.text)
         view = dict(enumerate(configuration.views(epoch.rows)))[certificate.view]
@@ -254,7 +254,7 @@ def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
 
 
 def _facts(configuration: Configuration, view: View) -> dict[str, Any]:
-    """What a certificate says of the guard, and the ledger confirms."""
+    """Return the facts of the guard that a certificate states and the ledger confirms."""
     return {
         "metric": view.metric,
         "view": view.number,

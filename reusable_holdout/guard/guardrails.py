@@ -1,4 +1,4 @@
-"""Guardrails of a gate, other metrics of the same rows and what each must reach: one question, one bit."""
+"""Guardrails of a gate: other metrics of the same rows and their least values; together one question, one bit."""
 
 from __future__ import annotations
 

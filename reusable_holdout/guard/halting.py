@@ -1,4 +1,4 @@
-"""The exception of a guard that has halted: what ran out, on what it was spent, and what to do now."""
+"""The exception of a guard that has halted: the budget that ran out, its past use, and the next steps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pickled guards: a handle says where the ledger, its key and the holdout lie; it carries none of them.
+"""Pickled guards: a handle has the places of the ledger, its key and the holdout, but not their content.
 
-Every process that opens the handle shares the one budget in the ledger, and the one copy of the holdout on the disk:
-its arrays are mapped into memory, not loaded.
+All processes that open the handle share one budget in the ledger, and one copy of the holdout on the disk: its arrays
+are mapped into memory, not loaded.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ class FrozenGuard(AbsentGuard):
         )
 
     def certificate(self, *answers: Answer) -> FrozenCertificate:
-        """What was frozen, as :meth:`ReusableHoldout.certificate` gives it; an InputError if an answer was not."""
+        """Return the frozen certificate, as :meth:`ReusableHoldout.certificate` does.
+
+        An InputError is raised if an answer is not in it.
+        """
         frozen = FrozenCertificate.from_json(self._text)
         return frozen.of([answer.query for answer in answers]) if answers else frozen
 
@@ -169,7 +172,7 @@ def check_is_guard(guard: object) -> None:
 
 
 class Handle(NamedTuple):
-    """Where a guard lives: on this machine, or wherever its paths and its server can be reached.
+    """The place of a guard: it can be opened on this machine, or wherever its paths and its server can be reached.
 
     A password in the ledger's URL does not travel: each machine takes its own from ``~/.pgpass`` or ``PGPASSWORD``. The
     private files are the same on all machines, in a shared folder.
@@ -187,7 +190,7 @@ class Handle(NamedTuple):
 
     @sealed
     def open(self) -> Any:
-        """Guard of this handle: the one that is open in this process, or a new one.
+        """Return the guard of this handle: the one that is open in this process, or a new one.
 
         Raises HandleError or LedgerKeyError if holdout or key cannot be read here; LedgerError if the ledger cannot.
         """
@@ -205,7 +208,7 @@ class Handle(NamedTuple):
         return guard
 
     def of_view(self, view: int, contents: dict[str, Any]) -> Handle:
-        """Handle of another metric of the rows; writes what it needs."""
+        """Return the handle of another metric of the rows, after writing its private file."""
         file = Path(f"{self.holdout_file}.view{view}")
         write_private(file, contents)
         return self._replace(view_file=str(file))
@@ -243,15 +246,15 @@ class UnreachableGuard(AbsentGuard):
         return f"<UnreachableGuard: {self._error}>"
 
     def why(self) -> HoldoutError:
-        """Error that opening it raised."""
+        """Return the error that was raised when the guard was opened."""
         return self._error.with_traceback(None)
 
 
 def arrive(handle: Handle) -> Any:
-    """Guard of a handle that was unpickled.
+    """Return the guard of a handle that was unpickled.
 
-    A worker that fails while it unpickles a task dies of it, and nobody learns why: so what cannot be opened is loaded,
-    and refuses to be asked.
+    A worker that fails while it unpickles a task dies without a message. So a guard that cannot be opened is replaced
+    by an object that raises the error when it is asked.
     """
     write_to_the_end()
     try:
@@ -318,10 +321,10 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
 
 
 def read_private(path: Path) -> dict[str, Any]:
-    """Map what :func:`write_private` wrote: its arrays are read-only, and their pages shared by all processes.
+    """Return the content that :func:`write_private` wrote; arrays are mapped read-only, shared by all processes.
 
-    What joblib does not map is loaded: text, objects, polars frames, lists of rows. Raises LedgerKeyError if the file
-    is missing or others can read or change it; HandleError if it cannot be read.
+    Content that joblib does not map is loaded: text, objects, polars frames, lists of rows. Raises LedgerKeyError if
+    the file is missing or others can read or change it; HandleError if it cannot be read.
     """
     try:
         status = path.stat()

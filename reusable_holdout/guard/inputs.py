@@ -1,4 +1,4 @@
-"""The holdout as it comes into the guard: rows and labels read once, and a metric bound to them."""
+"""The input of a guard: rows and labels, read once, and a metric bound to them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PrivateData:
         return Needed(self.bound.metric.response, self.bound.classes, self.bound.form)
 
     def try_out(self, models: Sequence[Any], X_train: Any = None) -> None:
-        """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's."""
+        """Refuse models that fail on synthetic rows of public form, before any model reads the holdout."""
         if self.X is None or is_chunked(self.X):
             return
         self._trial = self._trial or trial.Trial(self.X, self._needed)
@@ -106,7 +106,7 @@ class PrivateData:
             self._trial.check(model, X_train)
 
     def predicted(self, model: Any) -> NDArray[Any] | None:
-        """What a model predicts for the rows, in canonical form; None if it fails."""
+        """Return a model's predictions for the rows, in canonical form; None if it fails."""
         needed = self._needed
         if is_chunked(self.X):
             return predicting.predicted_by_chunks(model, self.X, needed)
@@ -117,7 +117,7 @@ class PrivateData:
         return attempt(lambda: form.prepare(needed.predicted(model, copy_of(self.X))))
 
     def predicted_by(self, models: Sequence[Any]) -> NDArray[Any] | None:
-        """What several models predict, shape (models, ...); None if one of them fails, after all have been tried."""
+        """Return several models' predictions, shape (models, ...); None if one fails, after all were tried."""
         every = [self.predicted(model) for model in models]
         found = [one[None] for one in every if one is not None]
         if len(found) < len(every):
@@ -132,7 +132,10 @@ class PrivateData:
 
 
 def _bound(metric: Metric, y: Any, **given: Any) -> BoundMetric:
-    """Metric bound to labels, of which no refusal tells anything, and no word of a function of the user's own."""
+    """Return a metric bound to labels.
+
+    An error does not depend on the labels, and never quotes a user's own function.
+    """
     with contextlib.nullcontext() if metric.kernel is not None else quiet():
         with contextlib.suppress(InputError, ModelError):  # most are defined on their labels
             return metric.bind(y, **given)
@@ -158,10 +161,10 @@ def _check_list(X: Any) -> None:
 
 
 def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """Features, which may stay where they are, and labels, read once; y may be the name of a column of rows in chunks.
+    """Return features and labels, read once; y may name a column of chunked rows.
 
-    Whatever lies in memory is returned as it is, but pyarrow's tables, which become pandas'; doing this twice changes
-    nothing. An InputError says that they are paths, or that y names no column.
+    Data in memory are returned as they are, except pyarrow tables, which become pandas objects; a second call changes
+    nothing. An InputError is raised if they are paths, or if y names no column.
     """
     for given, what in ((X, "X"), (y, "y")):
         first = given[0] if isinstance(given, list | tuple) and given else given
@@ -184,9 +187,9 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _read(X: Any, y: Any) -> tuple[Any, Any]:
-    """As :func:`rows_and_labels`, and nobody else's; what was read anew is not copied once more.
+    """Return features and labels as :func:`rows_and_labels` does, but owned by the guard: copied if need be.
 
-    A pandas object of pyarrow's lies in pyarrow's memory, which may be the user's array.
+    A pandas object made from pyarrow data lies in pyarrow's memory, which may be the user's array.
     """
     came = [one if isinstance(one, Owned) else from_arrow(one) for one in (X, y)]
     read = rows_and_labels(*(one.data if isinstance(one, Owned) else one for one in came))
@@ -195,7 +198,7 @@ def _read(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _checked_order(X: Any, **beside: Any) -> tuple[Any, ...]:
-    """Indexes of the rows, if they have some; refuse what has one of them in another order."""
+    """Return the indexes of the rows, if there are any; refuse data with the same index in another order."""
     given = {"X": X, **beside}
     for (first, rows), (second, other) in combinations(given.items(), 2):
         check_same_order(rows, other, names=(first, second), nothing="nothing was made")

@@ -1,6 +1,7 @@
-"""What a holdout's rows are known by: their ids, or their features; what a ledger keeps of that, and who has them.
+"""Recognition of a holdout's rows by ids or features: what a ledger keeps for it, and comparison with other tables.
 
-An analyst holds one table: that it has rows of the holdout is never told by itself, but as a model that fails.
+An analyst holds one table only. She is never told directly that it has rows of the holdout: the question then counts as
+a model that failed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Names(NamedTuple):
 
     @property
     def part(self) -> str:
-        """What the part of a ledger is called that keeps them."""
+        """The name of the ledger's part that keeps them."""
         return f"{_IDS} of {self.kind}"
 
 
@@ -73,13 +74,16 @@ class OwnedRows:
             )
 
     def kept(self, key: bytes, *, epoch: int = 1) -> KeptRows:
-        """What an epoch that begins is to keep of the rows, under the noise key."""
+        """Return the data by which a new epoch recognises its rows, under the noise key."""
         X = self.holdout.X
         features = None if X is None else self.holdout.row_set
         return self.kept_as(key, epoch, features, by_name=column_names(X) is not None)
 
     def kept_as(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
-        """What a ledger keeps of ids and features, whose columns come in the order of their names or as they are."""
+        """Return what a ledger keeps of ids and features.
+
+        `by_name` is True if the columns of the features are in the order of their names.
+        """
         sets = {} if features is None else {_BY_NAME if by_name else _FEATURES: features}
         if self.ids is not None:
             sets[self.ids.part] = self.ids.rows
@@ -103,22 +107,25 @@ class OwnedRows:
 
 
 def secret_of(key: bytes, epoch: int, part: str) -> bytes:
-    """Secret of the numbers of one epoch's rows: which rows two epochs share is told by none of both."""
+    """Return the secret for one epoch's rows, so that two epochs do not show which rows they share."""
     return hashlib.blake2b(f"{part} of epoch {epoch}".encode(), key=key, digest_size=32).digest()
 
 
 def are_ids(part: str) -> bool:
-    """Whether a part is of ids."""
+    """Return True if a part of a ledger's known rows holds ids."""
     return part.startswith(_IDS)
 
 
 def by_name(part: str) -> bool:
-    """Whether a part has columns in the order of their names."""
+    """Return True if a part of a ledger's known rows has columns in the order of their names."""
     return part == _BY_NAME
 
 
 def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
-    """Names by which a table's columns come in the order that those of a holdout do; an InputError if it has others."""
+    """Return the names by which a table's columns come in the order of a holdout's.
+
+    An InputError is raised if the table has other columns.
+    """
     mine, theirs = column_names(X), column_names(table)
     came, width = np.shape(table)[1:], np.shape(X)[1:]
     if came != width:
@@ -131,7 +138,7 @@ def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
 
 
 def names_of(given: Any, *, what: str, nothing: str) -> Names:
-    """Names of rows; an InputError if they are missing, or of several kinds, that quotes none."""
+    """Return the names of rows; an InputError, which quotes none, if some are missing or of different types."""
     column = rows_of(compact(given, what=what), what=what)
     array, kind = typed_array(column, what=what)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -145,9 +152,10 @@ def names_of(given: Any, *, what: str, nothing: str) -> Names:
 
 
 class TrainedOn:
-    """What is known of the rows that an analyst's models were trained on; one for all metrics of the holdout.
+    """The comparison of the holdout's rows with the rows that an analyst's models were trained on.
 
-    Features alone are compared: labels and ids would be read out. If the owner allows it all, nothing is looked for.
+    There is one for all metrics of the holdout. It compares features alone, because labels and ids could be read out.
+    If the owner allows overlap, nothing is compared.
     """
 
     def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
@@ -158,9 +166,9 @@ class TrainedOn:
         return "<training rows>"
 
     def holds(self, X_train: Any) -> bool:
-        """Whether some of these rows are in the holdout, more than chance explains: a fact about it, to be priced.
+        """Return True if some of these rows are in the holdout, more than by chance: a fact that must be paid for.
 
-        Rows that cannot be compared hold none.
+        Rows that cannot be compared count as different.
         """
         if X_train is None or self._allowed or self._holdout.X is None:
             return False
@@ -176,7 +184,7 @@ class TrainedOn:
         return found
 
     def is_in(self, table: Any) -> bool:
-        """Whether most of the holdout's rows are among these, whichever precision they are kept in."""
+        """Return True if most of the holdout's rows are among these rows, in any floating-point precision."""
         X = self._holdout.X
         if X is None:
             return False
@@ -202,7 +210,7 @@ def has_most_rows(table: Any, guard: Any) -> bool:
 
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:
-    """Rows of a table with the holdout's columns; None if it has others, which anyone may know."""
+    """Return the rows of a table with the holdout's columns; None if it has other columns, which is public."""
     table = rows_and_labels(X_train, None)[0]
     try:
         return ordered_rows(table, comparable_names(table, X))
@@ -211,7 +219,7 @@ def _compared(X_train: Any, X: Any) -> RowSet | None:
 
 
 def _shared(own: RowSet, rows: RowSet) -> int:
-    """How many rows both have; none if chance explains them."""
+    """Return the number of common rows; 0 if chance explains them."""
     common = own.common(rows)
     return common if common and common > by_chance(own.copies, rows.copies, ANALYSTS) else 0
 
@@ -222,7 +230,7 @@ def _is_most(own: RowSet, rows: RowSet) -> bool:
 
 
 def _is_single(table: Any) -> bool:
-    """Whether a table has numbers of less than double precision."""
+    """Return True if a table has numbers of less than double precision."""
     kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
     return any(kind in (np.float32, np.float16) for kind in kinds)
 

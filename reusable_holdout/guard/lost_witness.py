@@ -1,4 +1,4 @@
-"""A ledger whose witness was lost, and the witness that begins in its place."""
+"""A ledger whose witness was lost, and the new witness that replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a guard is made, resumed, given another plan, and rotated."""
+"""The making of guards: new, resumed, with another plan, and rotated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _QUERIES, _CHARGES = 100, 3
 
 
 class Stated(NamedTuple):
-    """What an owner states of a guard, besides its rows."""
+    """The owner's settings of a guard, without its rows."""
 
     metric: str | Metric = "accuracy"
     plan: Plan | None = None
@@ -219,7 +219,7 @@ def _private(rows: Rows, metric: Metric, classes: Any, **declared: Any) -> Priva
 def _owned(
     holdout: PrivateData, rows: Rows, allow: frozenset[str], *, nothing: str = "nothing was made"
 ) -> OwnedRows:
-    """Return the rows by what they are known, none of which is among training rows unless the owner insists."""
+    """Return the recognisable rows; refuse rows that are among training rows, unless the owner allows it."""
     owned = OwnedRows(holdout, rows.ids, allowed=OVERLAP in allow, nothing=nothing)
     if rows.training is not None and OVERLAP not in allow:
         overlapping.check_training(owned, rows.training, nothing=nothing)

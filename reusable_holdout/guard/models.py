@@ -1,4 +1,4 @@
-"""A model's predictions, and what is refused before it makes them."""
+"""A model's predictions, and the checks that refuse a model before it predicts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NO_DATA = (type, str, bytes, Mapping, Set)
 
 
 class Needed(NamedTuple):
-    """What a metric needs of a model, in the form of all rows; it holds nothing of the labels but their classes."""
+    """The properties of a model that a metric needs; of the labels it holds only the classes."""
 
     response: Response
     classes: NDArray[Any] | None
     form: Predictions
 
     def predicted(self, model: Any, X: Any) -> Any:
-        """What the model predicts for some rows, as :func:`predictions_of`."""
+        """Return the model's predictions for some rows, as :func:`predictions_of` does."""
         return predictions_of(model, X, response=self.response, classes=self.classes)
 
 
@@ -99,7 +99,7 @@ def _method(model: Any, name: str) -> Any:
 
 
 def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | str | None) -> NDArray[Any]:
-    """Columns in the order of the guard's classes; a class the model never saw has probability 0."""
+    """Return columns in the order of the guard's classes; a class that the model never saw has probability 0."""
     table = np.asarray(probabilities, dtype=np.float64)
     columns = _places(model, classes)
     if columns is None or classes is None:
@@ -110,7 +110,7 @@ def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | str | None)
 
 
 def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
-    """Where the model's classes stand among the guard's; None if they are the same, or the model does not say."""
+    """Return the positions of the model's classes among the guard's; None if they are equal or not stated."""
     known = getattr(model, "classes_", None)
     if known is None or classes is None or isinstance(classes, str):
         return None
@@ -143,10 +143,10 @@ def check_data(data: Any, what: str) -> None:
 
 
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
-    """Training data that can be fitted on, or neither of both; pyarrow's become pandas'.
+    """Return training data that a model can be fitted on, or two Nones; pyarrow data become pandas.
 
-    An InputError says that they are no data, one of them is missing, they are not equally long, or have the same
-    pandas index in different orders.
+    An InputError is raised if they are no data, if one of the two is missing, if they are not equally long, or if they
+    have the same pandas index in different orders.
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
@@ -177,7 +177,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
 
 
 def length_of(data: Any) -> Any:
-    """Rows of some data; of some that is computed later, not known yet."""
+    """Return the number of rows; for rows that are computed later, it may not be known yet."""
     shape = getattr(data, "shape", None)  # a sparse matrix has no length
     return shape[0] if shape else len(data)
 

@@ -1,4 +1,4 @@
-"""Opening a view: what another metric or slice of the same rows needs, and whether it was opened before."""
+"""The opening of a view: another metric or slice of the same rows, which may have been opened before."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ class Opening(NamedTuple):
         return replace(facts, counts=kept.counts, plan=kept.plan.record()), kept
 
     def _opened(self, facts: View, digest: bytes, name: str) -> Row | None:
-        """Record what a view is, durably; None if another one took its number meanwhile.
+        """Record the facts of a view durably; return None if another view took its number meanwhile.
 
-        Raises InputError, and tells nothing, if what may have to be told of the class counts would break a promise of
-        the guard's own plan; Halted if a final was given.
+        Raises InputError if releasing the class counts could break a promise of the guard's own plan; this reveals
+        nothing. Raises Halted if a final was given.
         """
         root = self.root
         ways, transcript = root.ways, root.transcript

@@ -1,7 +1,7 @@
-"""Rows that a holdout must not have: of training tables, and of holdouts that were released.
+"""The check that a holdout shares no rows with training tables, or with holdouts that were released.
 
-Its owner holds both tables: looking is free, and what is found is an error that says how much. By ids one row is too
-many; by features as many as chance does not explain.
+The owner holds both tables, so the check is free, and its error says how many rows are shared. By ids, one shared row
+is too many. By features, chance agreement is allowed for.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
 
 
 def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:
-    """What a ledger is to keep of a new holdout, none of whose rows is of an epoch before, unless its owner insists.
+    """Return what a ledger keeps of a new holdout; refuse rows of an earlier epoch, unless the owner allows them.
 
-    Columns without names have those of `beside`, the features of the last epoch. An OverlapError says that some rows
-    are of an epoch before, beyond chance; an InputError, that the rows before had ids and these have none; a
-    TamperedLedgerError, that what the ledger keeps of an epoch's rows is not what was sealed.
+    Columns without names are compared with `beside`, the features of the last epoch. Raises OverlapError if some rows
+    are of an earlier epoch, beyond chance; InputError if the earlier rows had ids and these have none;
+    TamperedLedgerError if the ledger's data about an epoch's rows are not those that were sealed.
     """
     epochs = [Configuration.parse(text) for text in ledger.configurations()]
     features, named = _features_as_before(rows.holdout, epochs, beside)
@@ -112,7 +112,7 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
 def _features_as_before(
     holdout: PrivateData, epochs: list[Configuration], beside: Any
 ) -> tuple[RowSet | None, bool]:
-    """Features as those of the epochs before are kept, and whether that is by the names of columns."""
+    """Return the features in the form of earlier epochs, and True if columns are in the order of their names."""
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)
@@ -134,7 +134,7 @@ def _check_fresh(
     *,
     named: bool,
 ) -> None:
-    """Refuse rows that are among those of one epoch, of which the ledger keeps these parts."""
+    """Refuse rows that are among the rows of one epoch, given the parts that the ledger keeps of it."""
     nothing = "nothing was released"
     if parts is None:
         raise TamperedLedgerError([f"the rows of epoch {epoch} are not those that were sealed; {nothing}"])

@@ -1,4 +1,4 @@
-"""What a guard says of itself: what was released, and what is left."""
+"""The public state of a guard: what was released, and what is left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Overview:
 
     @sealed
     def history(self, *, epoch: int | None = None) -> pd.DataFrame:
-        """Everything released, in order.
+        """Return everything that was released, in order.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Overview:
 
     @contextlib.contextmanager
     def _read_again(self) -> Iterator[Ledger]:
-        """Its ledger, though it was closed."""
+        """Yield the ledger, opened again if it was closed."""
         url = self._view.ledger.url
         if not self._view.ledger.closed or url is None:
             yield self._view.ledger
@@ -118,7 +118,7 @@ class Overview:
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
 
     def _repr_html_(self) -> str:
-        """What anyone may know of it, and what is left of its budget."""
+        """Return the public facts of the guard and the rest of its budget, as HTML."""
         plan = self.plan
         facts = [("metric", self.metric.name), ("holdout", self._units)]
         try:
@@ -140,12 +140,12 @@ class Overview:
 
     @property
     def _units(self) -> str:
-        """How many rows count, or groups."""
+        """The number of rows, or groups, that count."""
         bound = self._view.holdout.bound
         return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
 
     def _own_history(self) -> pd.DataFrame:
-        """What was released of this metric."""
+        """Return the history of this metric."""
         history = self.history()
         return history[(history["view"] == self.view) & (history["way"] != VIEW)]
 
@@ -181,12 +181,12 @@ class Overview:
 
     @property
     def charges_left(self) -> int:
-        """Charges that are left, whatever was told; at 0 the guard has halted. Of claims: of the nameless series."""
+        """Charges that are left; at 0 the guard has halted. For claims: the charges of the unnamed series."""
         return self.charges_left_of("")
 
     @sealed
     def charges_left_of(self, series: str) -> int:
-        """Charges that a series, such as a team, has left; of other policies than claims all have them together.
+        """Return the charges that a series, such as a team, has left; only claims have separate charges.
 
         Raises
         ------
@@ -255,12 +255,12 @@ class Overview:
 
     @property
     def has_features(self) -> bool:
-        """Whether models can predict the holdout's rows."""
+        """True if models can predict the holdout's rows."""
         return self._view.holdout.X is not None
 
     @property
     def features(self) -> int | None:
-        """How many columns the holdout has; None if they are not counted."""
+        """The number of the holdout's columns; None if they are not counted."""
         shape = np.shape(self._view.holdout.X)
         return int(shape[1]) if len(shape) == 2 else None
 
@@ -271,7 +271,7 @@ class Overview:
 
     @property
     def halted(self) -> bool:
-        """Whether nothing new will be answered any more."""
+        """True if nothing new will be answered any more."""
         return self.halt_reason is not None
 
     @property
@@ -281,12 +281,12 @@ class Overview:
 
     @property
     def epoch(self) -> int:
-        """Which of its ledger's holdouts this guard has, from 1; see :meth:`rotate`."""
+        """The number of this guard's holdout in its ledger, from 1; see :meth:`rotate`."""
         return self._view.ledger.epoch
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True if :meth:`close` was called."""
         return self._view.ledger.closed
 
     @property
@@ -372,7 +372,7 @@ class Overview:
 
     @sealed
     def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:
-        """Measure a fitted model, if a question about it needs that, and tell nothing of what was found.
+        """Measure a fitted model, if a question about it needs that, and show nothing of the result.
 
         A search fits its candidates in workers. Each worker measures with the guard that it was sent; what was measured
         goes back concealed under the guard's key, to the process that asks, and to nobody else.

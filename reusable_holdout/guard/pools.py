@@ -1,13 +1,12 @@
 """Halts in the workers of pools of processes.
 
-A halt is no `Exception`, so that no loop swallows it; but a worker of `multiprocessing.pool` takes exceptions and
-nothing else to whoever waits, and dies of what is none: its task would be lost, and whoever waits for the task would
-wait for ever. Whatever leaves a task has every loop inside it behind it, so there, and only there, halts are taken to
-be what a worker carries.
+A halt is no `Exception`, so that no loop swallows it. But a worker of `multiprocessing.pool` hands on exceptions only,
+and it dies of anything else: the task would be lost, and the caller would wait for ever. An error that leaves a task
+has left every loop inside it. So there, and only there, a worker hands on halts as it does exceptions.
 
-Whoever gets a halt ends the pool, and a pool ends its workers by a signal, whatever they do. One that is ended while it
-writes a result takes the lock of all writers with it, and the pool waits for that lock for ever; as a halt comes to all
-workers at about the same time, this happens. So a worker that has a guard writes to the end.
+A caller that gets a halt ends the pool, and a pool ends its workers by a signal. A worker that is ended while it writes
+a result keeps the lock of all writers, and the pool waits for that lock for ever. A halt comes to all workers at about
+the same time, so this happens. Therefore a worker that has a guard finishes writing first.
 """
 
 from __future__ import annotations
@@ -58,7 +57,10 @@ def write_to_the_end() -> None:
 
 
 def _begin_anew() -> None:
-    """In a process that a worker forks: a signal to it must not be told to the worker, whose pipe it has."""
+    """Reset the signal handling in a process that a worker forks.
+
+    The child has the worker's pipe: a signal to the child must not reach the worker.
+    """
     if signal.getsignal(signal.SIGTERM) is _end:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
@@ -74,7 +76,10 @@ def _end(_: int, frame: FrameType | None) -> None:
 
 
 def _end_when_told(pipe: int) -> None:
-    """The same when it has written, or when the main thread is in compiled code, where no handler runs."""
+    """End this process when the worker has written, also if the main thread is in compiled code.
+
+    No signal handler runs while the main thread is in compiled code.
+    """
     while signal.SIGTERM not in os.read(pipe, 1) or signal.getsignal(signal.SIGTERM) is not _end:
         pass  # another handler has come since: it says what becomes of the worker
     deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -85,13 +90,13 @@ def _end_when_told(pipe: int) -> None:
 
 
 def _is_writing(frame: FrameType | None) -> bool:
-    """Whether a worker is handing on a result: it calls its queue's `put`."""
+    """Return True if a worker is handing on a result: it calls its queue's `put`."""
     called = _called_by_worker(frame)
     return called is not None and called.f_code.co_name == "put"
 
 
 def _called_by_worker(frame: FrameType | None) -> FrameType | None:
-    """Frame of what the worker's loop calls; None if there is no such loop below."""
+    """Return the frame of the function that the worker's loop calls; None if there is no such loop below."""
     workers = [getattr(module, "worker", None) for module in map(sys.modules.get, _POOLS)]
     loops = [worker.__code__ for worker in workers if worker is not None]
     while frame is not None and (frame.f_back is None or frame.f_back.f_code not in loops):

@@ -1,4 +1,4 @@
-"""The numbers of a plan, besides the rows, and what is kept of a wish; class counts are in `class_counts`."""
+"""The numbers of a plan besides the rows, and the part of a wish that can be kept; see also `class_counts`."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
 def guessed(
     bound: BoundMetric, prevalence: object = None, *, by_ratio: bool = False, theory: int = THEORY.edition
 ) -> Counts | None:
-    """What is guessed of the class counts, or sizes of groups, that a metric rests on; None for others.
+    """Return the guess of the class counts, or group sizes, that a metric rests on; None for other metrics.
 
-    Its public numbers become those of a guess that is right: whatever a plan by them says, or refuses, is the same for
-    all labels. Of a metric that is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if
-    `prevalence`, the class shares that the owner expects, is none, or belongs to a metric without classes.
+    The metric's public numbers become the numbers of a correct guess, so a plan, or its refusal, is the same for all
+    labels. For a metric that is decided `by_ratio` nothing is released, and the guess serves the plan. Raises
+    InputError if `prevalence` does not hold the class shares that the owner expects, or if the metric has no classes.
     """
     if prevalence is not None and bound.classes is None:
         raise InputError(
@@ -86,7 +86,10 @@ def guessed(
 
 
 def _rests_on_no_counts(bound: BoundMetric) -> bool:
-    """Whether it is plain: 0/1 losses and a user's own loss have means, and differences that are named are named."""
+    """Return True if the metric's bound does not depend on class counts.
+
+    It does not for means of 0/1 losses, for a user's own loss, and for constant stated differences.
+    """
     metric = bound.metric
     named = metric.family == "binomial" if metric.differences is None else not callable(metric.differences)
     own = metric.loss is not None or named
@@ -100,7 +103,7 @@ def plan_numbers(
     estimate: float | None = None,
     spread: float | None = None,
 ) -> dict[str, Any]:
-    """Facts of a metric and its rows that a plan needs."""
+    """Return the facts of a metric and its rows that a plan needs."""
     if counts is not None and counts.place is None:
         return class_counts.numbers_of_ratio(bound, counts, estimate, spread)
     return {
@@ -116,10 +119,10 @@ def plan_numbers(
 
 @contextmanager
 def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
-    """Let an error of a plan of so many rows say how many there are, if it counts other ones.
+    """Add the number of the holdout's rows to the message of a plan's error, if fewer rows count.
 
-    The owner of 8,000 rows reads else of 2,426, those that a metric rests on. Both are public: the error names the
-    one, and the owner knows the other.
+    Without it, the owner of 8,000 rows would read of 2,426 rows only, those that the metric rests on. Both numbers are
+    public.
     """
     try:
         yield
@@ -137,9 +140,9 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
 
 
 class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
-    """What was told of the rows leaves less than was wished, and a guard keeps that.
+    """The class counts leave a smaller budget than was wished, and the guard keeps to the smaller one.
 
-    An error of this library as well, for where warnings are errors its words must reach the user.
+    It is also an error of this library: if warnings are raised as errors, its message must reach the user.
     """
 
 

@@ -1,7 +1,7 @@
-"""What a search can know before a model is fitted: which questions may be replays, and whether a choice has room.
+"""The facts that a search can know before a model is fitted: possible replays, and the room for a choice.
 
-A halted guard still gives what it answered. Whether a model is one of those is known when it is fitted; that no
-question had its prior is known before.
+A halted guard still returns past answers. A fitted model is needed to know whether a question is a replay. But if no
+past question had the same prior, it cannot be one, and that is known before.
 """
 
 from __future__ import annotations

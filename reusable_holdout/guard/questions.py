@@ -1,4 +1,4 @@
-"""Questions as they are stated, and as they stand before the ledger is looked at: checked and named."""
+"""Questions as users state them, and as checked and named subjects before the ledger is read."""
 
 from __future__ import annotations
 

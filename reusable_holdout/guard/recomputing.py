@@ -1,4 +1,4 @@
-"""Rows of a ledger recomputed: whatever does not follow from the plan among the answers of one epoch."""
+"""The recomputation of a ledger's rows, which finds every answer of an epoch that does not follow from its plan."""
 
 from __future__ import annotations
 

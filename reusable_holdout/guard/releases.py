@@ -1,4 +1,4 @@
-"""What was released: the history of an epoch, as anyone can read it without the holdout and its key."""
+"""The history of an epoch, as anyone can read it without the holdout and its key."""
 
 from __future__ import annotations
 

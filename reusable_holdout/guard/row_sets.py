@@ -1,4 +1,4 @@
-"""Rows as numbers, one for each, exact: which rows two tables have in common, how many by chance; copies in one."""
+"""Rows as exact numbers, one for each row: the rows that two tables share, and the copies within one table."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _LOOKED_AT = 1_000_000  # rows
 
 
 class Copies(NamedTuple):
-    """What of a table says how often its rows agree by chance.
+    """The properties of a table that determine how often its rows agree by chance.
 
-    `repeated` rows are equal to another one of the table. Two rows differ by so many `bits`: two in as many were
-    equal, if columns knew nothing of one another.
+    `repeated` rows are equal to another row of the table. Of ``2**bits`` pairs of rows one would be equal if the
+    columns were independent.
     """
 
     rows: int
@@ -72,7 +72,7 @@ ANALYSTS = Rule(error=1e-6, tells=False)
 
 
 def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
-    """Most rows that a table has in common with another one, independent of it, by chance.
+    """Return the largest number of rows that a table shares with an independent table by chance.
 
     >>> adult = Copies(rows=6_512, repeated=6), Copies(rows=26_049, repeated=36)
     >>> by_chance(*adult, OWNERS)
@@ -92,9 +92,9 @@ def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
 
 
 def _quantile(repeated: int, ratio: float, error: float) -> int:
-    """Least number that a negative binomial exceeds with at most this probability.
+    """Return the least number that a negative binomial exceeds with at most this probability.
 
-    Its mean is `repeated * ratio` and a little more, for no copies yet are no proof that there are none.
+    Its mean is `repeated * ratio` and a little more: no copies so far do not prove that there are none.
     """
     from scipy.special import betainc  # noqa: PLC0415 - the guard loads it with its plan
 
@@ -131,26 +131,26 @@ class RowSet:
         raise HandleError("rows of a holdout cannot be pickled; pickle the guard, which becomes a handle")
 
     def common(self, other: RowSet) -> int:
-        """How many rows both have: a row that comes several times counts as often as both have it."""
+        """Return the number of rows in common; a repeated row counts as often as both tables have it."""
         _, mine, theirs = np.intersect1d(self._values, other._values, assume_unique=True, return_indices=True)
         return int(np.minimum(self._times[mine], other._times[theirs]).sum())
 
     def text(self, secret: bytes) -> bytes:
-        """Bytes to keep: without the secret they tell how many rows there are, and nothing else.
+        """Return bytes that the ledger keeps; without the secret they show only the number of rows.
 
-        Copies of a row are told apart by their number, so that no two of the random numbers are equal, and these are
-        sorted; before them stands, masked, how many rows repeat another.
+        Copies of a row are numbered, so that all of the random numbers differ; these are sorted. The masked number of
+        repeated rows stands before them.
         """
         return self._head(secret, self.copies.repeated) + np.sort(self._keyed(secret)).astype("<u8").tobytes()
 
     def common_with(self, text: bytes, secret: bytes) -> int:
-        """Rows in common with those that :meth:`text` was made of, under the same secret."""
+        """Return the number of rows in common with a :meth:`text`, under the same secret."""
         known = np.frombuffer(text, dtype="<u8", offset=_HEAD)
         return len(np.intersect1d(self._keyed(secret), known, assume_unique=True))
 
     @classmethod
     def copies_in(cls, text: bytes, secret: bytes) -> Copies:
-        """How many rows repeat another, of those that :meth:`text` was made of."""
+        """Return the number of repeated rows among those that :meth:`text` was made of."""
         masked = int.from_bytes(text[:_HEAD], "little")
         return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
 
@@ -170,12 +170,12 @@ class RowSet:
 
 
 def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
-    """Rows of a table by the values of its columns, whatever they are kept in; `order` are the places to take."""
+    """Return the rows of a table by the values of its columns, in any container; `order` selects the columns."""
     return RowSet(*row_hashes(X, order))
 
 
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
-    """What :class:`RowSet` is made of: a number for each row of a table, shape (rows,), and bits."""
+    """Return the content of a :class:`RowSet`: a number for each row of a table, shape (rows,), and the bits."""
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if is_chunked(X) else [X]:
@@ -191,12 +191,12 @@ def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.u
 
 
 def ordered_rows(X: Any, names: tuple[str, ...] | None) -> RowSet:
-    """Rows of a table whose columns are brought into the order of their names, if they have some."""
+    """Return the rows of a table with its columns in the order of their names, if they have names."""
     return rows_of_table(X, None if names is None else sorted(range(len(names)), key=names.__getitem__))
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns, if all have one, and each its own."""
+    """Return the names of the columns; None unless every column has a name of its own."""
     names = X.names if is_chunked(X) else getattr(X, "columns", None)
     listed = [] if names is None else list(names)
     if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
@@ -205,10 +205,10 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
-    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits.
+    """Return a number for each row, given its columns as arrays: equal for equal rows, to 64 bits.
 
-    It is of the sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are
-    the same.
+    It is computed from the sum over the columns of numbers of value and place. Zeros add nothing, so that sparse rows
+    get the same numbers.
     """
     sums = np.zeros(rows, dtype=np.uint64)
     place = 0
@@ -222,7 +222,7 @@ def _hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArra
 
 
 def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float:
-    """Bits by which two rows differ, from all pairs of a sample; no more than are enough."""
+    """Return the bits by which two rows differ, estimated from all pairs of a sample, up to a limit."""
     count = min(_SAMPLE, rows)
     places = np.random.default_rng(0).choice(rows, count, replace=False)
     if hasattr(X, "tocsr"):
@@ -241,7 +241,7 @@ def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float
 
 
 def _bits_of(times: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Of columns of so many rows, from how often each value comes."""
+    """Return the bits of each column, given how often each of its values occurs."""
     equal, pairs = (times * (times - 1)).sum(axis=0) / 2.0, count * (count - 1) / 2.0
     return np.asarray(np.log2(max(pairs, 1.0) / np.maximum(equal, 1.0)))
 
@@ -259,7 +259,7 @@ def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint6
 
 
 def columns_of(X: Any) -> Iterator[NDArray[Any]]:
-    """Columns of an array or a frame, each of shape (rows,); two may have one name."""
+    """Yield the columns of an array or a frame, each of shape (rows,); two may have the same name."""
     return _one_by_one(_parts(X, None))
 
 
@@ -268,7 +268,7 @@ def _one_by_one(parts: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
 
 
 def _parts(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
-    """Columns of a frame one by one, those of an array together."""
+    """Yield the columns of a frame one by one, and the columns of an array together."""
     if not hasattr(X, "columns"):
         array = np.asarray(X)
         yield array if order is None else array[:, order]
@@ -320,10 +320,10 @@ def warn_of_copies(X: Any) -> None:
 
 
 def copies_among(X: Any) -> CopiedRows | None:
-    """Copies that chance does not explain and that matter; None if there are none.
+    """Return the copies in a table that chance does not explain and that matter; None if there are none.
 
-    Rows are the same if the values of their features are, to 64 bits. Of more than a million a part is looked at that
-    has all or none of equal rows.
+    Rows are the same if the values of their features are, to 64 bits. In a table of more than a million rows a part is
+    examined, which has all or none of each set of equal rows.
 
     Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
     independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
@@ -348,7 +348,11 @@ def copies_among(X: Any) -> CopiedRows | None:
 
 
 def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.int64]) -> bool:
-    """Whether a column tells nearly all of the distinct rows apart, and fewer of them share a value than are copies."""
+    """Return True if chance does not explain the copies.
+
+    That is so if a column distinguishes nearly all of the distinct rows, and fewer of them share a value than are
+    copies.
+    """
     columns = _one_by_one(filter(_is_float, parts))
     enough = max(_LEAST_DISTINCT, _DISTINCT * len(distinct), len(distinct) - copies + 1)
     return any(len(np.unique(column[distinct])) >= enough for column in columns)

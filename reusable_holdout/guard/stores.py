@@ -1,6 +1,6 @@
-"""Where the budget of a guard's rows lies: its ledger, key and witness, and whether they have one elsewhere.
+"""The place of a guard's budget: its ledger, key and witness, and the search for another budget of the same rows.
 
-The promise belongs to the rows, whatever ledger they are asked in.
+The promise belongs to the rows, not to one ledger.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def declared_classes(place: str | Path | None) -> list[Any] | str | None:
 
 
 def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> tuple[bytes, Path | None]:
-    """Key of a guard, and its file if it has one; by default the file beside the ledger where the configuration lies.
+    """Return the key of a guard, and its file if it has one; by default the file beside the ledger.
 
-    A new ledger gets a new key, or that which a seed makes; a ledger in use must come with its own, or a
-    LedgerKeyError says so. An InputError says that both are given, or the key has the wrong length.
+    A new ledger gets a new key, or the key of a seed. For a ledger in use, its own key must be given, or a
+    LedgerKeyError is raised. An InputError is raised if both key and seed are given, or if the key has the wrong
+    length.
     """
     _check(key, seed)
     if ledger.url is not None:
@@ -152,7 +153,7 @@ def _check_is_gone(kept: str, key: bytes, place: str) -> None:
 
 
 def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
-    """Ledger on disk or on a server."""
+    """Return a ledger on disk or on a server."""
     return SqlLedger(location, must_exist=must_exist)
 
 
@@ -160,9 +161,9 @@ def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
 def new_or_kept(
     holdout: PrivateData, location: str | Path | None, *, allowed: bool
 ) -> Iterator[tuple[Ledger, bool]]:
-    """Ledger of a guard, and whether its rows have another budget.
+    """Yield the ledger of a guard, and True if its rows have another budget.
 
-    A file that is made for rows which have a budget elsewhere is taken away again.
+    A file that is made for rows which have a budget elsewhere is removed again.
     """
     if location is None:
         with _in_memory(holdout, allowed=allowed) as found:
@@ -183,7 +184,7 @@ def new_or_kept(
 
 @contextmanager
 def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger, bool]]:
-    """As :func:`new_or_kept`: the budget that this process keeps of the rows, or a new one."""
+    """Yield, as :func:`new_or_kept` does, the budget of these rows in this process, or a new one."""
     ledger = ledgers.MemoryLedger()
     if registries.InMemory.is_off():
         yield ledger, False
@@ -238,7 +239,10 @@ def budgeted(
 
 
 def _has_more(ledger: Ledger, before: int) -> bool:
-    """Whether the guard or the epoch was made, though its making failed: its witness could not be told, perhaps."""
+    """Return True if the guard or the epoch was made although an error was raised.
+
+    An example is a witness that could not be reached.
+    """
     try:
         return len(ledger.configurations()) > before
     except LedgerError:
@@ -272,10 +276,10 @@ def _on_the_other_side(ledger: Ledger, holdout: PrivateData) -> list[Budget]:
 
 
 def told_of(holdout: PrivateData, counts: Counts | None, metric: dict[str, Any] | None = None) -> float:
-    """Nats of all that was told of rows, in any ledger: of class counts and sizes of groups, `counts` among them.
+    """Return the nats of all class counts and group sizes of these rows that were released, in any ledger.
 
-    These are remembered before anybody hears of them: a guard of the same rows by another guess pays for both. The
-    description of the metric that they were told for is by default that of the holdout's own.
+    `counts` are among them. They are recorded before they are released, so a guard of the same rows with another guess
+    pays for both. `metric` is the description of the metric that they were released for; by default the holdout's own.
     """
     own, tells = (0.0, False) if counts is None else (counts.nats, counts.place is not None)
     try:
@@ -322,7 +326,7 @@ def _sketched(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
 
 
 def _of_sparse(X: Any) -> list[NDArray[Any]]:
-    """A single column for sparse rows: where they are not zero, and what they are there."""
+    """Return sparse rows as a single column: the positions and the values of their entries."""
     matrix = canonical_csr(X)
     parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
     words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]

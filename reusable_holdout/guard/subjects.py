@@ -1,4 +1,4 @@
-"""Subjects: models, predictions, differences of two, and what a worker measured; how each is named and measured."""
+"""Subjects of questions: models, predictions, comparisons, and workers' measurements; their names and measures."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Measured(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What is asked about, checked and named."""
+    """The subject of a question, checked and named."""
 
     content: bytes
     models: tuple[Any, ...] = ()  # one, or the new and the old one

@@ -36,7 +36,7 @@ def training_estimate(
     cv: Any,
     classes: NDArray[Any] | str | None,
 ) -> float:
-    """Score of a model that training data alone can tell; these must not contain holdout rows.
+    """Return the score of a model by training data alone, which must not contain holdout rows.
 
     The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
     far above its holdout score, so every question would be charged. A number of folds means shuffled ones with a fixed

@@ -1,4 +1,4 @@
-"""The transcript: what was released of a set of rows, and what is left; ledger rows from answers, and back."""
+"""The transcript: the released answers about a set of rows, the rest of the budget, and ledger rows from answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Transcript:
 
     @property
     def state(self) -> State:
-        """What has been asked and told."""
+        """The number of questions asked, and the outcomes released."""
         return self.state_at(self.ledger.tail())
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""A model is tried on made-up rows before it reads the holdout's: a model that fails on all of them is refused, free.
+"""A free trial of a model on synthetic rows before it reads the holdout; a model that fails on all is refused.
 
-The trial comes first and decides alone, by public facts: the container, the number of columns, their names and types,
-and training rows if there are some. No value of the holdout is in made-up rows, so the trial tells nothing of it.
+The trial decides by public facts alone: the container, the number of columns, their names and types, and training rows
+if there are any. Synthetic rows hold no value of the holdout, so the trial reveals nothing of it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _STRANGERS = "predicted labels must be among the classes"  # as queries.predicti
 
 
 class _Failure(NamedTuple):
-    """How a model fails on some rows: the exception's type and words, which are shown.
+    """A model's failure on some rows: the exception's type and message, which are shown.
 
-    `rule` is what failures that are alike have in common, but for numbers that count the rows, which are in `counts`.
+    `rule` is what equal failures have in common. It leaves out numbers that count the rows; these are in `counts`.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Trial:
                 warn(words, UserWarning)
 
     def _refused(self, model: Any, X_train: Any, heard: list[str]) -> _Failure | None:
-        """What a model is refused for: a class that there is not, or one way to fail on all rows."""
+        """Return the reason to refuse a model: an unknown class, or the same failure on all rows; else None."""
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train), heard) is None:
             return None
         names_classes = hasattr(model, "classes_")  # which are the guard's
@@ -103,7 +103,7 @@ class Trial:
         return strangers or (failures[0] if len(failures) == len(found) and _are_alike(failures) else None)
 
     def _failure(self, model: Any, rows: Any, heard: list[str]) -> _Failure | None:
-        """How a model fails on rows, if it does."""
+        """Return a model's failure on rows, if it fails."""
         count, form, told = length_of(rows), self._needed.form, False
         try:
             with quiet_but_for_names(heard):
@@ -146,7 +146,10 @@ def _are_alike(failures: list[_Failure]) -> bool:
 
 
 def _make(model: Any) -> Any:
-    """What estimators have in common that refuse the same rows: their types, parts, functions and columns."""
+    """Return the types, parts, functions and columns of a model.
+
+    Models that agree in them refuse the same rows.
+    """
     try:
         given = model.get_params().items()
         parts = tuple((name, value if callable(value) else type(value)) for name, value in given)
@@ -196,7 +199,7 @@ _VARIANTS = (  # little in common but what is public; first the longest, whose l
 
 
 def made_like(X: Any) -> Iterator[Any]:
-    """Several containers of made-up rows, for features of which no value is read; None for one that cannot be made."""
+    """Yield synthetic rows in several forms, which read no value of the features; None for a form that fails."""
     for variant in _VARIANTS:
         try:
             made = _like(X, variant)
@@ -212,7 +215,7 @@ def _first_of(X_train: Any) -> Any:
 
 
 def _is_alike(X: Any, other: Any) -> bool:
-    """Whether other data have the same container and columns."""
+    """Return True if other data have the same container and columns."""
     if type(X) is not type(other) or np.shape(X)[1:] != np.shape(other)[1:]:
         return False
     return list(getattr(X, "columns", ())) == list(getattr(other, "columns", ()))
@@ -280,7 +283,10 @@ def _sized(numbers: NDArray[np.float64], *, unsigned: bool) -> NDArray[np.float6
 
 
 def _column(dtype: Any, variant: _Variant) -> pd.Series[Any]:
-    """Column of a pandas type; of a categorical one, whose categories the holdout's values are, with its own."""
+    """Return a synthetic column of a pandas type.
+
+    A categorical column gets categories of its own, because the holdout's categories are values of it.
+    """
     numbers = variant.numbers
     if isinstance(dtype, np.dtype):
         return pd.Series(_values(dtype, variant))

@@ -1,4 +1,4 @@
-"""The verbs of a guard: each makes a question, and asks it at the only door."""
+"""The verbs of a guard: each makes a question and passes it to the single entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification: a ledger alone lets anyone recompute every interval, threshold and charge."""
+"""The verification of a ledger: anyone can recompute every interval, threshold and charge from it alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True)
 class Verification:
-    """What a ledger was found to be.
+    """The result of verifying a ledger.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if no problem was found."""
         return not self.problems
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""One metric or slice of the rows, as its questions see it: all parts of a guard that are private to the library."""
+"""One metric or slice of the rows, with all parts of a guard that are private to the library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Views: a metric of the rows, on all of them or a slice, with a plan of its own on the one budget of the rows.
+"""Views: a metric of the rows, on all of them or a slice, with its own plan on the one budget of the rows.
 
-View 0 is the guard's own metric, and stands in the ledger's configuration. Every other one is opened later, by a row of
-the ledger: it says what is asked, and what of the class counts had to be told for it.
+View 0 is the guard's own metric, and stands in the ledger's configuration. Other views are opened later, each by a row
+of the ledger, which holds the view's facts and the released class counts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SAME = 1e-9  # nats, recomputed on another machine
 
 @dataclass(frozen=True)
 class Counts:
-    """What was guessed of the class counts, and told of them, or of the sizes of groups.
+    """The guessed class counts, or sizes of groups, and what was released of them.
 
-    `prevalence` are the class shares that were guessed: empty where there are no classes, and of the sizes of groups.
-    `place` is the cell that tells how many times the guessed rows they are worth, of the edition `theory`: None where
-    nothing rests on them, and nothing was told.
+    `prevalence` are the guessed class shares; empty if there are no classes, and for sizes of groups. `place` is the
+    cell of the ratio between the rows that the true counts and the guessed counts are worth, in edition `theory`. It is
+    None if no bound depends on the counts, and nothing was released.
     """
 
     prevalence: list[float]
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def nats(self) -> float:
-        """What telling it cost."""
+        """The cost of releasing it."""
         return 0.0 if self.place is None else edition(self.theory).counts.nats(self.place)
 
 
@@ -76,11 +76,11 @@ class Facts:
     counts: Counts | None
 
     def text(self) -> str:
-        """Canonical JSON."""
+        """Return the facts as canonical JSON."""
         return json.dumps(self.parts(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def parts(self) -> dict[str, Any]:
-        """Each fact by its name, as it stands: its lists and dictionaries are not copied."""
+        """Return the facts by their names; lists and dictionaries are not copied."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return named | {"counts": None if self.counts is None else asdict(self.counts)}
 
@@ -96,7 +96,7 @@ class Facts:
 
     @classmethod
     def unknown(cls) -> LedgerMismatchError:
-        """Error for facts of another version."""
+        """Return the error for facts of another version."""
         return LedgerMismatchError(
             f"{cls.what} must be one this version knows; got another; use the version of the library that wrote it"
         )
@@ -114,12 +114,12 @@ class Counted:
 
     @property
     def nats(self) -> float:
-        """What opening it cost."""
+        """The cost of opening it."""
         return self.counts.nats if self.counts is not None and self.tells else 0.0
 
     @property
     def tells(self) -> bool:
-        """Whether class counts are told when it is opened."""
+        """True if class counts are released when it is opened."""
         return self.counts is not None and self.counts.place is not None and self.told_by == self.number
 
     def knows_of(self, metric: dict[str, Any]) -> bool:
@@ -237,7 +237,7 @@ class View(Facts, Counted):
             yield from differing(each, dict.fromkeys(each, 1.0), "plan")
 
     def secret(self, key: bytes) -> bytes:
-        """Key of its own noise and questions, from the guard's."""
+        """Return the key of the view's own noise and questions, derived from the guard's."""
         if not self.number:
             return key
         return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
@@ -247,7 +247,7 @@ class View(Facts, Counted):
         return Ways(self.kept)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
-        """Row that opens it, in the state before."""
+        """Return the ledger row that opens the view, given the state before."""
         return Row(
             query=state.query + 1,
             batch=state.query + 1,

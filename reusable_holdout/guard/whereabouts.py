@@ -1,7 +1,7 @@
-"""The frozen guard that takes a guard's place in a deployed model, and the way back where the guard is open.
+"""The frozen guard in a deployed model, and its replacement by the open guard where there is one.
 
-A pickled guard is a handle: it says where ledger, key and holdout lie, and a worker opens it. A fitted search is
-deployed, so it is pickled with a frozen certificate in the guard's place, which holds no path.
+A pickled guard is a handle: it has the places of ledger, key and holdout, and a worker opens it. A fitted search is
+deployed, so it is pickled with a frozen certificate instead of the guard; the certificate holds no path.
 """
 
 from __future__ import annotations

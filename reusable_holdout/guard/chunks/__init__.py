@@ -36,19 +36,19 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def parts(self) -> Sequence[Part]:
-        """All rows in order, in parts for parallel work."""
+        """Return the rows in order, in parts for parallel work."""
 
     @abstractmethod
     def select(self, names: Sequence[Any]) -> Self:
-        """Some of the columns."""
+        """Return the rows with these columns only."""
 
     def chunks(self) -> Iterator[Any]:
-        """All rows in order, some at a time."""
+        """Yield all rows in order, one chunk at a time."""
         for part in self.parts():
             yield from part.chunks()
 
     def row_pieces(self) -> Iterator[NDArray[Any]]:
-        """All rows in order, as arrays: for labels and predictions."""
+        """Yield all rows in order, as arrays: for labels and predictions."""
         for chunk in self.chunks():
             if hasattr(chunk, "iloc"):
                 one = chunk.ndim == 2 and chunk.shape[1] == 1
@@ -57,7 +57,7 @@ class ChunkedRows(ABC):
                 yield np.asarray(chunk)
 
     def split(self, name: Any) -> tuple[Self, Self]:
-        """All columns but one, and that one; an InputError if there is no such column, or no other."""
+        """Return the rows without one column, and that column; InputError if it does not exist or is the only one."""
         names = self.names or ()
         if names.count(name) != 1 or len(names) == 1:
             shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")

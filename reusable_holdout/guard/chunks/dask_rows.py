@@ -39,11 +39,11 @@ class DaskRows(ChunkedRows):
         return DaskRows, (self.collection,)
 
     def select(self, names: Sequence[Any]) -> DaskRows:
-        """Some of the columns."""
+        """Return the rows with these columns only."""
         return DaskRows(self.collection[list(names)])
 
     def parts(self) -> list[DaskPart]:
-        """Chunks or partitions that have rows."""
+        """Return the chunks or partitions that have rows."""
         types = None if self.names is None else dict(self.collection.dtypes)
         return [
             DaskPart(part, rows, types) for part, rows in zip(self._parts, self._rows, strict=True) if rows
@@ -51,7 +51,7 @@ class DaskRows(ChunkedRows):
 
     @property
     def on_a_cluster(self) -> bool:
-        """Whether rows lie in the memory of a cluster's workers: only they, and its client, can get at them."""
+        """True if the rows lie in the memory of a cluster's workers: only they and their client can read them."""
         try:
             from distributed import futures_of  # noqa: PLC0415 - optional
         except ImportError:
@@ -68,7 +68,7 @@ class DaskPart:
     types: dict[Any, Any] | None
 
     def check(self) -> None:
-        """Nothing can be known before it is computed."""
+        """Do nothing: a Dask part cannot be checked before it is computed."""
 
     def chunks(self) -> Iterator[Any]:
         """Compute it; a copy, for it may be a view of the user's data."""
@@ -86,7 +86,7 @@ class DaskPart:
 
 
 def _lengths(collection: Any, parts: Sequence[Any]) -> list[int]:
-    """Rows of each part; where Dask does not know, they are counted."""
+    """Return the number of rows of each part; if Dask does not know it, the rows are counted."""
     frame = hasattr(collection, "columns")
     known = None if frame else collection.chunks[0]
     if known is not None and not any(map(math.isnan, known)):

@@ -84,7 +84,7 @@ class ParquetRows(ChunkedRows):
         return _again, (paths, self.names, self._chunk_rows)
 
     def select(self, names: Sequence[str]) -> Self:
-        """Some of the columns; nothing is read."""
+        """Return the rows with these columns only; nothing is read."""
         chosen = object.__new__(type(self))
         chosen._files, chosen._chunk_rows = self._files, self._chunk_rows
         chosen.names, chosen.shape = tuple(names), (self.shape[0], len(names))
@@ -92,7 +92,7 @@ class ParquetRows(ChunkedRows):
         return chosen
 
     def parts(self) -> list[ParquetPart]:
-        """Row groups, small ones of a file together."""
+        """Return the row groups; small ones of a file are joined."""
         return [
             ParquetPart(file.path, file.stamp, groups, self._schema, self._chunk_rows)
             for file in self._files
@@ -135,7 +135,7 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class _File:
-    """What a file says of itself."""
+    """The public facts of a Parquet file."""
 
     path: Path
     stamp: tuple[int, int]
@@ -168,7 +168,7 @@ class _File:
 
 
 def _found(paths: object) -> list[Path]:
-    """Files that paths, folders and patterns stand for."""
+    """Return the files that paths, folders and patterns stand for."""
     given = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(given, Iterable):
         given = [None]
@@ -192,7 +192,7 @@ def _found(paths: object) -> list[Path]:
 
 
 def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
-    """Types of the columns in every chunk: the same in all files, and such as can be taken."""
+    """Return the types of the columns; they must be supported, and the same in all files."""
     fields = []
     for name in names:
         kinds = set()
@@ -224,7 +224,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
-    """Whether a column has missing values, by the footer if it says so."""
+    """Return True if a column has missing values; the footer is read first, then the column."""
     metadata = file.metadata
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path == name]
     for group in range(metadata.num_row_groups):
@@ -240,7 +240,7 @@ def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
 
 
 def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[list[int]]:
-    """Consecutive row groups, of about `chunk_rows` rows or one alone."""
+    """Yield runs of consecutive row groups: a run has about `chunk_rows` rows, or one row group."""
     numbers: list[int] = []
     rows = 0
     for number, size in enumerate(groups):
@@ -254,7 +254,7 @@ def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[list[int]]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Changes when a file does."""
+    """Return the size and modification time of a file, which change when it does."""
     try:
         status = path.stat()
     except OSError:

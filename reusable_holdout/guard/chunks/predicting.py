@@ -25,11 +25,11 @@ _THIS = secrets.token_bytes()  # a process number alone may be another machine's
 
 
 def predicted_by_chunks(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any] | None:
-    """Predictions in canonical form; None if the model fails on any chunk, or ends a worker.
+    """Return predictions in canonical form; None if the model fails on any chunk, or ends a worker.
 
-    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form. An
-    InputError says, before the model has seen a row, that it cannot travel to the workers, or these do not find the
-    rows.
+    The memory needed is one chunk and its predictions as floats for each worker, and all predictions in canonical form.
+    An InputError is raised before the model has seen a row if the model cannot be sent to the workers, or if they
+    cannot find the rows.
     """
     _check_travels(model, X)
     _check_reachable(X)
@@ -37,7 +37,7 @@ def predicted_by_chunks(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[A
 
 
 def _gathered(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any]:
-    """Predictions of all parts, in order; none may be lacking."""
+    """Return the predictions of all parts, in order; none may be missing."""
     asker = _THIS, os.getpid()
     backend, _ = joblib.parallel.get_active_backend()
     returned = "generator" if backend.supports_return_generator else "list"
@@ -49,9 +49,9 @@ def _gathered(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any]:
 def _predict_part(
     model: Any, part: Part, needed: Needed, asker: tuple[bytes, int]
 ) -> list[NDArray[Any]] | None:
-    """Predict in a worker; nothing that the model says or raises leaves it.
+    """Predict in a worker; the model's output and errors do not leave the worker.
 
-    Rows that cannot be read any more count as its failure, too: who knows what it did.
+    Rows that can no longer be read also count as a failure of the model, because the model may have caused it.
     """
     with (
         interrupts() as came,
@@ -102,7 +102,7 @@ def _check_travels(model: Any, X: ChunkedRows) -> None:
 
 
 def _is_picklable(model: Any, *, plainly: bool) -> bool:
-    """Whether a backend can send a model, plainly or with what also takes lambdas and the user's own script."""
+    """Return True if a backend can pickle a model, with pickle (`plainly`) or with cloudpickle."""
     try:
         import cloudpickle  # noqa: PLC0415 - comes with joblib, since 1.6 by itself
     except ImportError:

@@ -1,7 +1,8 @@
-"""The content of a fitted model as a digest: its numbers, code and files, the same in every process.
+"""The digest of a fitted model's content: its numbers, code and files. It is the same in every process.
 
-joblib's hash differs after a journey to a worker, by the strides of arrays and by which parts are one object. And
-pickle names classes and functions: what they do, and what lies behind a path, would be no part of the model.
+joblib's hash is not enough: it can change when a model is sent to a worker, with the strides of arrays and with shared
+parts. And pickle only names classes and functions and paths, so their code and the files would not be part of the
+digest.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to
 
 
 def _file_named(text: str) -> Path | None:
-    """File or folder that a text names, if there is one; text that is long, or dots and slashes alone, names none."""
+    """Return the file or folder that a text names; None if there is none.
+
+    A long text, or one of dots and slashes alone, names none.
+    """
     if not text or len(text) > _LONGEST or "\n" in text or "\0" in text or not text.strip("./\\"):
         return None
     if text.startswith("file://"):
@@ -53,9 +57,9 @@ def _file_named(text: str) -> Path | None:
 
 
 def _digest_of_files(path: Path) -> bytes:
-    """Digest of a file's content, or of a folder's: names and contents of all files below it.
+    """Return the digest of a file's content, or of the names and contents of all files below a folder.
 
-    An OSError says that they cannot be read, are no plain files, or are more or larger than is read.
+    An OSError is raised if they cannot be read, are no plain files, or exceed the limits of number and size.
     """
     whole, left = hashlib.sha256(), LARGEST
     for name, file in _below(path):
@@ -71,7 +75,7 @@ def _digest_of_files(path: Path) -> bytes:
 
 
 def _below(path: Path) -> list[tuple[bytes, Path]]:
-    """Files below a path, by their names; that they are too large is seen before any is read."""
+    """Return the files below a path, by their names; the size limit is checked before any is read."""
     found: list[tuple[bytes, Path]] = []
     size = 0
     for file in _each_below(path):
@@ -93,7 +97,7 @@ def _each_below(path: Path) -> Iterator[Path]:
 
 
 def fingerprint(model: Any) -> bytes:
-    """Digest of a model's content, 32 bytes: its parameters and fitted numbers, its code and its files.
+    """Return the digest of a model's content, 32 bytes: its parameters, fitted numbers, code and files.
 
     Equal for a model and its pickled copy, and for models of deterministic fits to the same data in any process;
     different for models that differ in a parameter, in a fitted number, or in what their code does. One that cannot be
@@ -184,7 +188,7 @@ class _Content(OfCode):
         del self._above[id(value)]
 
     def _add_file(self, text: str) -> None:
-        """What a text names, if it names a file."""
+        """Add the content of a file, if a text names one."""
         if text not in self._files:
             named = _file_named(text)
             self._files[text] = None if named is None else _digest_of_files(named)
@@ -227,7 +231,7 @@ class _Content(OfCode):
         self.add_bytes(b"".join(sorted(each)))
 
     def _builtin(self, function: Any) -> None:
-        """Compiled function, of a module or bound to an object."""
+        """Add a compiled function of a module, or one bound to an object."""
         if self._is_named(function):
             return
         owner = function.__self__
@@ -237,7 +241,7 @@ class _Content(OfCode):
         self.add(owner)
 
     def _object(self, value: Any) -> None:
-        """Whatever pickle would keep of it, and what it is."""
+        """Add an object's type, and the state that pickle would keep."""
         # what a guard answered since is no part of it
         if hasattr(type(value), "__guard_name__"):
             self.say(f"guard {value.__guard_name__()}")
@@ -263,7 +267,7 @@ class _Content(OfCode):
             self.add_bytes(_digest_of_files(Path(value)))
 
     def _by_name(self, value: Any, name: str) -> None:
-        """Something that is pickled by its name; if that is not installed, what it wraps or holds."""
+        """Add an object that is pickled by its name; if it is not installed, add what it wraps or holds."""
         module = pickle.whichmodule(value, name)  # type: ignore[attr-defined]  # not in the stubs
         installed = self._edition(module)
         if installed is not None and is_found(value, module, name):

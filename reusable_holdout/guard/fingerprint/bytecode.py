@@ -1,4 +1,4 @@
-"""What compiled code does, whatever file and lines it came from."""
+"""The behaviour of compiled code as a digest that does not depend on file names and line numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bytecode(NamedTuple):
 
 @functools.lru_cache(maxsize=4_096)
 def bytecode(code: types.CodeType) -> Bytecode:
-    """Digest of a code object: instructions with the constants and names they use, without docstrings and lines."""
+    """Return the digest of a code object's instructions, constants and names, without docstrings and lines."""
     reader = _Reader()
     reader.read(code)
     digest = hashlib.sha256()
@@ -109,7 +109,10 @@ class _Reader:
 
 
 def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """Instructions, but those that do nothing, and those by which a class inside says what it is called and where."""
+    """Yield the instructions that have an effect.
+
+    Instructions by which an inner class stores its own name and place are left out.
+    """
     held: dis.Instruction | None = None
     for step in dis.get_instructions(code):
         if step.opname in _SILENT:

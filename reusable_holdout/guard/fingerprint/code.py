@@ -1,4 +1,4 @@
-"""Classes, functions and modules: by name and version if they are installed, by what they do if they are the user's."""
+"""The content of classes, functions and modules: name and version if installed, else the code itself."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class OfCode(ABC):
             self.say(f"names of {function.__globals__['__name__']} of {home}")
 
     def _what_it_names(self, done: Bytecode, names: dict[str, Any]) -> None:
-        """Globals of the user's own code, and what it imports when it runs."""
+        """Add the globals that the user's own code reads, and its imports at run time."""
         for chain in done.reads:
             first = chain[0]
             self.say(f"global {'.'.join(chain) if first in names else first}")
@@ -134,7 +134,7 @@ class OfCode(ABC):
                 raise ImportError(f"{full} is not imported yet")
 
     def _along(self, value: Any, attributes: tuple[str, ...]) -> None:
-        """What is read of a module of the user's own: an attribute, or all of it."""
+        """Add the parts of the user's own module that code reads: an attribute, or all of it."""
         for attribute in attributes:
             if not isinstance(value, types.ModuleType) or self._edition(value.__name__) is not None:
                 break
@@ -181,7 +181,7 @@ class OfCode(ABC):
         self.say("end of class")
 
     def _what_was_put_into(self, made: type) -> None:
-        """What of the user's own took the place of an installed class's methods: functions, wrapped ones, or else."""
+        """Add the user's own code that replaced methods of an installed class, also inside wrappers."""
         for one in made.__mro__:
             known = _UNTOUCHED.get(one)
             if known is not None and known.is_still(one):
@@ -234,7 +234,7 @@ class OfCode(ABC):
 
 
 class _Untouched(NamedTuple):
-    """What an installed class held when nothing of the user's own was in it."""
+    """The content of an installed class when it held nothing of the user's own."""
 
     values: list[Any]
     functions: list[types.FunctionType]
@@ -247,7 +247,7 @@ class _Untouched(NamedTuple):
         return cls(values, functions, [one.__code__ for one in functions])
 
     def is_still(self, made: type) -> bool:
-        """Whether it holds the same, with the same code."""
+        """Return True if the class holds the same objects, with the same code."""
         own = vars(made)
         return (
             len(own) == len(self.values)
@@ -261,7 +261,7 @@ _UNTOUCHED: weakref.WeakKeyDictionary[type, _Untouched] = weakref.WeakKeyDiction
 
 
 def _unwrapped(value: Any) -> list[Any]:
-    """What a class has under a name, and functions that lie in it."""
+    """Return a class attribute and the functions inside it."""
     inside = (getattr(value, name, None) for name in _WRAPS)
     return [value, *(one for one in inside if isinstance(one, types.FunctionType))]
 
@@ -297,7 +297,7 @@ def edition(module: str) -> str | None:
 
 
 def is_found(value: Any, module: Any, name: Any) -> bool:
-    """Whether a module that is loaded has this very object under this name."""
+    """Return True if a loaded module has this very object under this name."""
     found: Any = sys.modules.get(module) if isinstance(module, str) and isinstance(name, str) else None
     if found is None:
         return False
@@ -307,7 +307,10 @@ def is_found(value: Any, module: Any, name: Any) -> bool:
 
 
 def home_of(names: dict[str, Any], file: str) -> str | None:
-    """Edition of the module whose global names a function has, here or as it was sent by value; None if it is own."""
+    """Return the edition of the module that holds a function's globals; None if it is the user's own.
+
+    It also works for a function that was sent by value.
+    """
     module = names.get("__name__")
     loaded = sys.modules.get(module) if isinstance(module, str) else None
     if loaded is None:
@@ -320,7 +323,7 @@ def home_of(names: dict[str, Any], file: str) -> str | None:
 
 @functools.cache
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where packages are installed, and where the standard library lies, with both ways to write a linked folder."""
+    """Return the folders of installed packages and of the standard library, with both spellings of linked folders."""
     paths = sysconfig.get_paths()
     installed = [*site.getsitepackages(), site.getusersitepackages(), paths["purelib"], paths["platlib"]]
     standard = [paths["stdlib"], paths["platstdlib"], os.path.dirname(os.__file__)]  # noqa: PTH120
@@ -333,7 +336,7 @@ def _spelled(folders: list[str]) -> tuple[str, ...]:
 
 
 def _version(top: str, told: object) -> str | None:
-    """Versions that a package tells of itself and that it was installed with; None if there are none."""
+    """Return the version that a package states and the one it was installed with; None if there is neither."""
     versions = [told] if isinstance(told, str) else []
     installed = _installed(top)
     if installed is not None:
@@ -345,7 +348,10 @@ def _version(top: str, told: object) -> str | None:
 
 @functools.cache
 def _installed(top: str) -> str | None:
-    """Version of the distribution of this name; what is installed over it later is not what is loaded."""
+    """Return the version of the distribution of this name.
+
+    The version is cached, because a later installation does not change the loaded code.
+    """
     try:
         return metadata.version(top)
     except metadata.PackageNotFoundError:
@@ -354,5 +360,5 @@ def _installed(top: str) -> str | None:
 
 @functools.cache
 def _distributions() -> dict[str, list[str]]:
-    """Distributions of each package: slow, and needed only of those that do not tell their version."""
+    """Return the distributions of each package; slow, and needed only for packages that state no version."""
     return {top: sorted(set(each)) for top, each in metadata.packages_distributions().items()}

@@ -1,4 +1,4 @@
-"""The state of objects of some libraries, without what two equal ones do not share."""
+"""The state of some libraries' objects, without the parts in which two equal objects differ."""
 
 from __future__ import annotations
 
