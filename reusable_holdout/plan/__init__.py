@@ -1,4 +1,4 @@
-"""What can be promised, computed from the wish before any data is read."""
+"""The promise of a guard, computed from the owner's wish before any data are read."""
 
 from reusable_holdout.plan.numbers import SharedBudget, choice, round_up, same_wish, whole
 from reusable_holdout.plan.plan import Plan

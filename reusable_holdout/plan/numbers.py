@@ -1,4 +1,4 @@
-"""Numbers of a plan: checks of those that are stated, and of what goes together; searches for those that are not."""
+"""The numbers of a plan: checks of the stated ones, alone and together, and searches for the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
-    """Two finite numbers, the lower first."""
+    """Return two finite numbers, the lower first."""
     try:
         lower, upper = (float(end) for end in bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
@@ -62,7 +62,7 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int | None:
-    """None, or a whole number from `least` to `most`, as an int whatever type it came in."""
+    """Return None, or a whole number from `least` to `most`, as an int for any input type."""
     if value is None:
         return None
     fits = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_ | np.ndarray)
@@ -73,7 +73,7 @@ def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int
 
 
 def whole(name: str, value: object) -> int:
-    """Whole number of at least 1."""
+    """Return a whole number of at least 1."""
     number = whole_or_none(name, value, 10**12)
     if number is None:
         raise InputError(f"{name} must be a whole number of at least 1; got None")
@@ -81,7 +81,7 @@ def whole(name: str, value: object) -> int:
 
 
 def wholes(name: str, values: object) -> tuple[int, ...]:
-    """Several whole numbers of at least 1, in a sequence or array; none for None."""
+    """Return several whole numbers of at least 1, from a sequence or array; none for None."""
     if values is None:
         return ()
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
@@ -90,7 +90,7 @@ def wholes(name: str, values: object) -> tuple[int, ...]:
 
 
 def real_or_none(name: str, value: object, **limits: float) -> float | None:
-    """None, or a number within the limits of :func:`real`."""
+    """Return None, or a number within the limits of :func:`real`."""
     return None if value is None else real(name, value, **limits)
 
 
@@ -103,7 +103,7 @@ def real(
     most: float = math.inf,
     below: float = math.inf,
 ) -> float:
-    """Finite number within the limits, as a float whatever type it came in."""
+    """Return a finite number within the limits, as a float for any input type."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -119,7 +119,10 @@ def real(
 
 
 def checked_confidence(confidence: object, *, kept: bool) -> float:
-    """A probability that is at least a half, or any in a ledger; a smaller one is taken for that of being wrong."""
+    """Return a probability of at least a half, or any probability if it comes from a ledger.
+
+    A smaller number is probably meant as the probability of an error, and is refused.
+    """
     number = real("confidence", confidence, above=0.0, below=1.0)
     if number < 0.5 and not kept:
         raise InputError(
@@ -133,7 +136,7 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
 
 
 def checked_spread(spread: float | None, span: float) -> float | None:
-    """Standard deviation within bounds that lie `span` apart, of which it is at most half; often it is a percentage."""
+    """Return a standard deviation of at most half of `span`; the error asks if a percentage was meant."""
     if spread is None:
         return None
     number = real("spread", spread, above=0.0)
@@ -191,7 +194,7 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """Largest whole number in [least, most] at which a condition holds that fails from some number on."""
+    """Return the largest whole number in [least, most] at which a condition holds, if it fails from some number on."""
     if least > most or not holds(least):
         return None
     kept, step = least, 1
@@ -212,9 +215,10 @@ def bisected(
     accuracy: float = 0.0,
     relative: float = 0.0,
 ) -> float:
-    """Number at which a condition still holds, found between one where it does and one where it does not.
+    """Return a number at which a condition still holds, near the point where it fails.
 
-    It fails within so much of that: an accuracy, and a fraction of what is found.
+    The condition holds at `kept` and fails at `refused`. It fails within a distance of the result that is `accuracy`
+    plus the fraction `relative` of the result.
     """
     while abs(kept - refused) > accuracy + relative * kept:
         middle = (kept + refused) / 2.0
@@ -231,7 +235,7 @@ STATED = (
 
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget:
-    """What a plan of one metric of the rows must keep to: the promises of the plan that the guard was made with.
+    """The limits that a plan of another metric must keep: the promises of the guard's own plan.
 
     Attributes
     ----------

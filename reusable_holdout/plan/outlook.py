@@ -1,4 +1,4 @@
-"""The outlook of a plan: thresholds, widths, privacy, and how far an honest search gets."""
+"""The outlook of a plan: thresholds, widths, privacy, and the charges of an honest search."""
 
 from __future__ import annotations
 
@@ -93,9 +93,10 @@ class Outlook:
 
     @checked_call
     def half_width(self, *, query: int, charges: int, estimate: float | None = None) -> float:
-        """Half-width of the confidence bound alone, at one question.
+        """Return the half-width of the confidence bound alone, at one question.
 
-        The released interval adds the threshold (agreed) or half the cell (charged), and the noise's reach.
+        The released interval is wider: it adds the threshold (agreed) or half the cell (charged), and the reach of the
+        noise.
 
         Parameters
         ----------
@@ -122,9 +123,9 @@ class Outlook:
     def final_half_width(
         self, *, charges: int = 0, nats: float = 0.0, answers: int = 1, estimate: float | None = None
     ) -> float:
-        """Half-width that a final will certify after so many charges, each of the dearest.
+        """Return the half-width that a final will certify after this many charges at their largest cost.
 
-        Where the last of them came early it is narrower: see :attr:`ReusableHoldout.final_width`.
+        It is narrower if the last charge came early: see :attr:`ReusableHoldout.final_width`.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class Outlook:
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
-        """Distribution of the charges of an honest search after so many questions, by default before the last.
+        """Return the distribution of the charges of an honest search, by default before the last question.
 
         Returns
         -------
@@ -224,7 +225,7 @@ class Outlook:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the tolerance is more than a quarter of its range: then the promise says nothing."""
+        """True if the tolerance is more than a quarter of the range: then the promise says nothing."""
         return not says_something(self.tolerance, self.span)
 
     def check_says_something(self, *, vacuous: bool) -> None:
@@ -254,7 +255,7 @@ class Outlook:
 
     @property
     def privacy_is_vacuous(self) -> bool:
-        """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
+        """True if ``exp(epsilon) - 1``, the error bound by privacy alone, is half the range or more."""
         return self.epsilon >= math.log(1.5)
 
     @property
@@ -291,7 +292,7 @@ class Outlook:
 
     @property
     def reveals_by_rows(self) -> bool:
-        """Whether what is revealed or chosen shows the set that the rows' evidence leaves."""
+        """True if reveals and choices release the confidence set of the rows' evidence."""
         return self.scores.spread is not None and self.privacy_is_vacuous
 
     def shared_with(self, view: int) -> SharedBudget:

@@ -24,7 +24,7 @@ _CANDIDATES = 100  # of the choice that is set aside where nothing is said of ch
 
 
 class Plan(Outlook):
-    """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
+    """A plan: the promise of a guarded holdout, given three of rows, queries, charges and tolerance.
 
     For a guard, which counts its rows, leave `rows` out; the numbers of such a plan are known once it has them.
 

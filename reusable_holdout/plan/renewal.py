@@ -1,4 +1,4 @@
-"""The same promise for other rows, when a ledger goes on to the next holdout."""
+"""The same promise for other rows, if a ledger goes on to the next holdout."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ __all__ = ["promise_table", "report"]
 
 
 def report(plan: Outlook) -> str:
-    """What holds, by which theorem, and what the same rows would give otherwise."""
+    """Return the promise, its theorems, and the results of other methods with the same rows, as text."""
     sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
     title = _title(plan)
     lines = [title, "=" * len(title)]
@@ -24,7 +24,7 @@ def report(plan: Outlook) -> str:
 
 
 def promise_table(plan: Outlook) -> str:
-    """What holds, as a short table for notebooks."""
+    """Return the promise as a short table for notebooks."""
     return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
 
 
@@ -107,7 +107,7 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
 
 
 def _choices(plan: Outlook) -> list[Row]:
-    """Room for choices, and what a loop around a search needs of it: that is to be known before the loop starts."""
+    """Return the numbers of candidates in the reserved choices, and advice for a loop around a search."""
     if not plan.choices:
         return []
     kept = ", ".join(map(str, plan.choices[:5])) + (", ..." if len(plan.choices) > 5 else "")

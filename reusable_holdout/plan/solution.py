@@ -1,4 +1,4 @@
-"""The missing number of a wish, or what would have to change so that it is met and says something."""
+"""The missing number of a wish, or the changes with which the wish can be met and says something."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
 
 
 def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
-    """Number that serves best beside the others; of charges, if none serves, the one that comes nearest."""
+    """Return the number that serves best beside the others; if no number of charges serves, the nearest one."""
 
     def would_do(**found: float) -> bool:
         return wish.serves(Numbers(**(others | found)))
@@ -59,9 +59,9 @@ def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
 
 
 def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
-    """For each stated number that alone could be changed, the nearest with which the wish can be met.
+    """Return, for each stated number, the nearest value with which the wish can be met if only it changes.
 
-    A tolerance that is not stated may be up to the widest one, a fraction of the range.
+    A tolerance that is not stated may be up to `widest`, a fraction of the range.
     """
     would_do = partial(_possible, wish, widest)
     near: dict[str, float | None] = {}
@@ -80,7 +80,7 @@ def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict
 
 
 def _needs(found: dict[str, float]) -> str:
-    """What of :func:`_nearest` would do, in words; empty if nothing would."""
+    """Return the result of :func:`_nearest` in words; empty if no change suffices."""
     return "it needs " * bool(found) + " or ".join(_WORDS[name].format(one) for name, one in found.items())
 
 
@@ -97,7 +97,7 @@ def _refuse(wish: Wish, span: float) -> NoReturn:
 
 
 def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
-    """Whether a wish can be met, with some of its numbers changed; what it leaves open may be whatever is best."""
+    """Return True if a wish can be met with some of its numbers changed and open numbers at their best."""
     stated = {name: getattr(wish, name) for name in Numbers._fields} | changes
     missing = [name for name, value in stated.items() if value is None]
     best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": widest}
@@ -106,7 +106,7 @@ def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> b
 
 
 def _fewest_rows(would_do: Possible, *, least: int = 1) -> int | None:
-    """Smallest number of rows that would do, from the least on, or None."""
+    """Return the smallest sufficient number of rows from `least` on, or None."""
     refused = largest(lambda rows: not would_do(rows=rows), MOST_ROWS, least=least)
     if refused is None:
         return least
@@ -114,7 +114,10 @@ def _fewest_rows(would_do: Possible, *, least: int = 1) -> int | None:
 
 
 def _narrowest(would_do: Possible, *, refused: float = 0.0, span: float = 1.0) -> float | None:
-    """Smallest tolerance that would do, in units of a span, rounded up to three digits; None if the widest does not."""
+    """Return the smallest sufficient tolerance, as a fraction of the span, rounded up to three digits.
+
+    The result is None if the widest tolerance does not suffice.
+    """
     if not would_do(tolerance=MOST_TOLERANCE):
         return None
     kept = bisected(
@@ -148,7 +151,7 @@ def _stated(wish: Wish, span: float) -> str:
 
 
 def says_something(tolerance: float, span: float) -> bool:
-    """Whether a tolerance is at most a quarter of its range."""
+    """Return True if a tolerance is at most a quarter of its range."""
     return tolerance <= _WIDEST * span * _ROUNDING
 
 
@@ -176,6 +179,9 @@ def _nearest_that_says_something(wish: Wish, span: float) -> dict[str, float]:
 
 
 def _widest_derived(span: float) -> float:
-    """Widest tolerance that a plan derives, as a fraction of the range: it rounds up twice, to three digits."""
+    """Return the widest tolerance that a plan derives, as a fraction of the range.
+
+    It is rounded up twice, to three digits.
+    """
     tolerances = (thousandths / 1_000 for thousandths in range(round(1_000 * _WIDEST), 0, -1))
     return next(one for one in tolerances if says_something(round_up(one * span), span))

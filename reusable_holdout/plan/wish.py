@@ -1,4 +1,4 @@
-"""The stated numbers of a plan, what they rest on, which combinations can be kept, how far an honest search gets."""
+"""The stated numbers of a plan and its facts, the combinations that can be promised, and the honest search."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ class Wish:
         return edition(self.shared.theory)
 
     def deviation_sd(self, rows: int) -> float:
-        """Standard deviation of holdout value minus an honest prior."""
+        """Return the standard deviation of the holdout value minus an honest prior."""
         return math.hypot(self.standard_error(rows), self.honest_error(rows))
 
     @property
     def decides(self) -> Decides:
-        """What picks an outcome."""
+        """The rule that picks an outcome."""
         if self.family == "ratio":
             return "sets"
         by_evidence = self.family in BY_ROWS and self.asks != "claims" and self.threshold is None
@@ -122,14 +122,17 @@ class Wish:
         return most if self.spread is None else min(self.spread, most)
 
     def standard_error(self, rows: int) -> float:
-        """Public standard deviation of the holdout's value."""
+        """Return the public standard deviation of the holdout value."""
         variance = self.variation / 4.0  # Efron and Stein: a quarter of the sum of squared differences
         if self.family != "bounded-difference":
             variance = min(self.row_spread**2, variance)
         return math.sqrt(max(variance, 1.0 / rows) / rows)
 
     def honest_error(self, rows: int) -> float:
-        """Standard deviation of an honest prior's own error: the stated one, or one public standard error."""
+        """Return the standard deviation of an honest prior's own error.
+
+        It is the stated one; by default one public standard error.
+        """
         return self.standard_error(rows) if self.prior_error is None else self.prior_error
 
     def fixed_threshold(self, rows: int) -> float | None:
@@ -139,7 +142,10 @@ class Wish:
         return 0.0 if self.asks == "gates" else self.threshold
 
     def scale(self, numbers: Numbers) -> float:
-        """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
+        """Return the noise scale.
+
+        It is the stated one; by default one whose reach is a small share of the quantity it disturbs.
+        """
         if self.mechanism == "noiseless" or self.family == "ratio":
             return 0.0
         if self.noise_scale is not None:
@@ -195,7 +201,7 @@ class Wish:
 
     @property
     def _shares(self) -> Shares:
-        """How the sides of an interval divide what may fail."""
+        """The shares of the failure probability for the sides of an interval."""
         if self.asks == "claims":
             return Shares(0.5, 0.5)
         if self.asks == "gates":
@@ -203,7 +209,7 @@ class Wish:
         return self.theory.scores if self.decides == "distance" else self.theory.by_evidence
 
     def reach(self, numbers: Numbers) -> float:
-        """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
+        """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold."""
         certificate = self.certificate(numbers)
         if not certificate.adaptive:
             return certificate.fixed_reach(certificate.affordable_length)
@@ -212,7 +218,7 @@ class Wish:
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def holds(self, numbers: Numbers) -> bool:
-        """Whether these four numbers can be kept together."""
+        """Return True if these four numbers can be promised together."""
         if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
             return False
         if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
@@ -223,7 +229,7 @@ class Wish:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
-        """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
+        """Return the nats that may be released beside the charges and the reserve while these four numbers hold."""
         if self.asks == "claims":
             return 0.0  # whose intervals grow with all that is told
 
@@ -233,7 +239,7 @@ class Wish:
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 
     def serves(self, numbers: Numbers) -> bool:
-        """Whether these four numbers can be kept, and keep an honest search going to its last question."""
+        """Return True if these numbers can be promised, and an honest search gets to its last question."""
         if not self.holds(numbers):
             return False
         # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
@@ -241,12 +247,12 @@ class Wish:
         return is_free or self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
-        """Probability that an honest search is answered to its last question."""
+        """Return the probability that an honest search is answered to its last question."""
         return float(self.search(numbers)[:-1].sum())
 
     @lru_cache(maxsize=4096)  # noqa: B019 - likewise
     def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
-        """Distribution of the charges before the last declared question of an honest search, or after so many."""
+        """Return the distribution of an honest search's charges after `asked` questions, or before the last one."""
         certificate, shown = self.certificate(numbers), min(numbers.charges, _MOST_STATES)
         each = (
             certificate.threshold(self.estimate, charges=made, nats=certificate.charge_nats * made)
@@ -266,7 +272,7 @@ class Wish:
         )  # beyond those shown none is made
 
     def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
-        """Largest number of charges that serves; if none does, the one of those that hold that comes nearest."""
+        """Return the largest number of charges that serves; if none does, the nearest of those that hold."""
 
         def of(charges: int) -> Numbers:
             return Numbers(rows, queries, charges, tolerance)
@@ -291,7 +297,7 @@ def charges_of_a_search(
     queries: int,
     common: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Distribution of the number of charges after so many questions of an honest search: of shape (C + 1,).
+    """Return the distribution of the number of charges in an honest search, of shape (C + 1,).
 
     The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
     independent from question to question. `common` is the share of the holdout's error, as a variance, that all
@@ -321,7 +327,7 @@ def charges_of_a_search(
 
 
 def honest_nats(claims: int, theory: Theory) -> float:
-    """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
+    """Return the likely nats of honest claims: of claims that stand, new leads, and errors by chance."""
     code = theory.claims
     others = len(theory.charge.cells) * code.charge + code.failed
     start, end = code.stands, code.stands + others
