@@ -1,8 +1,8 @@
-"""The rules: what picks the outcome of a check or a gate from the rows.
+"""The rules that pick the outcome of a check or a gate from the rows.
 
-A plan fixes its rule once, by metric and noise. A rule has a public half, which says how far a question's outcomes
-reach and is all that verification uses, and a private half, which measures the rows outside the ledger's lock and
-compares inside it.
+A plan fixes its rule once, by metric and noise. A rule has a public half and a private half. The public half says how
+far the population value can be from an outcome; verification uses nothing else. The private half measures the rows
+outside the ledger's lock, and compares inside it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 class Compared(NamedTuple):
-    """What the sparse vector compares, of each of several questions; on the grid, each of shape (questions,)."""
+    """The numbers that the sparse vector compares, on the grid; each of shape (questions,)."""
 
     values: Integers
     against: Integers

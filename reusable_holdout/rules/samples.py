@@ -1,4 +1,4 @@
-"""What a confidence set of one question rests on: the rows of a mean, the counts of a ratio, the ranks of scores."""
+"""The samples on which a question's confidence set rests: a mean's rows, a ratio's counts, or ranks of scores."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Sample(ABC):
 
     @abstractmethod
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Ends of the confidence set, normalised; each misses with probability at most ``exp(-left.nats)``."""
+        """Return the normalised ends of the confidence set; each fails with probability at most ``exp(-left.nats)``."""
 
     @abstractmethod
     def packed(self) -> Integers:
-        """The sample in numbers, from which :func:`unpacked` makes it again."""
+        """Return the sample as integers, from which :func:`unpacked` makes it again."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,11 +58,11 @@ class MeanSample(Sample):
     weights: NDArray[Any] | None  # as fractions of the largest, the metric's own; shape (rows,)
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Means that the rows' evidence leaves."""
+        """Return the interval of means that the rows' evidence does not exclude."""
         return left.of_rows(self.terms / GRID, self.weights)
 
     def packed(self) -> Integers:
-        """Score and terms."""
+        """Return the score and the terms."""
         return np.concatenate([[self.score], self.terms])
 
 
@@ -71,7 +71,7 @@ class RatioSample(Sample):
 
     @abstractmethod
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Whether it has the nats of a set of evidence that the population value is where this says."""
+        """Return True if the sample has the nats, for a set of evidence, that this evidence holds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,16 +82,17 @@ class CountedSample(RatioSample):
     ratios: tuple[Ratio, ...]
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Ratios that the rows' evidence leaves: the least reaches as low as any of them, and no higher than the first.
+        """Return the interval of values that the evidence does not exclude, by all ratios.
 
-        The population value can lie below the lower end for the sake of one ratio only, the least in the population.
+        The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value
+        can lie below the lower end because of one ratio only, the least in the population.
         """
         each = [replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one)) for one in self.ratios]
         lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
         return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Whether the rows certify it: of the first ratio both sides that are asked for, of others the lower one."""
+        """Return True if the rows certify it: all asked sides of the first ratio, the lower side of the others."""
         named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
         low = evidence.sides == "high" or all(
             Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
@@ -101,7 +102,7 @@ class CountedSample(RatioSample):
         return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
     def packed(self) -> Integers:
-        """Numbers that hold the rows and the factor of each ratio, bit by bit."""
+        """Return integers that hold the rows and the factor of each ratio, bit by bit."""
         parts = [
             np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
             for one in self.ratios
@@ -110,7 +111,7 @@ class CountedSample(RatioSample):
 
     @classmethod
     def of(cls, numbers: Integers) -> Self:
-        """From packed numbers."""
+        """Return the sample of packed numbers."""
         parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
         while len(parts):
             size = int(parts[0])
@@ -123,33 +124,33 @@ class CountedSample(RatioSample):
 
 @dataclass(frozen=True, repr=False)
 class RankedSample(RatioSample):
-    """How scores rank the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
+    """The ranks that scores give the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
 
     score: int
     above: Integers
     negatives: int
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """From bands around both classes' scores."""
+        """Return the interval from bands around both classes' scores."""
         return average_precision_interval(
             self.above, self.negatives, nats=left.nats, shares=left.theory.bands
         )
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Whether the interval lies inside."""
+        """Return True if the interval lies inside."""
         low, high = self.ends(left)
         return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
             evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
         )
 
     def packed(self) -> Integers:
-        """All as it is, and as many numbers as there are rows: how long it is tells nothing of the classes."""
+        """Return all integers as they are, padded to the number of rows, so that the length hides the classes."""
         rest = np.zeros(self.negatives, dtype=np.int64)
         return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above, rest])
 
     @classmethod
     def of(cls, numbers: Integers) -> Self:
-        """From packed numbers."""
+        """Return the sample of packed numbers."""
         negatives = int(numbers[2])
         return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
 
@@ -169,11 +170,11 @@ class ExplainedSample(RatioSample):
     unit: float
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Values that the rows' evidence leaves."""
+        """Return the interval of values that the rows' evidence does not exclude."""
         return left.lowest(left.mean, self._above), 1.0 - left.lowest(1.0 - left.mean, self._below)
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Whether both ends, or the one that is asked for, are excluded."""
+        """Return True if both ends, or the asked one, are excluded."""
         left = EvidenceSet(left.nats, len(self.errors), theory=left.theory)
         low, high = evidence.named - evidence.tolerance, 1.0 - evidence.named - evidence.tolerance
         return (evidence.sides == "high" or _excluded(left, low, self._above)) and (
@@ -181,23 +182,23 @@ class ExplainedSample(RatioSample):
         )
 
     def packed(self) -> Integers:
-        """Bit by bit."""
+        """Return integers that hold the errors and totals, bit by bit."""
         numbers = np.concatenate([[self.most, self.unit], self.errors, self.totals])
         return np.concatenate([[_OF_ERRORS, self.score], numbers.view(np.int64)])
 
     @classmethod
     def of(cls, numbers: Integers) -> Self:
-        """From packed numbers."""
+        """Return the sample of packed numbers."""
         most, unit, *_ = parts = np.ascontiguousarray(numbers[2:]).view(np.float64)
         errors, totals = parts[2:].reshape(2, -1)
         return cls(int(numbers[1]), errors, totals, float(most), float(unit))
 
     def _above(self, value: float, bets: Floats) -> Floats:
-        """Won against values that are at most this."""
+        """Return the log gains of bets against values that are at most `value`."""
         return gains_of_rows((1.0 - value) * self.unit * self.totals - self.errors, 0.0, bets)
 
     def _below(self, value: float, bets: Floats) -> Floats:
-        """Won against those that are at least one minus this."""
+        """Return the log gains of bets against values that are at least one minus `value`."""
         worst = value * self.most
         return gains_of_rows((self.errors / self.unit - value * self.totals) / worst, 0.0, bets)
 
@@ -207,7 +208,7 @@ def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
 
 
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
-    """What is measured of one query, prepared; ModelError if a metric of the user's own fails on the holdout."""
+    """Return the prepared sample of one query; ModelError if a user's own metric fails on the holdout."""
     if not bound.is_ratio:
         return unpacked(bound, terms_of(bound, query))
     found = bound.sample(query)
@@ -219,14 +220,14 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
 
 
 def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
-    """Sample of packed numbers."""
+    """Return the sample of packed numbers."""
     if not bound.is_ratio:
         return MeanSample(int(numbers[0]), numbers[1:], bound.relative_weights)
     return ratio_sample(numbers)
 
 
 def ratio_sample(numbers: Integers) -> RatioSample:
-    """Sample of the packed numbers of a ratio."""
+    """Return the sample of a ratio's packed numbers."""
     sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
     return sample
 
