@@ -1,4 +1,4 @@
-"""Which rows have a budget: the promise belongs to them, not to a file."""
+"""The registry of rows that have a budget: a budget belongs to rows, not to a file."""
 
 from reusable_holdout.registry.forgetting import (
     checked_reason,

@@ -1,6 +1,7 @@
-"""Budgets that their owner had forgotten: the reason, and the messages about them.
+"""Budgets that their owner has marked as forgotten: the reason, and the messages about them.
 
-A budget is never removed. Its rows may have another one afterwards, and whoever makes that is told of the first.
+A budget is never removed. After forgetting, its rows may have another budget, and the person who makes it is told of
+the first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which rows are the same: numbers for values and rows, equal for equal ones whatever they are kept in, and sketches.
+"""Recognition of equal rows: numbers for values and rows, equal in every container, and sketches of sets of rows.
 
-A sketch is a few thousand keyed numbers that tell whether two sets of rows have some in common.
+A sketch is a few thousand keyed numbers that tell whether two sets of rows overlap.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Words:
         self._known: dict[Any, int] = {}
 
     def of(self, values: NDArray[Any]) -> NDArray[np.uint64]:
-        """Word of each value; the same shape."""
+        """Return the word of each value, in the same shape."""
         kind = values.dtype.kind
         if kind in "iu" and values.dtype.itemsize == 8:
             return _of_integers(values)
@@ -56,7 +56,7 @@ class Words:
         return np.fromiter(found, np.uint64, values.size).reshape(values.shape)
 
     def digest(self, content: bytes) -> bytes:
-        """Eight bytes of a keyed hash."""
+        """Return eight bytes of a keyed hash."""
         return hashlib.blake2b(content, key=self._key, digest_size=8).digest()
 
     def _word(self, value: Any) -> int:
@@ -92,7 +92,7 @@ def _of_floats(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _of_integers(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Floats where that is exact: names of 64 bits are not."""
+    """Return words of integers, by their floats if these are exact; 64-bit names are hashed as integers."""
     words = _of_floats(values.astype(np.float64))
     if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
         wide = (values > _EXACT) | (values < -_EXACT)
@@ -101,7 +101,7 @@ def _of_integers(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bits of each number, spread over all of its 64: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    """Return each number with its bits spread over all 64: SplitMix64's finaliser (Steele, Lea and Flood, 2014)."""
     mixed = bits ^ (bits >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(27)
@@ -111,7 +111,7 @@ def mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def siphash(key: bytes, words: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """SipHash-2-4 of messages, each of a few whole words: to nobody without the key more than random numbers.
+    """Return the SipHash-2-4 of messages of a few words; without the key the results look random.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Part(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """What is kept of a set of rows.
+    """The sketch of a set of rows.
 
     Attributes
     ----------
@@ -195,10 +195,10 @@ class Sketch(NamedTuple):
 
 
 def overlap(one: Sketch, other: Sketch) -> float:
-    """Share of the smaller set of rows that the other one has, too, about; 0 if it may be chance.
+    """Return about the share of the smaller set of rows that is also in the other; 0 if it may be chance.
 
-    Rows of one population may agree by chance, the more the fewer values there are: what their own duplicates explain
-    does not count.
+    Rows of one population may agree by chance, and more so if there are few distinct values. The agreement that their
+    own duplicates explain does not count.
     """
     if one.total == other.total and one.rows == other.rows:
         return 1.0
@@ -207,7 +207,7 @@ def overlap(one: Sketch, other: Sketch) -> float:
 
 
 def _share(mine: Part, theirs: Part) -> float:
-    """Share of the smaller part that the other one has, too; 0 if it may be chance."""
+    """Return the share of the smaller part that the other one also has; 0 if it may be chance."""
     common = len(np.intersect1d(mine.numbers, theirs.numbers, assume_unique=True))
     smaller = min(mine.distinct, theirs.distinct)
     if not common or common < min(_FEWEST, smaller):
@@ -305,7 +305,7 @@ class _Least:
 def _counted(
     values: NDArray[np.uint64], times: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Each value once, in order, and how often it came in all; numpy's own is several times as slow."""
+    """Return each value once, in order, with its total count; numpy's own function is several times as slow."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
@@ -315,7 +315,7 @@ def _counted(
 
 
 def _may_tell(column: NDArray[Any]) -> bool:
-    """Whether values of a column may tell rows apart: text, or numbers that are not whole, as counters are."""
+    """Return True if a column may distinguish rows: it holds text, or numbers that are not whole."""
     if column.dtype.kind == "f":
         head = column[: 1 << 10]
         return bool((head != np.floor(head)).mean() > 0.5)

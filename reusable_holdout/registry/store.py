@@ -1,4 +1,4 @@
-"""The registry: which rows of this user have a budget, and in which ledger."""
+"""The registry on disk: the rows of this user that have a budget, and the ledger of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of answers."""
+"""The report's table of answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADS = (
 
 
 def answers_table(found: Findings) -> str:
-    """Answers in order; of very many all that were charged or asked for, and the last ones."""
+    """Return the HTML table of answers in order; a long one shows charged or requested and recent answers only."""
     shown = _shown(found.history)
     left_out = len(found.history) - len(shown)
     heads = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in _HEADS)

@@ -1,4 +1,4 @@
-"""What a report tells of each epoch of a ledger."""
+"""The facts that a report shows for each epoch of a ledger."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Findings(NamedTuple):
 
 
 def findings_of(ledger: str, verified: Verification) -> list[Findings]:
-    """Every epoch of a sound ledger, as far as it was verified."""
+    """Return the findings of every epoch of a sound ledger, up to the last verified answer."""
     found, rest = [], verified.queries
     for number, epoch in enumerate(read_epochs(ledger, None)[0], start=1):
         rows = epoch.rows[:rest]  # more may have been asked meanwhile

@@ -1,4 +1,4 @@
-"""The page: what the guard is, what is left, what it released, and what that means."""
+"""The page of the report: the guard, its rest of the budget, its answers, and their meaning."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _card(name: str, value: str, about: str) -> str:
 
 
 def _pictures(found: Findings) -> Iterator[str]:
-    """One for each view that released scores, and one for its comparisons."""
+    """Yield one picture for each view that released scores, and one for its comparisons."""
     answers = found.history[(found.history["way"] != VIEW) & ~found.history["failed"]]
     if len(answers):
         yield _LEGEND

@@ -1,4 +1,4 @@
-"""Picture of answers as inline SVG: no library draws it, and the page's style gives it light and dark colours."""
+"""The picture of answers as inline SVG, in the page's light and dark colours, without a plotting library."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class _Canvas:
         self._scale, self._first, self._last, self._decimals = scale, first, last, decimals
 
     def x(self, query: int) -> float:
-        """Place of a query; a single one stands in the middle."""
+        """Return the place of a query; a single one stands in the middle."""
         share = 0.5 if self._first == self._last else (query - self._first) / (self._last - self._first)
         return round(_LEFT + 8 + share * (_WIDTH - _LEFT - _RIGHT - 16), self._decimals)
 
     def y(self, value: float) -> float:
-        """Place of a value, within the drawing."""
+        """Return the place of a value, within the drawing."""
         return self._y(self._scale.at(value))
 
     def _y(self, percent: float) -> float:
         return round(_HEIGHT - _BOTTOM - percent / 100 * (_HEIGHT - _TOP - _BOTTOM), self._decimals)
 
     def axes(self) -> list[str]:
-        """Grid and labels."""
+        """Return the SVG elements of grid and labels."""
         lines = []
         for tick in self._scale.ticks:
             y = self._y(tick.at)
@@ -84,7 +84,7 @@ class _Canvas:
         ]
 
     def bars(self, answers: pd.DataFrame) -> list[str]:
-        """An interval for each answer."""
+        """Return an SVG line of the interval of each answer."""
         rows: Any = answers.itertuples()
         return [
             f'<line class="interval" x1="{self.x(row.query)}" x2="{self.x(row.query)}" '
@@ -93,7 +93,7 @@ class _Canvas:
         ]
 
     def band(self, answers: pd.DataFrame) -> list[str]:
-        """All intervals as one band: at each place the widest."""
+        """Return all intervals as one SVG band: the widest at each place."""
         rows: Any = answers.itertuples()
         ends: dict[float, tuple[float, float]] = {}
         for row in rows:
@@ -105,7 +105,7 @@ class _Canvas:
         return [f'<polygon class="band" points="{" ".join(above + below[::-1])}"/>']
 
     def points(self, answers: pd.DataFrame, *, few: bool) -> list[str]:
-        """Prior, answer, and a ring around what was charged."""
+        """Return SVG marks for prior and answer, and a ring around each charged answer."""
         lines = []
         rows: Any = answers.itertuples()
         for row in rows:
