@@ -1,8 +1,8 @@
-"""The ways to ask: public outcomes with public costs, a choice among them by the rows, and an interval for each.
+"""The ways to ask: each has public outcomes with public costs, a choice among them, and an interval for each.
 
-Before the rows are read, a question has a public list of outcomes, each with a public weight, and the weights sum to at
-most one. The outcome that is told costs minus the logarithm of its weight. Any function of the holdout may pick it.
-Everything inside lies in [0, 1], and greater is better.
+Before the rows are read, a question has a public list of outcomes. Each has a public weight, and the weights sum to at
+most one. The released outcome costs minus the logarithm of its weight. Any function of the holdout may pick it. All
+values inside lie in [0, 1], and greater is better.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def tidy(value: float) -> float:
 
 
 class Outcome(NamedTuple):
-    """What is told, and its cost."""
+    """A released outcome, and its cost."""
 
     told: Told
     value: float  # in [0, 1]
@@ -191,7 +191,7 @@ class Outcome(NamedTuple):
 
 
 class State(NamedTuple):
-    """What has been asked and told: public, and all that a decision depends on besides the holdout."""
+    """The questions asked and outcomes released so far; with the holdout, all that a decision depends on."""
 
     query: int = 0  # answers released
     asked: int = 0  # declared queries that they took

@@ -1,4 +1,4 @@
-"""Check: agree with the analyst's own estimate, or tell which way and about how far it is off."""
+"""Check: agree with the analyst's own estimate, or release the sign and approximate size of its error."""
 
 from __future__ import annotations
 

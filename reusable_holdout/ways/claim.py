@@ -1,4 +1,4 @@
-"""Claims: what stands is agreed, what would lead is measured, and an asker who is wrong spends an allowance."""
+"""Claims: one that stands is agreed, one that would lead is measured, and a wrong one is charged to its asker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_CERTIFIED = Told(NOT_CERTIFIED)
 
 
 class Claim(NamedTuple):
-    """What is public of a claim before the rows are read."""
+    """The public facts of a claim before the rows are read."""
 
     priced: Priced  # weights of its outcomes
     leads: bool  # whether it will be measured if it stands
@@ -48,7 +48,7 @@ class ClaimTerms(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What a claim is priced by: would it lead, and was its series charged, has a claim of its stood."""
+    """The facts that price a claim: a possible lead, earlier charges of its series, and earlier claims that stood."""
 
     leads: bool = False
     charges: int = 0

@@ -1,4 +1,4 @@
-"""Final: the certified end of a project. The holdout's own value, once, and nothing afterwards."""
+"""Final: the certified end of a project, which releases the holdout's own value once and ends the questions."""
 
 from __future__ import annotations
 

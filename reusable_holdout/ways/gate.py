@@ -1,4 +1,4 @@
-"""Gate: whether a value is at least what was named, and with guardrails whether others are; nothing else is told."""
+"""Gate: release one bit, whether a value reaches a named one and, with guardrails, other values reach theirs."""
 
 from __future__ import annotations
 

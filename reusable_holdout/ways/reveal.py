@@ -1,4 +1,4 @@
-"""Reveal and choose: the holdout's own value, rounded to a cell around the prior; of one, or of the best of several."""
+"""Reveal and choose: release the holdout's own value, rounded to a cell around the prior, of one model or the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All ways to ask one metric of the rows, by its plan."""
+"""The table of all ways to ask about one metric of the rows, by its plan."""
 
 from __future__ import annotations
 
