@@ -1,4 +1,4 @@
-"""The durable record of what was released: integers and released values, nothing else."""
+"""The durable record of released answers: integers and released values, nothing else."""
 
 from reusable_holdout.ledger.key_file import create_key_file, key_commitment, read_key_file
 from reusable_holdout.ledger.memory import MemoryLedger

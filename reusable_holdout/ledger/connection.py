@@ -1,4 +1,4 @@
-"""The connection of a ledger, and its place: one for all threads of a process, and none that crosses a fork.
+"""The connection of a ledger: one for all threads of a process, and never shared across a fork.
 
 SQLite counts a process's file locks in the process's memory, and a fork copies the count but not the locks. A child
 that opens the ledger again would then trust locks it does not have: when the parent closes, the write-ahead log is

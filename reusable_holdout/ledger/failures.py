@@ -1,4 +1,4 @@
-"""Refusals and database failures in words of our own: a driver's words, and the errors it chains, may quote rows."""
+"""Database failures in messages of our own, because a driver's messages and chained errors may quote rows."""
 
 from __future__ import annotations
 

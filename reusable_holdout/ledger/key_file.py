@@ -1,4 +1,4 @@
-"""The noise key in a file of its own: a ledger can be handed to others without it."""
+"""The noise key in a file of its own, so that a ledger can be handed to others without it."""
 
 from __future__ import annotations
 

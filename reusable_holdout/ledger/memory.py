@@ -1,4 +1,4 @@
-"""A ledger in memory: of one process, gone with it."""
+"""A ledger in the memory of one process; it ends with the process."""
 
 from __future__ import annotations
 

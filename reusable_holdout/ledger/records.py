@@ -1,4 +1,4 @@
-"""Rows of a ledger, the hash chain that seals them, and what recomputing it finds."""
+"""Rows of a ledger, the hash chain that seals them, and the problems that recomputing it finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A witness that is a git note, of a repository or of its remote."""
+"""A witness that is a git note of a repository or of its remote."""
 
 from __future__ import annotations
 

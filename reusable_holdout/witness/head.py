@@ -1,4 +1,4 @@
-"""The head of a ledger, which a witness remembers, and the plainest witness: a file that is only ever appended to."""
+"""The head of a ledger, which a witness remembers, and the simplest witness: an append-only file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A witness on a server: `reusable-holdout serve` is one, for as many ledgers as there are names."""
+"""A witness on a server such as `reusable-holdout serve`, which can serve many ledgers under their names."""
 
 from __future__ import annotations
 
