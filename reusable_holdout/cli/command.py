@@ -1,4 +1,4 @@
-"""What the commands share."""
+"""The shared parts of the commands."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def add_report(commands: Any) -> None:
 
 
 def _written_to(options: argparse.Namespace, ending: str) -> Path:
-    """The file of ``--out``, or one in this folder that is named as the ledger is; ``guard`` of one on a server."""
+    """Return the file of ``--out``, by default one in this folder named like the ledger, or ``guard``."""
     ledger: str = options.ledger
     out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
     if out.resolve() == Path(ledger).resolve():

@@ -1,4 +1,4 @@
-"""``reusable-holdout registry``: which rows have a budget, and letting them have another one."""
+"""``reusable-holdout registry``: list the rows that have a budget, and allow them another one."""
 
 from __future__ import annotations
 

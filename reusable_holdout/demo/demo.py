@@ -27,9 +27,9 @@ _PLAN: dict[str, Any] = {"tolerance": 0.05, "queries": _QUERIES, "estimate": 0.8
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found; every number was measured in this run.
+    """The results of the demo; every number was measured in this run.
 
-    Where a picture could not be drawn, `not_drawn` says why.
+    If a picture could not be drawn, `not_drawn` gives the reason.
     """
 
     rows: dict[str, int]
@@ -52,7 +52,7 @@ class DemoResult:
     not_drawn: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields by name, as JSON can write them."""
+        """Return all fields by name, in types that JSON can write."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -187,7 +187,7 @@ def _prepare(seed: int) -> tuple[Part, Part, Part]:
 def _ranks(
     values: NDArray[np.float64], train: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Place of each value among the training values, ties broken at random: subgroups then have equal sizes."""
+    """Return each value's rank among the training values, ties broken at random, so that subgroups are equal."""
     ranks = np.empty_like(values)
     for feature in range(values.shape[1]):
         column = values[:, feature]

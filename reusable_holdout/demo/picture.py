@@ -1,4 +1,4 @@
-"""The demo's picture: what each search was told, beside what was true."""
+"""The demo's picture: the scores that each search was told, beside the true scores."""
 
 from __future__ import annotations
 

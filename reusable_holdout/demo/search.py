@@ -1,7 +1,7 @@
-"""The search: tune the decision threshold of one random subgroup after another, and keep what scores better.
+"""The search: tune the decision threshold of one random subgroup after another, and keep changes that score better.
 
-This is what people do to a validation score, only faster. Each edit moves about one row in a hundred, so its true
-effect is tiny and its apparent effect is luck; thousands of lucky edits add up.
+People do this to a validation score, only more slowly. Each edit moves about one row in a hundred, so its true effect
+is tiny and its apparent effect is luck; thousands of lucky edits add up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Part:
     label: NDArray[np.bool_]
 
     def score(self, thresholds: NDArray[np.float64]) -> float:
-        """Accuracy when each row is decided at its threshold."""
+        """Return the accuracy if each row is decided at its threshold."""
         return float(np.mean((self.probability > thresholds) == self.label))
 
 
@@ -52,7 +52,7 @@ class Edit:
     threshold: float
 
     def apply(self, part: Part, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Thresholds after the edit."""
+        """Return the thresholds after the edit."""
         width = _SHARE**0.5
         inside = np.ones(len(thresholds), dtype=bool)
         for feature, start in zip(self.features, self.starts, strict=True):
@@ -85,7 +85,7 @@ class Step:
 
 
 def propose(count: int, *, features: int, seed: int) -> list[Edit]:
-    """Random edits, the same for every search."""
+    """Return random edits, the same for every search."""
     rng = np.random.default_rng(seed)
     edits = []
     for _ in range(count):

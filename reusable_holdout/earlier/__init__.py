@@ -1,7 +1,7 @@
-"""Ledgers of version 0.2: verified, printed and reported for ever, and asked by that version alone.
+"""Ledgers of version 0.2: this version verifies, prints and reports them, but only version 0.2 asks them.
 
-Their rows are read into [0, 1] and recomputed by the same ways, with the constants of their edition. What those
-versions had and this one has not, such as ladders and finals with an exam, is here as far as verification needs it.
+Their rows are read into [0, 1] and recomputed by the same ways, with the constants of their edition. Features that only
+those versions had, such as ladders and finals with an exam, are here as far as verification needs them.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Earlier:
 
     @property
     def mistake(self) -> str:
-        """What was wrong with the certificate; empty if nothing is known to be."""
+        """A known error of the certificate; empty if none is known."""
         return MISTAKE if self.exam else ""
 
     @property
@@ -158,7 +158,7 @@ class Earlier:
         return _View.of(0, vars(self))
 
     def unfounded(self, text: str) -> Iterator[str]:
-        """Name the facts that do not follow from others, or that no guard wrote in such a text."""
+        """Yield the names of the facts that do not follow from others, or that no guard can have written."""
         try:
             yield from self._first.underived()
             if (self.exam > 0) != bool(self.plan["exam"]) and "weights" not in self.metric:

@@ -42,7 +42,7 @@ class StepCode(NamedTuple):
         return max(math.log(2.0 * self.places) - math.log1p(-self.failed), self.failure_nats)
 
     def nats(self, steps: int) -> float:
-        """Cost of a new best that is better by so many steps."""
+        """Return the cost of a new best that is better by this many steps."""
         return -math.log(0.5 / (steps * (steps + 1)) + 0.5 / self.places) - math.log1p(-self.failed)
 
 
@@ -199,7 +199,7 @@ def _span(record: Mapping[str, Any]) -> float:
 def unlike(
     rules: Mapping[str, Any], derived: Certificates, record: Mapping[str, Any], *, greater_is_better: bool
 ) -> Iterator[str]:
-    """Name what of the rules in a ledger does not follow from its plan and its edition."""
+    """Yield the names of a ledger's rules that do not follow from its plan and its edition."""
     if rules["policy"] != record["policy"] or rules["by_rows"] is not derived.by_rows:
         yield "rules.policy or rules.by_rows"
     lower, upper = record["bounds"]
@@ -232,7 +232,7 @@ def unlike(
 
 
 def unstated(record: Mapping[str, Any]) -> Iterator[str]:
-    """Name what of a record cannot be, if one looks at what it was stated with."""
+    """Yield the names of a record's numbers that contradict its stated numbers."""
     stated = record["stated"]
     if any((record[name] is None) == (name in stated) for name in ("threshold", "prior_error")):
         yield "plan.stated"

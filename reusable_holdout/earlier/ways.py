@@ -1,4 +1,4 @@
-"""Ways to ask that versions before 0.3 had, as far as verification needs them, and their rows in [0, 1]."""
+"""Ways to ask that only versions before 0.3 had, as far as verification needs them, and their rows in [0, 1]."""
 
 from __future__ import annotations
 
