@@ -25,7 +25,7 @@ Outcome: TypeAlias = Literal[
 
 
 class Guardrail(NamedTuple):
-    """What a gate tells of one of its guardrails.
+    """The result of one guardrail of a gate.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Answer(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Whether two models were compared: then value, prior and interval are differences."""
+        """True if two models were compared: then value, prior and interval are differences."""
         return self.way.endswith("compare")
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Answer(NamedTuple):
         return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"
 
     def __format__(self, spec: str) -> str:
-        """As text; with a format of numbers the value alone."""
+        """Return the answer as text, or with a number format the value alone."""
         return format(self.value, spec) if spec else str(self)
 
     def _repr_html_(self) -> str:
@@ -131,7 +131,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a choice tells.
+    """The result of a choice.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def _in_words(charges: int) -> str:
 
 
 class Price(NamedTuple):
-    """What a question can cost.
+    """The possible cost of a question.
 
     Attributes
     ----------

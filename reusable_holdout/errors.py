@@ -1,4 +1,4 @@
-"""Everything this library raises.
+"""All errors that this library raises.
 
 ::
 
@@ -234,7 +234,7 @@ class Halted(BaseException):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Everything that was released before the halt, in order; a long ledger is read when this is."""
+        """Everything that was released before the halt, in order; the ledger is read when this is first used."""
         if callable(self._history):
             self._history = self._history()
         return self._history
@@ -244,7 +244,7 @@ class Halted(BaseException):
 
 
 class Refused(BaseException):
-    """What a guard refused in a loop that would make NaN of an error, and an arbitrary choice of that.
+    """A guard's refusal inside a loop that would swallow an ordinary error.
 
     Attributes
     ----------

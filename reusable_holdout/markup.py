@@ -1,4 +1,4 @@
-"""HTML for notebooks and reports: whatever is text is escaped."""
+"""HTML for notebooks and reports, with all text escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def escape(text: str) -> str:
 
 
 def facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:
-    """Table of named facts.
+    """Return an HTML table of named facts.
 
     >>> print(facts_table("guard", [("metric", "<accuracy>")]))
     <table><caption>guard</caption><tbody>

@@ -1,6 +1,6 @@
-"""Words for slips: a call that its function does not take, a name that is nearly right.
+"""Messages for slips: arguments that a function does not take, and names that are nearly right.
 
-No value is ever quoted, only names: an argument may be the holdout.
+Messages quote names only, never values, because an argument may be the holdout.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _call(name: str, placed: Sequence[str], named: Sequence[str]) -> str:
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """Word that was probably meant; None if none is near.
+    """Return the word that was probably meant; None if none is near.
 
     >>> closest("tolerence", ["rows", "tolerance"]), closest("acc", ["jaccard", "accuracy"])
     ('tolerance', 'accuracy')

@@ -1,7 +1,7 @@
-"""Names that others chose, of gates, questions, files, tasks and models, stripped of what must not be printed.
+"""Names that others chose, of gates, questions, files, tasks and models, made safe to print.
 
-A name may hold an escape sequence that colours or clears a terminal, a mark that turns the order of letters round, a
-line end that forges a second line, or letters that nobody sees.
+A name may hold an escape sequence that colours or clears a terminal, a mark that reverses the order of letters, a line
+end that forges a second line, or invisible letters.
 """
 
 from __future__ import annotations

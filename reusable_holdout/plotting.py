@@ -1,4 +1,7 @@
-"""Pictures of what was released. Everything drawn is in the history; nothing else is known here."""
+"""Pictures of released answers.
+
+They show the history only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows: a holdout, with what is public of it."""
+"""Rows: a holdout with its public facts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scales of drawings, with round ticks.
 
-All in percent of a drawing's width or height, so that it is drawn by SVG attributes alone.
+All positions are in percent of a drawing's width or height, so that SVG attributes alone can draw it.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ class Bar(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What the width of a drawing stands for."""
+    """The range of values that the width of a drawing shows."""
 
     low: float  # value at its left end
     high: float  # at its right end
     ticks: list[Tick]
 
     def at(self, value: float) -> float:
-        """Place of a value in percent, within the drawing."""
+        """Return the place of a value in percent, within the drawing."""
         return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 3)
 
     def bar(self, low: float, high: float, value: float) -> Bar:
-        """Place of an interval; where its end is out of sight it ends at the edge."""
+        """Return the place of an interval; an end outside the drawing is moved to its edge."""
         left, right = self.at(low), self.at(high)
         return Bar(left, round(right - left, 3), self.at(value))
 
 
 def decimals_of(span: float) -> int:
-    """Decimals that scores of a metric are shown with: four for a range of 1, fewer for larger ones.
+    """Return the number of decimals for a metric's scores: four for a range of 1, fewer for larger ones.
 
     >>> decimals_of(1.0), decimals_of(50.0), decimals_of(250_000.0)
     (4, 3, 0)
@@ -58,7 +58,7 @@ def decimals_of(span: float) -> int:
 
 
 def scale_of(values: Iterable[float], *, lower: float, upper: float, most_ticks: int = 5) -> Scale:
-    """Scale that shows all values, ends of intervals, with round ticks, within the metric's range.
+    """Return a scale that shows all values or interval ends, with round ticks, within the metric's range.
 
     >>> scale = scale_of([0.71, 0.93], lower=0.0, upper=1.0)
     >>> [tick.label for tick in scale.ticks], scale.at(0.71)
@@ -79,7 +79,7 @@ def scale_of(values: Iterable[float], *, lower: float, upper: float, most_ticks:
 
 
 def _step(least: float) -> float:
-    """Smallest round number of at least this size."""
+    """Return the smallest round number of at least this size."""
     power = 10.0 ** math.floor(math.log10(least))
     return power * next(one for one in _STEPS if one * power >= least * (1 - 1e-9))
 

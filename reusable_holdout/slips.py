@@ -1,4 +1,4 @@
-"""Slips that are noticed wherever somebody calls us; `misfits` has the words for them."""
+"""Warnings and hints about probable slips of callers; their words are in `misfits`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _is_own(module: str) -> bool:
 
 
 def percentage(number: float, *, most: float) -> str:
-    """Hint for a number beyond a limit of about 1 that would be within it, were it a percentage; else nothing.
+    """Return a hint if a number beyond a limit of about 1 is probably a percentage; else an empty text.
 
     >>> percentage(90.0, most=1.0)
     '; a percentage? write 0.9'
