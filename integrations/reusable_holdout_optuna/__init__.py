@@ -1,4 +1,4 @@
-"""An Optuna study whose best values are confirmed by a guarded holdout."""
+"""Optuna studies whose best trials are confirmed by a guarded holdout."""
 
 from reusable_holdout.errors import of_extra
 

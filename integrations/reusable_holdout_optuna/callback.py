@@ -1,4 +1,4 @@
-"""A callback, for loops that are not one's own: it asks when a trial is finished."""
+"""A callback that asks the guard when a trial is finished, for tuners that run the study themselves."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ __all__ = ["GuardCallback"]
 
 
 class GuardCallback:
-    """Callback of a study that has its new bests confirmed by a guarded holdout, and stops it on a halt.
+    """Callback that asks a guarded holdout about each new best trial of a study, and stops the study on a halt.
 
-    For tuners that call :meth:`optuna.Study.optimize` themselves and take callbacks, and for loops of ask and tell.
-    Elsewhere :class:`GuardedStudy` does more: the answers are on the trials, and a halt is raised.
+    Use it with tuners that call :meth:`optuna.Study.optimize` themselves and take callbacks, and with loops that call
+    the study's ``ask`` and ``tell``. Elsewhere use :class:`GuardedStudy`: it writes the answers on the trials and
+    raises a halt.
 
     Parameters
     ----------
     guard, predict, ask, n_startup_trials, objective
-        As for :class:`GuardedStudy`; but if no trial is better than the first ones, nothing is asked.
+        The parameters of :class:`GuardedStudy`. One thing differs: if no trial is better than all startup trials,
+        nothing is asked.
 
     Warns
     -----
     RuntimeWarning
-        When the guard has halted. The study is stopped, here and by the callbacks of other processes after their next
-        trial, and has the user attribute `guard_halted`.
+        If the guard has halted. The study is stopped in this process, and gets the user attribute `guard_halted`. In
+        other processes their callbacks stop it after the next trial.
 
     Raises
     ------
     InputError
-        If study and guard do not fit.
+        If the study's objective and direction do not fit the guard's metric, or the guard's plan is for gates alone.
     Halted
-        When the guard has halted and there is no :meth:`optuna.Study.optimize` to stop.
+        If the guard has halted and no :meth:`optuna.Study.optimize` is running that could be stopped.
 
     Notes
     -----
-    Optuna lets nobody change a finished trial, so the answer about trial 7 is the study's user attribute
-    `guard_trial_7`; :func:`guard_results` shows them all, and `guard_best` is the best.
+    A finished trial of Optuna cannot be changed. So the answer about trial 7 is the study's user attribute
+    `guard_trial_7`. :func:`guard_results` shows all answers; the study's user attribute `guard_best` is the best one.
 
-    For scikit-learn's searches, use ``reusable_holdout_sklearn.GuardedSearchCV``.
+    For scikit-learn's searches use ``reusable_holdout_sklearn.GuardedSearchCV``.
 
     Examples
     --------
@@ -78,7 +80,7 @@ class GuardCallback:
         )
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Ask about a trial that was just finished, if it is due."""
+        """Ask about a trial that was just finished, if it is a new best or all trials are asked about."""
         self._confirmation.check(study)
         value = self._confirmation.value_of(trial.values) if trial.state == TrialState.COMPLETE else None
         try:

@@ -1,4 +1,4 @@
-"""The trials that a guard is asked about, and the released values that the study keeps of the answers."""
+"""Questions to a guard about the trials of a study, and the answers as the study keeps them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ __all__ = ["Best", "Confirmation", "Which", "guard_results"]
 
 Which = Literal["new-best", "all"]
 
-# study attribute of a trial that was finished when the guard answered: Optuna lets nobody change it any more
+# the study's attribute for an answer about a trial that was already finished, because Optuna lets nobody change it
 _OF_STUDY = "guard_trial_{}"
 
 _COLUMNS = ("prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
-    """Best trial by the guard's answers.
+    """The trial with the best answer of the guard.
 
     Attributes
     ----------
     number : int
-        Of the trial.
-    answer, low, high : float
-        The guard's answer about it.
+        Number of the trial.
+    answer : float
+        The guard's answer about the trial.
+    low, high : float
+        Ends of the answer's interval.
     """
 
     number: int
@@ -42,19 +44,20 @@ class Best(NamedTuple):
 
 
 class Confirmation:
-    """The questions about a study's trials.
+    """Asks a guard about the trials of a study, and keeps its answers in the study.
 
     Parameters
     ----------
     guard : ReusableHoldout
     predict : callable
-        Of a trial: a fitted model, or predictions for the holdout's rows.
+        Function of a trial that returns a fitted model, or predictions for the holdout's rows.
     ask : {"new-best", "all"}
-        About trials whose value is better than the values of all completed ones, or about all.
+        "new-best" asks about each trial whose value is better than the values of all completed trials, "all" about
+        every trial.
     n_startup_trials : int
-        Completed trials before the first question.
+        Number of trials that complete before the first question.
     objective : int, optional
-        Which of several objectives is the guard's metric, from 0.
+        Place of the objective that is the guard's metric, counted from 0, if the study has several objectives.
 
     Raises
     ------
@@ -122,7 +125,7 @@ class Confirmation:
         Parameters
         ----------
         values : float, sequence of float or None
-            As an objective returned them, or a trial has them.
+            The result of an objective, or the values of a trial.
         """
         if isinstance(values, Sequence) and not isinstance(values, str):
             place = self.objective or 0
@@ -134,8 +137,8 @@ class Confirmation:
             return None
 
     def is_due(self, study: Study, number: int, value: float) -> bool:
-        """Return True if the guard is to be asked about a trial of this value."""
-        if not math.isfinite(value):  # how objectives say that parameters are impossible
+        """Return True if the guard is to be asked about a trial with this value."""
+        if not math.isfinite(value):  # objectives return infinity or NaN for impossible parameters
             return False
         others = [other for other, trial in self._completed(study) if trial.number != number]
         if len(others) < self.n_startup_trials:
@@ -148,27 +151,27 @@ class Confirmation:
         Returns
         -------
         dict
-            Attributes to keep: what the guard released, as JSON has it.
+            User attributes with the answer, whose names begin with `guard_`; all values can be written as JSON.
 
         Raises
         ------
         Halted
             If a budget has run out and the question is new.
         InputError, ModelError
-            As from the guard.
+            If the guard raises them.
         """
         answer = ask_about(self.guard, self.predict(trial), value, f"trial {trial.number}")
         told = {name: getattr(answer, "value" if name == "answer" else name) for name in _COLUMNS}
-        last = told.pop("answer")  # whoever sees it sees the others
+        last = told.pop("answer")  # written last, so that a reader who sees it sees the others, too
         return {f"guard_{name}": one for name, one in {**told, "answer": last}.items()}
 
     def confirm_finished(self, study: Study, trial: FrozenTrial, value: float) -> None:
-        """Ask about a trial that is finished, and write the answer on the study."""
+        """Ask about a finished trial, and write the answer into the study's user attributes."""
         study.set_user_attr(_OF_STUDY.format(trial.number), self.ask(trial, value))
         self.note_best(study)
 
     def confirm_best(self, study: Study) -> None:
-        """Ask about the best completed trial, if the guard was not asked about it."""
+        """Ask about the best completed trial, unless the study has an answer about it."""
         completed = [one for one in self._completed(study) if math.isfinite(one[0])]
         if completed:
             value, best = max(completed, key=lambda one: (self._sign * one[0], -one[1].number))
@@ -176,12 +179,12 @@ class Confirmation:
                 self.confirm_finished(study, best, value)
 
     def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
-        """Return the completed trials with their values."""
+        """Return the completed trials, each after its value of the guarded objective."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 
     def best(self, study: Study) -> Best | None:
-        """Return the trial with the best answer, of equal answers the first; None if there is no answer."""
+        """Return the trial with the best answer, the first one if answers are equal; None if there is no answer."""
         found = _answered(study)
         if not found:
             return None
@@ -191,7 +194,7 @@ class Confirmation:
         return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
 
     def note_best(self, study: Study) -> None:
-        """Write the best confirmed trial on the study, where dashboards show it."""
+        """Write the best confirmed trial into the study's user attribute `guard_best`, which dashboards show."""
         best = self.best(study)
         if best is not None:
             study.set_user_attr("guard_best", best._asdict())
@@ -203,24 +206,25 @@ def guard_results(study: Study) -> pd.DataFrame:
     Parameters
     ----------
     study : optuna.Study
-        Of a :class:`GuardedStudy` or with a :class:`GuardCallback`, in this process or another.
+        A study that ran in a :class:`GuardedStudy` or with a :class:`GuardCallback`, in this process or another.
 
     Returns
     -------
     pandas.DataFrame
-        In the order of the questions: trial, params, prior, answer, charged, low, high, query, replayed, charges_left.
+        One line for each question, in the order of the questions, with the columns trial, params, prior, answer,
+        charged, low, high, query, replayed, charges_left.
     """
     rows = [
         {"trial": trial.number, "params": dict(trial.params)}
         | {name: kept[f"guard_{name}"] for name in _COLUMNS}
         for trial, kept in _answered(study)
     ]
-    rows.sort(key=lambda row: (row["query"], row["trial"]))  # replays after the question they repeat
+    rows.sort(key=lambda row: (row["query"], row["trial"]))  # a replay has the query of the question that it repeats, and comes after it
     return pd.DataFrame(rows, columns=["trial", "params", *_COLUMNS])
 
 
 def _answered(study: Study) -> list[tuple[FrozenTrial, dict[str, Any]]]:
-    """Return the trials with an answer, and the attributes that were kept of it."""
+    """Return the trials that have an answer, each with the user attributes in which the answer is kept."""
     of_study = study.user_attrs
     kept = ((trial, _kept(of_study, trial)) for trial in study.get_trials(deepcopy=False))
     return [(trial, one) for trial, one in kept if one is not None]

@@ -11,12 +11,12 @@ __all__ = ["ask_about", "check_guard", "halt_of"]
 
 
 def check_guard(guard: ReusableHoldout) -> None:
-    """Check that a guard can tell how good each of several trials is.
+    """Check that a guard can tell scores of trials.
 
     Raises
     ------
     InputError
-        If it cannot; the message says what to use.
+        If its plan is for gates alone; the message names an alternative.
     """
     if guard.plan.asks == "gates":
         raise InputError(
@@ -32,5 +32,5 @@ def ask_about(guard: ReusableHoldout, asked: Any, prior: float, name: str) -> An
 
 
 def halt_of(guard: ReusableHoldout) -> Halted | None:
-    """Return the exception that a new question would raise; None if one would be answered."""
+    """Return the exception that a new question would raise; None if the guard has not halted."""
     return guard.halt() if guard.halted else None

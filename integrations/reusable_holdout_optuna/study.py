@@ -1,4 +1,4 @@
-"""A study that asks while its trials run, so that the answers are attributes of the trials."""
+"""A study that asks the guard while its trials run, so that the answers become attributes of the trials."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ __all__ = ["GuardedStudy"]
 
 
 class GuardedStudy:
-    """A study whose new bests are confirmed by a guarded holdout.
+    """An Optuna study that asks a guarded holdout about each new best trial.
 
-    With the guard's confidence the intervals of all answers together contain the population values of the models they
-    are about, `best` among them, however many trials there are and however the sampler uses their values. The sampler
-    sees the objective's own values, never the guard's answers.
+    With the guard's confidence the intervals of all answers contain the population values of their models. This
+    includes `best`, however many trials there are and however the sampler uses their values. The sampler sees the
+    objective's own values, never the guard's answers.
 
     Parameters
     ----------
     study : optuna.Study
-        Of the guard's metric, in its direction, or of several objectives of which that is one. Its storage may be
-        shared by threads and processes.
+        A study whose objective, or one of whose objectives, is the guard's metric, with the metric's direction.
+        Threads and processes may share its storage.
     guard : ReusableHoldout
-        For several processes with a ledger on disk or on a server: they have one budget.
+        If several processes run the study, the guard's ledger must be on disk or on a server: they share one budget.
     predict : callable
-        Of a trial that is to be asked about: a model fitted on all training rows, or predictions for the holdout's
-        rows. It may use ``trial.params`` and ``trial.user_attrs``.
+        Function of a trial that the guard is to be asked about. It returns a model fitted on all training rows, or
+        predictions for the holdout's rows. It may use ``trial.params`` and ``trial.user_attrs``.
     ask : {"new-best", "all"}
-        About trials whose value is better than the values of all completed ones (of n honest trials in random order
-        there are about ln n), or about all.
+        "new-best" asks about each trial whose value is better than the values of all completed trials; among n trials
+        in random order there are about ln n. "all" asks about every trial.
     n_startup_trials : int
-        Trials that complete before the first question: a sampler's first ones are random, and questions about bad
-        models are wasted. If none after them is better, the best of them is asked about at the end.
+        Number of trials that complete before the first question. A sampler's first trials are random, and questions
+        about bad models are wasted. If no later trial is better, the best of these is asked about at the end.
     objective : int, optional
-        Of several objectives the place of the guarded one, from 0. A new best is one of this objective, whatever the
-        others say; the Pareto front is the study's own.
+        If the study has several objectives, the place of the guard's metric among them, counted from 0. Only this
+        objective decides which trial is a new best. The guard does not touch the study's Pareto front.
 
     Attributes
     ----------
@@ -54,17 +54,18 @@ class GuardedStudy:
     Raises
     ------
     InputError
-        If study and guard do not fit.
+        If the study's objective and direction do not fit the guard's metric, or the guard's plan is for gates alone.
 
     Notes
     -----
-    The objective's value, cross-validated on training rows, is the prior. Each trial that was asked about has the user
-    attributes `guard_answer`, `guard_low`, `guard_high`, `guard_charged`, `guard_prior`, `guard_query`,
-    `guard_replayed`, `guard_charges_left`; the study has `guard_best`, and after a halt `guard_halted`.
+    The prior is the objective's value, which should be cross-validated on training rows. Each trial that was asked
+    about has the user attributes `guard_answer`, `guard_low`, `guard_high`, `guard_charged`, `guard_prior`,
+    `guard_query`, `guard_replayed` and `guard_charges_left`. The study has the user attribute `guard_best`, and after a
+    halt `guard_halted`.
 
-    The question is asked at the end of the objective, for a finished trial can get no attributes (those of a trial that
-    is asked about later are in the study's `guard_trial_7`). A halt there is kept until :meth:`optimize` ends, so no
-    trial stays RUNNING.
+    The question is asked at the end of the objective, because a finished trial can get no more attributes. If a trial,
+    say number 7, is asked about after it is finished, its answer is the study's user attribute `guard_trial_7`. A halt
+    during a trial is raised only when :meth:`optimize` ends, so that no trial stays RUNNING.
 
     Examples
     --------
@@ -110,24 +111,24 @@ class GuardedStudy:
         self._halted: Halted | None = None
 
     def optimize(self, func: Callable[[Trial], Any], n_trials: int | None = None, **settings: Any) -> None:
-        """Optimize as :meth:`optuna.Study.optimize` does, and ask.
+        """Optimize as :meth:`optuna.Study.optimize` does, and ask the guard about new best trials.
 
         Parameters
         ----------
         func, n_trials, **settings
-            As for :meth:`optuna.Study.optimize`.
+            The arguments of :meth:`optuna.Study.optimize`.
 
         Raises
         ------
         Halted
-            If a question was refused or a trial was pruned because a budget has run out, whatever `catch` says. It is
-            raised last: trials that run are completed, those that start after the halt are pruned, and the study stops,
-            in all processes.
+            If a question was refused or a trial was pruned because a budget has run out; `catch` does not change this.
+            It is raised at the end: running trials complete, trials that start after the halt are pruned, and the study
+            stops, in all processes.
         InputError
-            If a value cannot be a prior, or a model or its predictions do not fit the holdout: the trial has failed,
-            which `catch` can hide.
+            If a value cannot be a prior, or a model or its predictions do not fit the holdout. The trial fails; the
+            error is not raised if `catch` includes it.
         ModelError
-            If a model fails on the holdout: the trial has failed, and it took a charge.
+            If a model fails on the holdout. The trial fails, and the failure takes a charge.
         """
         self._halted = halt_of(self.guard)
         if self._halted is None:
@@ -139,12 +140,12 @@ class GuardedStudy:
 
     @property
     def best(self) -> Best | None:
-        """Best trial by the guard's answers: number, answer, low, high; None if nothing was answered."""
+        """The trial with the best answer of the guard: its number, answer, low and high; None if there is no answer."""
         return self._confirmation.best(self.study)
 
     @property
     def guard_results(self) -> pd.DataFrame:
-        """The questions and their answers; see :func:`guard_results`."""
+        """Table of the guard's questions and answers; see :func:`guard_results`."""
         return guard_results(self.study)
 
     def __repr__(self) -> str:
@@ -155,7 +156,7 @@ class GuardedStudy:
             halted = halt_of(self.guard)
             try:
                 value = func(trial) if halted is None else None
-            except Halted as own:  # the objective has asked by itself
+            except Halted as own:  # the user's objective has asked the guard itself
                 halted = own
             if halted is not None:
                 self._stop(trial, halted)
@@ -178,9 +179,9 @@ class GuardedStudy:
         self._confirmation.note_best(trial.study)
 
     def _confirm_best(self) -> None:
-        """Ask about the best trial if nobody has: it was a startup trial, or older than the guard."""
+        """Ask about the best trial if there is no answer about it: it was a startup trial, or older than the guard."""
         try:
-            if self._halted is None:  # else a thread has set it
+            if self._halted is None:  # a halt in another thread's trial sets it
                 self._confirmation.confirm_best(self.study)
         except Halted as halted:
             self._note(halted)

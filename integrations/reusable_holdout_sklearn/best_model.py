@@ -1,4 +1,4 @@
-"""Methods of a fitted search that its best model carries out."""
+"""The methods of a fitted search, such as `predict`, that it passes on to its best model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _Method = TypeVar("_Method")
 
 
 def if_best_has(name: str) -> Callable[[_Method], _Method]:
-    """Make a method available if the best model has `name`; before fit, if the estimator that is searched has it."""
+    """Return a decorator that makes a method available only if the best model has a method called `name`.
+
+    Before the search is fitted there is no best model; then the estimator that is searched must have the method.
+    """
 
     def check(search: BestModel) -> bool:
         if hasattr(search, "best_estimator_"):
@@ -40,7 +43,10 @@ def _of_best(name: str, words: str) -> Any:
 
 
 class BestModel:
-    """The methods of the best model, each available if the model has it; the site reads what stands below each."""
+    """The methods that a search passes on to its best model; each is available only if that model has it.
+
+    The text below each method is for the documentation site, which reads it there.
+    """
 
     search: Any
     refit: bool

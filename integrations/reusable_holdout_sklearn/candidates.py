@@ -1,4 +1,4 @@
-"""The candidates of a search: which are asked about, and how each is fitted again."""
+"""The candidates of a search: which of them the guard is asked about, and how each one is fitted again."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ __all__ = ["Candidate", "Fit", "chosen_candidates", "fewest_candidates", "table_
 
 
 class Candidate(NamedTuple):
-    """One set of hyperparameters.
+    """One set of hyperparameters that a search has tried.
 
     Attributes
     ----------
     place : int
-        Its index in `cv_results_`.
+        The candidate's index in `cv_results_`.
     parameters : dict
+        Names and values of the hyperparameters.
     prior : float
-        Cross-validation mean in the guard's unit.
+        The candidate's cross-validation mean, in the unit of the guard's metric.
     rank : int
-        By cross-validation, from 1.
+        The candidate's rank by cross-validation; 1 is the best.
     """
 
     place: int
@@ -39,22 +40,22 @@ class Candidate(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the question about it."""
+        """Name of the question about this candidate, for the guard's history."""
         settings = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
         return printable_name(f"candidate {self.place}: {settings}")
 
 
 class Fit(NamedTuple):
-    """One fit to all training rows; every candidate has such a fit.
+    """Everything that is needed to fit a candidate to all training rows, except its hyperparameters.
 
     Attributes
     ----------
     estimator : estimator
-        Cloned for the fit.
+        The estimator that is cloned for each fit.
     X, y : array-like
         All training rows.
     parameters : dict
-        For the estimator's `fit`.
+        Further arguments of the estimator's `fit`.
     """
 
     estimator: Any
@@ -65,7 +66,10 @@ class Fit(NamedTuple):
     def measured(
         self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: float, way: Way = "evaluate"
     ) -> Measured:
-        """Fit the estimator with these settings, and measure it if the guard is in this process."""
+        """Fit a clone of the estimator with these hyperparameters, and measure it on the holdout.
+
+        Without a guard in this process (`guard` is None) the model is measured later, when it is asked about.
+        """
         model = clone(self.estimator).set_params(**clone(settings, safe=False))
         rows = (self.X,) if self.y is None else (self.X, self.y)
         model.fit(*rows, **self.parameters)
@@ -75,19 +79,21 @@ class Fit(NamedTuple):
 def chosen_candidates(
     search: Any, column: PriorColumn, guard: ReusableHoldout, most: int | None
 ) -> list[Candidate]:
-    """Return the candidates to ask about, in their order in the search.
+    """Return the candidates to ask about, in the order of the search.
 
-    Of a search in rounds, such as successive halving, only those of the last round: in earlier rounds the models saw
-    fewer rows. Candidates whose fits failed have no prior and are left out.
+    If the search runs in rounds, such as successive halving, only the candidates of the last round are returned,
+    because the models of earlier rounds were fitted to fewer rows. Candidates whose fits failed have no prior and are
+    left out.
 
     Parameters
     ----------
     search : estimator
-        Fitted.
+        The fitted search.
     column : PriorColumn
+        The scores of the search that estimate the guard's metric.
     guard : ReusableHoldout
     most : int or None
-        Only so many of the best by cross-validation; all by default.
+        Return only this many candidates, the best by cross-validation; None means all.
 
     Raises
     ------
@@ -106,10 +112,13 @@ def chosen_candidates(
 
 
 def _results_of(search: Any) -> dict[str, Any]:
-    """Return `cv_results_` with the parameters of each candidate; OptunaSearchCV keeps them in its trials."""
+    """Return `cv_results_`, with the parameters of each candidate.
+
+    For OptunaSearchCV it is put together from the trials, which hold the scores and the parameters.
+    """
     trials = getattr(search, "trials_", None)
     results = {} if trials is not None else search.cv_results_
-    if trials is not None:  # there is no cv_results_ if a trial failed, for then it has no mean
+    if trials is not None:  # OptunaSearchCV has no cv_results_ if a trial failed, because a failed trial has no mean
         names = {name for one in trials for name in one.user_attrs if name.startswith("mean_test_")}
         results = {name: [one.user_attrs.get(name, np.nan) for one in trials] for name in names}
         results["params"] = [one.params for one in trials]
@@ -122,9 +131,9 @@ def _results_of(search: Any) -> dict[str, Any]:
 
 
 def fewest_candidates(search: Any, most: int | None) -> int:
-    """Return how many candidates a search will ask about, if its settings tell that before it is fitted; else 1.
+    """Return the number of candidates that a search will ask about; 1 if nobody knows it before the search is fitted.
 
-    A candidate whose fit fails is counted here, and is not asked about.
+    The count includes candidates whose fits will fail; these are not asked about later.
     """
     try:
         if isinstance(search, GridSearchCV):
@@ -152,14 +161,15 @@ _COLUMNS = {
 
 
 def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: bool) -> pd.DataFrame:
-    """Return a table with a line for each candidate that was asked about, in their order.
+    """Return a table with one line for each candidate that was asked about, in the order of the questions.
 
     Parameters
     ----------
     told : list of (Candidate, Answer or None)
-        None for a candidate that failed on the holdout, or that a choice did not take.
+        Each candidate with its answer. The answer is None if the model failed on the holdout, or if a choice took
+        another candidate.
     failed_is_charged : bool
-        True if a missing answer stands for a failure that took a charge.
+        True if every None stands for a failure on the holdout, which took a charge.
     """
     lines = []
     for candidate, answer in told:

@@ -1,4 +1,7 @@
-"""Cross-validation and one question: the mean over the folds is the prior, one refit is the model."""
+"""Cross-validation, then one question to the guard about the model refitted on all training rows.
+
+The mean score over the folds is the prior of the question.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +45,18 @@ def guarded_cross_validate(
 ) -> dict[str, Any]:
     """Cross-validate a model, then ask a guarded holdout about it.
 
-    With the guard's confidence the answer's interval contains the population value of the refitted model, together with
-    the intervals of all other answers.
+    The model is fitted once more, on all training rows, and the guard is asked about this model. The mean score over
+    the folds is the prior. The answer's interval contains the model's population value; with the guard's confidence,
+    this holds for all answers of the guard together.
 
     Parameters
     ----------
     estimator : estimator
-        Cloned for each fold, and fitted once more, on all rows.
+        The model; it is cloned for each fold, and once more for the fit on all rows.
     X, y : array-like
-        Training rows; none of the holdout's.
+        Training rows; they must hold no rows of the holdout.
     guard : ReusableHoldout
-        With features.
+        A guard that was made with features.
     scoring : str, callable, list, tuple or dict, optional
         Other scores to measure on the folds, as for cross_validate; by default the guard's metric alone.
     cv, groups, n_jobs, params, return_train_score, return_estimator, error_score
@@ -68,17 +72,17 @@ def guarded_cross_validate(
         test_prior : ndarray
             Scores of the folds in the guard's metric and its unit (losses are not negated); their mean is the prior.
         guard_answer : Answer
-            The answer to the one question.
+            The guard's answer about the model fitted on all training rows.
         guard_estimator : estimator
-            The model that was asked about, fitted on all rows; with `return_estimator`.
+            That model; only with `return_estimator`.
 
     Raises
     ------
     Halted
-        If a budget has run out and the question is new. If no question had this prior, the model is not even refitted.
-        The folds' scores are on the exception, in `scores`.
+        If a budget has run out and the question is new. If no earlier question had this prior, the question is surely
+        new, and the model is not refitted. The exception's attribute `scores` holds the folds' scores.
     ModelError
-        If the model fails on the holdout, or `X` holds rows of it.
+        If the model fails on the holdout, or `X` holds rows of the holdout.
     InputError
         If a fold has no score.
 
@@ -128,9 +132,9 @@ def guarded_cross_validate(
 
 
 def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) -> float:
-    """Return the mean over the folds in the metric's unit, and write the folds' scores in that unit, too."""
+    """Return the mean over the folds in the metric's unit, and convert the folds' scores in `scores` to this unit."""
     train = scores.pop(f"train_{_PRIOR}", None)
-    if alone:  # as cross_validate calls them, greater is better
+    if alone:  # under the names of cross_validate, where greater is better
         scores["test_score"] = scores[f"test_{_PRIOR}"]
         scores |= {} if train is None else {"train_score": train}
     sign = 1.0 if guard.metric.greater_is_better else -1.0
@@ -145,7 +149,7 @@ def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) 
 
 
 def _fit_params(estimator: Any, y: Any, cv: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that the estimator is fitted with."""
+    """Return those of cross_validate's `params` that are passed to the estimator's `fit`."""
     if not params or not get_config()["enable_metadata_routing"]:
         return params
     to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))

@@ -46,12 +46,13 @@ _MOST_READ = 10_000  # characters of a model's repr, which may show its data
 
 
 def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
-    """Check that a guard can tell how good each of several models is.
+    """Check that a guard can be asked about models in this way.
 
     Raises
     ------
     InputError
-        If it cannot; the message says what to use.
+        If the guard holds no features, or its plan is for gates and `ask` is "evaluate". The message names an
+        alternative.
     LedgerError
         If the guard is not in this process.
     """
@@ -69,12 +70,13 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
 
 
 def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Check that a choice among so many candidates fits the plan, and say how much room nested loops need.
+    """Check that the guard's plan has room for a choice among this many candidates.
 
     Raises
     ------
     BudgetError, InputError, Halted
-        As :func:`reusable_holdout.guard.prospects.check_choice` does.
+        If :func:`reusable_holdout.guard.prospects.check_choice` raises them. The message then also says how much room
+        nested loops need.
     """
     try:
         prospects.check_choice(guard, candidates, priors)
@@ -87,7 +89,7 @@ def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] 
 
 
 def can_leave_the_process(guard: ReusableHoldout) -> bool:
-    """Return True if other processes can open the guard."""
+    """Return True if the guard can be pickled, so that worker processes can open it."""
     try:
         pickle.dumps(guard)
     except HandleError:
@@ -96,7 +98,10 @@ def can_leave_the_process(guard: ReusableHoldout) -> bool:
 
 
 def possible_replays(guard: ReusableHoldout, priors: Sequence[float]) -> int:
-    """Return how many models, from the first, can have an answer: after a halt only replays can."""
+    """Return how many of the models, counted from the first, can be answered.
+
+    All of them can, unless the guard has halted: then only replays of earlier questions can.
+    """
     return prospects.could_replay(guard, priors) if guard.halted else len(priors)
 
 
@@ -109,7 +114,10 @@ def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
 
 
 def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> Measured:
-    """Measure a fitted model, in whatever process; without a guard it is measured when it is asked about."""
+    """Measure a fitted model on the guard's holdout, in a worker process or in this one.
+
+    Without a guard the model is only wrapped; it is measured when the guard is asked about it.
+    """
     if guard is None:
         return Measured(model, fingerprint(model))
     return guard.measure(model, prior=prior, way=way)
@@ -122,13 +130,21 @@ def ask_each(
     names: Sequence[str],
     X_train: Any,
 ) -> tuple[list[Answer | None], Halted | None]:
-    """Ask about each model; return the answers, None for a failure, and the halt that cut them short, if any."""
+    """Ask about each model in turn.
+
+    Returns
+    -------
+    answers : list of (Answer or None)
+        None for a model that failed on the holdout. After a halt the list is shorter than `models`.
+    halted : Halted or None
+        The halt that ended the questions early, if there was one.
+    """
     batch = Question("evaluate", list(models), priors, name=list(names), X_train=X_train)
     halted = None
     try:
         try:
             (found,) = guard.ask([batch])
-        except BudgetError:  # more than queries are left: one by one, up to the last
+        except BudgetError:  # the batch has more questions than queries are left: ask one by one until they run out
             each = zip(models, priors, names, strict=True)
             found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
     except Halted as halt:
@@ -144,7 +160,10 @@ def ask_best(
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:
-    """Ask about a fitted model, or repeat its recorded answer, whatever its prior was."""
+    """Ask about a fitted model and return the answer's value.
+
+    If the model was asked about before, with whatever prior, the recorded answer is repeated.
+    """
     asked, name = Measured(model, content), printable_name(model)
     (found,) = guard.ask([Question("evaluate", asked, prior, name=name, once=True)])
     if isinstance(found, ModelError):
@@ -153,10 +172,13 @@ def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float
 
 
 def printable_name(model: Any) -> str:
-    """Return the name of a question about a model, or a text: one printable line of at most 120 characters."""
+    """Return the name of a question about a model: one printable line of at most 120 characters.
+
+    The line is made from the model's repr, or from `model` itself if it is a text.
+    """
     try:
         text = model if isinstance(model, str) else repr(model)
-    except Exception:  # a model that cannot be shown can be asked about
+    except Exception:  # a model whose repr fails can still be asked about
         text = type(model).__name__
     line = " ".join(text[:_MOST_READ].split())
     line = "".join(letter if letter.isprintable() else "?" for letter in line)
@@ -165,9 +187,10 @@ def printable_name(model: Any) -> str:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise an error of the guard as `Refused`, which no loop turns into NaN, also out of worker processes.
+    """Turn the guard's errors inside a ``with`` block into `Refused`.
 
-    A model that fails on the holdout is no refusal: the loop's `error_score` decides about it.
+    Loops of scikit-learn replace an ordinary exception by NaN; `Refused` stops them, also in worker processes. A
+    ``ModelError``, of a model that fails on the holdout, stays as it is: the loop's `error_score` decides about it.
     """
     try:
         yield

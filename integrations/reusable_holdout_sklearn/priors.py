@@ -1,4 +1,4 @@
-"""The prior of a candidate: its cross-validation mean, if the search is scored by the guard's metric."""
+"""The prior of a candidate: its cross-validation mean in the guard's metric."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reusable_holdout.slips import checked_call
 
 __all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer", "scorers_of"]
 
-_LOSSES = {  # scikit-learn's scorer, and the guard's loss; the guard's log loss is clipped, so it is none of them
+_LOSSES = {  # scikit-learn's scorer, and the guard's loss. Log loss is missing here, because the guard's is clipped
     "neg_brier_score": "brier",
     "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
@@ -26,15 +26,17 @@ _LOSSES = {  # scikit-learn's scorer, and the guard's loss; the guard's log loss
 
 
 class PriorScorer:
-    """Callable ``(estimator, X, y) -> float``; see :func:`prior_scorer`.
+    """Scorer ``(estimator, X, y) -> float`` that measures a guard's metric; made by :func:`prior_scorer`.
 
     Parameters
     ----------
     metric : Metric
+        The guard's metric.
     classes : numpy.ndarray, "private" or None
         The guard's `class_set`.
     weighted : bool
-        True if the holdout's rows have sample weights: then those of a search's rows weigh the score, too.
+        True if the holdout's rows have sample weights. Then the score uses the sample weights of the search's rows,
+        too.
     """
 
     def __init__(self, metric: Metric, classes: NDArray[Any] | str | None, *, weighted: bool = False) -> None:
@@ -43,12 +45,12 @@ class PriorScorer:
         self.weighted = weighted
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Measure the guard's metric of a fitted estimator on rows the analyst may see; losses are negated."""
+        """Return a fitted estimator's score by the guard's metric, on rows the analyst may see; losses are negated."""
         value = self.measure(estimator, X, y, sample_weight=sample_weight)
         return value if self.metric.greater_is_better else -value
 
     def measure(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
-        """Measure in the metric's own unit."""
+        """Return a fitted estimator's score in the metric's own unit; losses are not negated."""
         predictions = predictions_of(estimator, X, response=self.metric.response, classes=self.classes)
         return self.metric.measure(y, predictions, classes=self.classes, sample_weight=sample_weight)
 
@@ -56,9 +58,9 @@ class PriorScorer:
         return self.weighted  # scikit-learn asks before it passes weights on
 
     def __getstate__(self) -> dict[str, Any]:
-        try:  # in words, which skops can read
+        try:  # as a description in plain data, which skops can read
             metric: Any = described_metric(self.metric.describe()).describe()
-        except InputError:  # one of the user's own
+        except InputError:  # a metric of the user's own has no such description
             metric = self.metric
         return {**self.__dict__, "metric": metric}
 
@@ -75,17 +77,18 @@ class PriorScorer:
 def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
     """Make a scorer that measures the guard's metric on folds, and never asks the guard.
 
-    For the search inside :class:`GuardedSearchCV` when scikit-learn has no scorer of this metric, such as a loss with
-    bounds or a metric of your own.
+    Use it for the search inside :class:`GuardedSearchCV` if scikit-learn has no scorer of the guard's metric, for
+    example if the metric is a loss with bounds or your own.
 
     Parameters
     ----------
     guard : ReusableHoldout
+        The guard whose metric is measured.
 
     Returns
     -------
     PriorScorer
-        For `scoring=`, alone or in a dict. Losses are negated: greater is better.
+        Pass it as `scoring=`, alone or in a dict. Losses are negated, so greater is better.
     """
     if isinstance(guard, type) or not isinstance(getattr(guard, "metric", None), Metric):
         check_is_guard(guard)
@@ -93,14 +96,14 @@ def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
 
 
 class PriorColumn(NamedTuple):
-    """The scores of `cv_results_` that are the guard's metric.
+    """The column of `cv_results_` that holds estimates of the guard's metric.
 
     Attributes
     ----------
     key : str
-        ``mean_test_<key>``.
+        The column is called ``mean_test_<key>``.
     factor, offset : float
-        The metric is ``factor * score + offset``.
+        The guard's metric is ``factor * score + offset``.
     """
 
     key: str
@@ -113,7 +116,10 @@ class PriorColumn(NamedTuple):
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
 
     def ranks(self, results: dict[str, Any], metric: Metric) -> NDArray[np.int64]:
-        """Return the ranks by cross-validation, from 1: the search's own, or the ranks of the means."""
+        """Return the candidates' ranks by cross-validation, from 1.
+
+        They are the search's own ranks if it has any, else the ranks of the means.
+        """
         named = results.get(f"rank_test_{self.key}")
         if named is not None:
             return np.asarray(named, dtype=np.int64)
@@ -123,7 +129,7 @@ class PriorColumn(NamedTuple):
 
 
 def scorers_of(scoring: Any) -> dict[str, Any]:
-    """Return the scorers of a `scoring` argument by the keys that scikit-learn gives them."""
+    """Return a dict of the scorers in a `scoring` argument, with the keys that scikit-learn uses in `cv_results_`."""
     if isinstance(scoring, dict):
         return dict(scoring)
     if isinstance(scoring, list | tuple | set):
@@ -134,29 +140,29 @@ def scorers_of(scoring: Any) -> dict[str, Any]:
 def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> PriorColumn:
     """Find the scores of a search that estimate the guard's metric.
 
-    Of metrics with bounds, such as mae, scikit-learn's are taken for the guard's: they are, if the bounds hold. So is
-    its "neg_log_loss" for the guard's of that name, whose losses are clipped: it is, if no true class has a probability
-    below the clip.
+    Two of scikit-learn's scorers are accepted although they equal the guard's metric only under a condition. For a
+    metric with bounds, such as mae, the losses must lie within the bounds. For "neg_log_loss", whose losses the guard
+    clips, no true class may have a probability below the clip.
 
     Parameters
     ----------
     search : estimator
-        With `scoring`, as scikit-learn's searches have it.
+        A search with the attribute `scoring`, as scikit-learn's searches have it.
     guard : ReusableHoldout
     prior : str or None
-        Key that the user names: "score" for a single metric, else one of the dict or list.
+        The key that the user has named: "score" if the search has a single metric, else a key of its dict or list.
 
     Raises
     ------
     InputError
-        If there are none, or a scorer's metric cannot be told.
+        If no scorer of the search is known to measure the guard's metric.
     """
     metric, scoring = guard.metric, getattr(search, "scoring", None)
     if prior is not None:
         return PriorColumn(prior, 1.0 if metric.greater_is_better else -1.0)
     scorers = scorers_of(_default(search) if scoring is None else scoring)
     preferred = getattr(search, "refit", None)
-    for key in sorted(scorers, key=lambda key: key != preferred):  # the one the search ranks by, if it fits
+    for key in sorted(scorers, key=lambda key: key != preferred):  # first the score that the search ranks by
         rule = _rule(scorers[key], metric, 2 if guard.classes is None else len(guard.classes))
         if rule is not None:
             return PriorColumn(key, *rule)
@@ -175,7 +181,7 @@ def _default(search: Any) -> str | None:
 
 
 def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | None:
-    """Return the factor and the offset that turn this scorer's scores into the metric; None if none do."""
+    """Return the factor and the offset that turn this scorer's scores into the metric; None if there are none."""
     if isinstance(scorer, PriorScorer):
         same = scorer.metric.describe() == metric.describe()
         return (1.0 if metric.greater_is_better else -1.0, 0.0) if same else None
@@ -187,7 +193,7 @@ def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | No
     if _is(metric, name):
         return 1.0, 0.0
     if name in _LOSSES and _is(metric, _LOSSES[name]):
-        halved = name == "neg_brier_score" and classes > 2  # the guard's, and not scikit-learn's
+        halved = name == "neg_brier_score" and classes > 2  # with 3 or more classes the guard's Brier score is half of scikit-learn's
         return (-0.5 if halved else -1.0), 0.0
     return None
 
@@ -195,12 +201,12 @@ def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | No
 def _is(metric: Metric, name: str) -> bool:
     try:
         return metric.describe() == resolve_metric(name).describe()
-    except InputError:  # a metric whose bounds are the user's, or no metric of the guard's
+    except InputError:  # the user has set the metric's bounds, or the guard has no metric of this name
         return metric.name == name
 
 
 def _name(scorer: Any) -> str | None:
-    """Return the name of one of scikit-learn's own scorer objects."""
+    """Return the name of a scorer object if it is one of scikit-learn's own; else None."""
     for name in get_scorer_names():
         known = get_scorer(name)
         if type(scorer) is type(known) and repr(scorer) == repr(known):

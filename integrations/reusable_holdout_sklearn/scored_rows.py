@@ -1,4 +1,7 @@
-"""The rows that fitted models were scored on, by which rows with shuffled columns are recognised."""
+"""A memory of the rows that each fitted model was scored on.
+
+By it a scorer recognises rows whose columns were shuffled, as permutation_importance shuffles them.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from reusable_holdout.guard.fingerprint import fingerprint
 
 __all__ = ["Key", "Rows", "ScoredRows", "scored_rows_of"]
 
-_MOST, _SENT, _COLUMNS = 1_000, 16, 64  # models kept; models sent to a worker; columns compared
-_ROUNDING = 1e-6  # of a score: single precision, and threads that add in another order
+_MOST, _SENT, _COLUMNS = 1_000, 16, 64  # models remembered; models sent to a worker; columns compared
+_ROUNDING = 1e-6  # differences of a score from single precision, and from threads that add in another order
 
 Key: TypeAlias = tuple[bytes, str]
 """A model's content, and the digest of the labels it was scored with."""
@@ -29,11 +32,11 @@ class Rows(NamedTuple):
     Attributes
     ----------
     score : float
-        As a fraction of the metric's range.
+        The score as a fraction of the metric's range.
     columns : tuple of str
-        Of each column that was read, in place; empty for a constant column.
+        Digest of each column that was read, in the order of the rows; an empty string for a constant column.
     values : tuple of str
-        Of the sorted values of each.
+        Digest of the sorted values of each column.
     """
 
     score: float
@@ -41,24 +44,24 @@ class Rows(NamedTuple):
     values: tuple[str, ...]
 
     def has_shuffled(self, other: Rows) -> bool:
-        """Return True if other rows with the same labels are these rows with some columns changed.
+        """Return True if other rows with the same labels are these rows with shuffled columns.
 
-        Then a column is the same in both, or all columns hold the same values in another order. Rows with the same
-        score are let through: a shuffle that changes no score has the same answer.
+        Two tables count as shuffled if one column is equal in both, or if all columns hold the same values in another
+        order. If both have the same score, the result is False: a shuffle that changes no score changes no answer.
         """
         same = any(one and one == two for one, two in zip(self.columns, other.columns, strict=False))
         return abs(self.score - other.score) > _ROUNDING and (same or self.values == other.values)
 
 
 class ScoredRows:
-    """The rows of one guard's scorers, in this process and in the process that sent them."""
+    """The rows that the scorers of one guard have seen, in this process and in the process that sent the scorer."""
 
     def __init__(self) -> None:
         self._known: dict[Key, Rows] = {}
         self._objects: dict[int, tuple[weakref.ref[Any], bytes]] = {}
 
     def are_shuffled(self, content: bytes, X: Any, y: Any, score: float) -> bool:
-        """Note the rows that a model is scored on; return True if they are known rows with shuffled columns."""
+        """Remember the rows that a model is scored on; return True if they are earlier rows with shuffled columns."""
         rows = Rows(score, *_columns(X))
         known = self._known.setdefault((content, _digest(y)), rows)
         for old in list(self._known)[:-_MOST]:
@@ -66,9 +69,10 @@ class ScoredRows:
         return known.has_shuffled(rows)
 
     def is_read_whole(self, model: Any, content: bytes) -> bool:
-        """Note that a model is scored; return False if it is a known object whose content is never the same.
+        """Remember that a model is scored; return False if its fingerprint differs each time it is taken.
 
-        Such a model may have been fitted again in between, or not.
+        Nobody can tell whether such a model was fitted again since it was last scored. It is recognised the second time
+        that the same object is scored.
         """
         number, forget = id(model), self._objects.pop
         known, before = self._objects.get(number, (lambda: None, content))
@@ -79,11 +83,11 @@ class ScoredRows:
         return True
 
     def latest(self) -> list[tuple[Key, Rows]]:
-        """Return the last rows; a worker that scores the same models needs them."""
+        """Return the rows that were remembered last, to be sent to a worker that scores the same models."""
         return list(self._known.items())[-_SENT:]
 
     def add(self, rows: list[tuple[Key, Rows]]) -> None:
-        """Add the rows of the process that sent a scorer."""
+        """Add rows that were remembered in the process that sent the scorer."""
         for key, one in rows:
             self._known.setdefault(key, one)
 
@@ -92,12 +96,12 @@ _OF_GUARDS: weakref.WeakKeyDictionary[Any, ScoredRows] = weakref.WeakKeyDictiona
 
 
 def scored_rows_of(guard: Any) -> ScoredRows:
-    """Return the scored rows of a guard: in one process all copies of a scorer share them."""
+    """Return the memory of a guard's scored rows; all copies of its scorer in one process share it."""
     return _OF_GUARDS.setdefault(guard, ScoredRows())
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return digests of the columns, and of their sorted values."""
+    """Return a digest of each column, and a digest of the sorted values of each column."""
     columns, values = [], []
     for column in _each_column(X):
         ordered = np.sort(column)
@@ -108,7 +112,7 @@ def _columns(X: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _each_column(X: Any) -> Iterator[NDArray[Any]]:
-    """Yield the columns; of a wide table some are enough."""
+    """Yield the columns of a table; if it has more than 64, yield 64 of them."""
     table = X if hasattr(X, "shape") else np.asarray(X)
     table = table.tocsr() if hasattr(table, "tocsr") else table
     places = np.unique(np.linspace(0, table.shape[1] - 1, _COLUMNS).astype(np.int64))

@@ -1,4 +1,4 @@
-"""The scorer: a fold's score is the prior, the guard's answer is the score."""
+"""A scorer for scikit-learn's loops that returns the guard's answer; the score on the fold is the prior."""
 
 from __future__ import annotations
 
@@ -22,49 +22,53 @@ _FREE = "nothing was asked and nothing was charged"
 
 @checked_call
 def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
-    """Make a scorer that answers from a guarded holdout.
+    """Make a scorer whose scores are a guarded holdout's answers.
 
-    Every answer is certified as the guard says; all workers share the guard's one budget. A halt and a refusal stop the
-    search: ``Halted`` and ``Refused`` are no ``Exception``, so ``error_score`` cannot turn them into NaN.
+    Each score has the interval that the guard certifies. All worker processes share the guard's budget. A halt or a
+    refusal stops the search: ``Halted`` and ``Refused`` are not subclasses of ``Exception``, so ``error_score`` cannot
+    turn them into NaN.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features and, for ``n_jobs`` other than 1, a ledger on disk. Its plan must not be for gates alone: they
-        tell no scores.
+        A guard that was made with features. For ``n_jobs`` other than 1 its ledger must be on disk. Its plan must not
+        be for gates alone, because gates tell no scores.
 
     Returns
     -------
     GuardedScorer
-        For `scoring=` of cross_validate, GridSearchCV and others, alone or in a dict. Losses are negated: greater is
-        better.
+        Pass it as `scoring=` to cross_validate, GridSearchCV and others, alone or in a dict. Losses are negated, so
+        greater is better.
 
     Notes
     -----
     **When it is the wrong tool.** Each fold of each candidate is a question of its own, about a model that is thrown
-    away, with a prior as noisy as the fold is small: a noisy prior deviates from the holdout by chance, and each
-    deviation costs a charge. To choose among candidates use :class:`GuardedSearchCV`, which asks once; to assess one
-    model, :func:`guarded_cross_validate`. The scorer is for loops that take nothing else.
+    away afterwards. The prior comes from one fold: the smaller the fold, the noisier the prior. A noisy prior deviates
+    from the holdout by chance, and each deviation costs a charge. To choose among candidates use
+    :class:`GuardedSearchCV`, which asks once. To assess one model use :func:`guarded_cross_validate`. Use the scorer
+    only for loops that take nothing else.
 
-    **One model has one answer.** The first call about a fitted model asks, with its score on the rows of this call as
-    the prior. Each later call about the same model, with whatever rows, gives the recorded answer and is free: so train
-    scores (`return_train_score`, learning_curve, validation_curve) repeat the test scores, and a model that was fitted
-    before (FrozenEstimator) has the same score in each fold. ``search.score(X, y)`` asks about the refitted model, with
-    its score on (X, y) as the prior: rows that it was fitted on are a bad one.
+    **One model has one answer.** The first call with a fitted model asks the guard; the model's score on the rows of
+    this call is the prior. Each later call with the same model and any rows repeats the recorded answer and is free. So
+    train scores (`return_train_score`, learning_curve, validation_curve) repeat the test scores, and a model that was
+    fitted before (FrozenEstimator) has the same score in each fold. ``search.score(X, y)`` asks about the refitted
+    model, with its score on (X, y) as the prior. Do not pass the rows that the model was fitted on: its score there is
+    a bad prior.
 
-    Refused, and free, are models of some of the columns, as RFECV and SequentialFeatureSelector fit them,
-    TunedThresholdClassifierCV, early stopping of HistGradientBoosting, and rows with shuffled columns: so
-    permutation_importance asks once and is refused at the first shuffle that changes the score.
+    **What is refused.** Some calls are refused, at no cost: models of some of the columns, as RFECV and
+    SequentialFeatureSelector fit them; TunedThresholdClassifierCV; early stopping of HistGradientBoosting; and rows
+    with shuffled columns, so permutation_importance asks once and is refused at the first shuffle that changes the
+    score.
 
-    The history names each question by the model's parameters. After a halt the results so far can be read there:
+    **After a halt.** The history names each question by the model's parameters. The answers so far are in
     ``halted.history``.
 
-    If the holdout's rows have sample weights, the prior must be weighted, too: pass the weights to the loop. With
-    metadata routing they are requested then; of other guards with ``guarded_scorer(guard).set_score_request(
-    sample_weight=True)``.
+    **Sample weights.** If the holdout's rows have sample weights, the prior must be weighted, too: pass the weights to
+    the loop. With metadata routing the scorer requests them by itself. For a guard without weights, request them with
+    ``guarded_scorer(guard).set_score_request(sample_weight=True)``.
 
-    A pickled scorer is for workers: it says where ledger, key and holdout lie. Deploy the model, or a
-    :class:`GuardedSearchCV`.
+    **Pickling.** Pickle a scorer only to send it to workers, because the pickle says where ledger, key and holdout are.
+    Deploy the model, or a :class:`GuardedSearchCV`.
 
     Examples
     --------
@@ -84,19 +88,19 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
 
 
 class GuardedScorer:
-    """Callable ``(estimator, X, y) -> float``; see :func:`guarded_scorer`.
+    """Scorer ``(estimator, X, y) -> float`` that returns a guard's answers; made by :func:`guarded_scorer`.
 
-    Its value is always an answer of the guard about this model: no call gives a plain score.
+    Each score is the guard's answer about the model, never the plain score on the rows of the call.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features.
+        A guard that was made with features.
 
     Raises
     ------
     InputError
-        If the guard cannot score models.
+        If the guard holds labels only, or its plan is for gates alone.
     """
 
     @checked_call
@@ -107,7 +111,7 @@ class GuardedScorer:
 
     def __guard_name__(
         self,
-    ) -> str:  # for a fingerprint: which rows were scored is no part of a model that holds this
+    ) -> str:  # used by a model's fingerprint: the scorer's memory of scored rows is no part of the model
         return str(self.guard.__guard_name__())
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -116,11 +120,11 @@ class GuardedScorer:
         Parameters
         ----------
         estimator : estimator
-            Fitted on other rows than X.
+            A model that was fitted on other rows than X.
         X, y : array-like
-            Rows set aside from training: a fold.
+            Rows that were set aside from training, such as a fold.
         sample_weight : array-like, optional
-            Of those rows.
+            The sample weights of these rows.
 
         Returns
         -------
@@ -132,7 +136,7 @@ class GuardedScorer:
         ModelError
             If the model fails on the holdout, which takes a charge: the loop's `error_score` decides about it.
         Halted, Refused
-            If the budget is spent, or the guard refuses the question: no loop swallows these.
+            If a budget has run out, or the guard refuses the question. Loops of scikit-learn do not catch these two.
         """
         with refusals():
             check_is_guard(self.guard)
@@ -145,8 +149,8 @@ class GuardedScorer:
             return value if metric.greater_is_better else -value
 
     def _check_call(self, estimator: Any, X: Any, sample_weight: Any) -> None:
-        """Refuse calls that are no question about a fitted model of the holdout's columns."""
-        if getattr(estimator, "_in_fit", False):  # scikit-learn's own mark; it predicts binned rows alone
+        """Refuse a call that is not about a fitted model of the holdout's columns, or that lacks sample weights."""
+        if getattr(estimator, "_in_fit", False):  # scikit-learn marks a model so while it is being fitted; then it predicts only binned rows
             raise InputError(
                 "a model must be fitted before a guard is asked about it; this one is being fitted, and would ask in "
                 f"each iteration to stop early; {_FREE}; stop by a plain score, as in "
@@ -167,7 +171,7 @@ class GuardedScorer:
             )
 
     def _check_rows(self, estimator: Any, content: bytes, X: Any, y: Any, score: float) -> None:
-        """Refuse a second call whose score would have to differ from the first."""
+        """Refuse a later call about the same model if repeating its first answer would be wrong."""
         rows = scored_rows_of(self.guard)
         if not rows.is_read_whole(estimator, content):
             raise InputError(
@@ -184,7 +188,7 @@ class GuardedScorer:
             )
 
     def _is_weighted(self) -> bool:
-        return bool(getattr(self.guard, "weighted", False))  # a guard that is elsewhere does not say
+        return bool(getattr(self.guard, "weighted", False))  # a guard in another process does not have this attribute
 
     # ---- what scikit-learn asks
 
@@ -192,24 +196,25 @@ class GuardedScorer:
         return self._is_weighted()
 
     def set_score_request(self, *, sample_weight: bool | str | None = False) -> Self:
-        """Say whether the rows' weights weigh the prior, with metadata routing.
+        """Set whether metadata routing passes the sample weights of the rows to the scorer, for a weighted prior.
 
         Parameters
         ----------
         sample_weight : bool, str or None
-            As for scikit-learn's scorers: True passes them on, False does not, text is another name for them, None
-            raises if they are passed. By default True if the holdout's rows have weights, else False.
+            The meaning is scikit-learn's: True passes the weights on, False does not, a text is the name under which
+            the loop gets them, and None raises an error if weights are passed. By default it is True if the holdout's
+            rows have weights, else False.
 
         Returns
         -------
         GuardedScorer
-            This one.
+            The scorer itself.
         """
         self._requests = {"sample_weight": sample_weight}
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what this scorer asks for.
+        """Return the metadata that this scorer requests, for scikit-learn's metadata routing.
 
         Returns
         -------
@@ -220,7 +225,7 @@ class GuardedScorer:
             requests.score.add_request(param=name, alias=alias)
         return requests
 
-    # TunedThresholdClassifierCV takes a scorer apart into these, and calls the first one
+    # TunedThresholdClassifierCV reads these from a scorer and calls `_score_func`
     _sign = 1
     _kwargs: ClassVar[dict[str, Any]] = {}
     _get_metadata_request = get_metadata_routing  # the name by which scikit-learn 1.6 asks for it

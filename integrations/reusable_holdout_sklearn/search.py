@@ -55,86 +55,93 @@ TRUSTED_TYPES = [
 
 _OF_THE_SEARCH = ("cv_results_", "multimetric_", "n_splits_", "scorer_")
 _OF_THE_BEST = ("classes_", "feature_names_in_", "n_features_in_")
-_BATCH = 64  # candidates that are fitted, held in memory and asked about together
+_BATCH = 64  # this many candidates are fitted, held in memory and asked about together
 
 
 class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Search with cross-validation, then ask a guarded holdout which candidate is best.
 
-    With the guard's confidence the intervals of all answers together contain the population values of the models they
-    are about, `best_answer_` among them, however many candidates there are and however the best is chosen.
+    With the guard's confidence the intervals of all answers contain the population values of their models. This
+    includes `best_answer_`, however many candidates there are and however the best is chosen.
 
     Parameters
     ----------
     search : estimator
-        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another estimator that has
-        `estimator` and, fitted, `cv_results_`. Its cross-validation means are the priors, so it must be scored by the
-        guard's metric: by scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`, which is exact
-        for every metric.
+        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another estimator with the
+        attribute `estimator` and, once fitted, `cv_results_`. Its cross-validation means are the priors, so it must be
+        scored by the guard's metric: by scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`,
+        which is exact for every metric.
     guard : ReusableHoldout
-        With features.
+        A guard that was made with features.
     ask : {"choose", "evaluate"}
-        "choose" asks one question, which of the candidates is best by the holdout, with their cross-validation means as
-        priors; it makes no charge, and costs about 3 nats where the favourite wins. It takes a query for each candidate
-        and room in the plan, which `choices` sets aside. "evaluate" asks about each, and is told the cross-validation
-        mean again where the holdout agrees.
+        "choose" asks one question: which candidate is best on the holdout? The cross-validation means are the priors.
+        It costs no charge, and about 3 nats if the best by cross-validation wins. It takes one query for each
+        candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each candidate. If the holdout
+        agrees with a candidate's cross-validation mean, the answer is that mean.
     prior : str, optional
-        Key of the scores that estimate the guard's metric, where it cannot be told from `search.scoring`: "score" for
-        a single one. You state that they do; if they do not, charges are lost, never validity.
+        Key of the scores that estimate the guard's metric, if `search.scoring` does not show which ones do; "score" if
+        the search has a single metric. The guard relies on you here: if these scores estimate something else, charges
+        are lost, but the intervals stay valid.
     candidates : int, optional
-        Ask only about so many of the best by cross-validation; about all by default. Of a search in rounds, such as
-        successive halving, about the candidates of its last round.
+        Ask about only this many candidates, the best by cross-validation; by default about all. In a search with
+        rounds, such as successive halving, only the candidates of the last round count.
     refit : bool
-        Whether the best model is kept. It is the model that was asked about, not a further fit.
+        Whether to keep the best model. It is the model that was asked about; it is not fitted again.
     n_jobs : int, optional
-        For fits and predictions, as for joblib; by default as `search` has it.
+        Number of parallel jobs for fits and predictions, as joblib counts them; by default the search's `n_jobs`.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        Fitted on all training rows; with `refit`.
+        The best model, fitted on all training rows; only with `refit`.
     best_answer_ : Answer
-        The guard's answer about it.
+        The guard's answer about the best model.
     best_params_ : dict
+        Hyperparameters of the best model.
     best_index_ : int
-        Its place in `cv_results_`.
+        Index of the best candidate in `cv_results_`.
     best_score_ : float
         ``best_answer_.value``, negated for losses.
     certificate_ : FrozenCertificate
-        `best_answer_`, as it stands in the ledger; a pickle of the fitted search carries it in the guard's place.
+        `best_answer_` with its record from the ledger. A pickle of the fitted search holds this certificate in place of
+        the guard.
     guard_results_ : pandas.DataFrame
-        The answers, in order: candidate (place in `cv_results_`), params, cv_mean (the prior), answer, charged, low,
-        high, query, replayed. NaN for a candidate that failed on the holdout, and for those a choice did not take.
+        The answers in the order of the questions, with the columns candidate (index in `cv_results_`), params, cv_mean
+        (the prior), answer, charged, low, high, query, replayed. The answer is NaN for a candidate that failed on the
+        holdout, and for each candidate that a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
-        As the fitted search has them.
+        Attributes of the fitted search.
     classes_, feature_names_in_, n_features_in_
-        As the best model has them.
+        Attributes of the best model.
 
     Raises
     ------
     Halted
-        From `fit`, if a budget runs out, whatever `error_score` says. It is raised last: the search, the answers so far
-        and the best of them are on this object, and the answers are on the exception too.
+        From `fit`, if a budget runs out; `error_score` does not change this. It is raised last, so this object has the
+        fitted search, the answers so far and the best of them. The answers are on the exception, too.
     InputError, BudgetError
-        From `fit`, if the plan has no room for the choice, or fewer queries left than there are candidates. Of a grid
-        or a random search that is said before anything is fitted, of others before the candidates are refitted.
+        From `fit`, if the plan has no room for the choice, or if fewer queries are left than there are candidates. For
+        a grid search or a random search it is raised before anything is fitted, for other searches before the
+        candidates are refitted.
     ModelError
         From `fit`, if a candidate of a choice fails on the holdout; the message names the best of the others.
 
     Notes
     -----
-    A choice takes the best candidate by the holdout. Asked one by one, the best candidate has the best answer; of equal
-    answers, the one that cross-validation ranks higher. An answer that is not charged is the cross-validation mean
-    itself, so a search that is asked one by one is ranked by its cross-validation, unless the holdout objects.
+    With "choose" the best candidate is the one that the guard chose. With "evaluate" it is the one with the best
+    answer; if answers are equal, cross-validation's rank decides. An answer that was not charged is the
+    cross-validation mean itself. So "evaluate" ranks the candidates as cross-validation does, except where the holdout
+    contradicts it.
 
-    Candidates are fitted and predict in parallel; the guard decides and charges in this process, in candidate order.
-    The same key and data give the same answers and charges with any `n_jobs` and any backend of joblib, if the fits are
-    deterministic. A guard that cannot leave this process (its ledger is in memory) predicts in it.
+    Candidates are fitted and predict in parallel. The guard decides and charges in this process, in the order of the
+    candidates. If the fits are deterministic, the same key and data give the same answers and charges with any `n_jobs`
+    and any backend of joblib. If the guard cannot leave this process, because its ledger is in memory, predictions are
+    made in this process.
 
-    When the guard has halted before the candidates are fitted, those whose prior it has never been asked with are not:
-    they could not be answered. Others may be replays, which are free.
+    If the guard has halted before the candidates are fitted, only candidates whose question may be a replay are fitted:
+    those whose prior was asked with before. New questions could not be answered; replays are free.
 
     Examples
     --------
@@ -182,9 +189,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Parameters
         ----------
         X, y : array-like
-            Training rows; none of the holdout's.
+            Training rows; they must hold no rows of the holdout.
         **params
-            For the search's `fit`: sample weights, groups and other arguments of the estimator.
+            Further arguments of the search's `fit`: sample weights, groups and arguments of the estimator.
 
         Raises
         ------
@@ -193,7 +200,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         InputError
             If the search is not scored by the guard's metric, or the candidates do not fit the holdout.
         Refused
-            In place of these errors, if this object is a clone: other loops fit clones, and make NaN of an error.
+            If an error of the guard occurs and this object is a clone. Outer loops, such as cross_validate, fit clones
+            and would replace an ordinary error by NaN.
         """
         with refusals() if self._is_cloned else contextlib.nullcontext():
             column = self._check()
@@ -212,7 +220,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return self
 
     def _check(self) -> PriorColumn:
-        """Refuse settings that cannot work, before anything is fitted."""
+        """Refuse settings that cannot work, before anything is fitted; return the column that holds the priors."""
         check_guard(self.guard, self.ask)
         most = self.candidates
         if most is not None and (
@@ -246,7 +254,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     # ---- asking
 
     def _choose(self, chosen: Sequence[Candidate], fit: Fit) -> None:
-        """Ask which candidate is best; all models are held in memory."""
+        """Fit all candidates, hold them in memory, and ask which one is best."""
         priors = [one.prior for one in chosen]
         check_room(self.guard, len(priors), priors)
         known = is_known_choice(self.guard, priors)  # a replay needs no predictions
@@ -257,7 +265,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             self._tell(candidate, choice.answer if place == choice.index else None, models[place])
 
     def _evaluate(self, chosen: Sequence[Candidate], fit: Fit) -> None:
-        """Ask about each candidate, a batch at a time, up to a halt."""
+        """Fit and ask about the candidates, one batch after another, until a halt."""
         askable = possible_replays(self.guard, [one.prior for one in chosen])
         with self._workers() as workers:
             for start in range(0, askable, _BATCH):
@@ -278,13 +286,16 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def _fitted(
         self, workers: Parallel, batch: Sequence[Candidate], fit: Fit, *, measured: bool = True
     ) -> list[Measured]:
-        """Fit candidates in parallel, and measure them there, if the guard can be."""
+        """Fit candidates in parallel; measure them in the workers, too, if the guard can be sent there."""
         guard = self.guard if measured and can_leave_the_process(self.guard) else None
         fits = (delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
         return list(workers(fits))
 
     def _tell(self, candidate: Candidate, answer: Answer | None, model: Measured) -> None:
-        """Keep an answer, and the candidate if it is the best so far; of equal answers the better rank decides."""
+        """Keep an answer, and keep the candidate if it is the best so far.
+
+        If answers are equal, the better rank by cross-validation decides.
+        """
         self._told.append((candidate, answer))
         if answer is None:
             return
@@ -309,7 +320,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     @property
     def guard_results_(self) -> pd.DataFrame:
-        """The answers, one line for each candidate."""
+        """Table of the guard's answers, one line for each candidate; the class describes the columns."""
         if "_told" not in vars(self):
             raise AttributeError("guard_results_ is there after fit")
         return table_of(self._told, failed_is_charged=self.ask == "evaluate")
@@ -333,9 +344,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Parameters
         ----------
         X, y : array-like
-            Never the holdout's: this is a plain score, which nothing protects.
+            Rows that are not the holdout's. The result is a plain score, which the guard does not protect.
         **params
-            For the scorer, with metadata routing.
+            Arguments of the scorer, with metadata routing.
         """
         best = self._best()
         routed = process_routing(self, "score", **params).search.score if params else {}
@@ -354,7 +365,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if "certificate_" in state:  # a fitted search is deployed: what it holds says nothing of files
+        if "certificate_" in state:  # a fitted search may be deployed, so its pickle must not say where files are
             state["guard"] = frozen_guard(self.guard, self.certificate_)
         return state
 
@@ -370,7 +381,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return cloned
 
     def get_metadata_routing(self) -> Any:
-        """Pass to the search what it asks for.
+        """Return the routing that passes metadata on to the search.
 
         Returns
         -------
@@ -392,7 +403,7 @@ def _is_routing() -> bool:
 
 
 def _fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return those of the search's parameters that its estimator is fitted with."""
+    """Return those of the parameters of the search's `fit` that reach the `fit` of its estimator."""
     if not params or not _is_routing():
         return {name: value for name, value in params.items() if name != "groups"}
     return dict(process_routing(search, "fit", **params).estimator.fit)
