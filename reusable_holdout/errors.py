@@ -64,7 +64,7 @@ __all__ = [
 
 
 class HoldoutError(Exception):
-    """Root of the errors of this library; what it quotes is printed without control and invisible characters."""
+    """The root of this library's errors; quoted names are printed without control and invisible characters."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -92,9 +92,9 @@ class InputError(HoldoutError, ValueError):
 
 
 class OverlapError(InputError):
-    """Rows of a holdout that is to be guarded are among training rows, or in one that was released; nothing was made.
+    """Rows of a new holdout are among training rows, or in a holdout that was released; nothing was made.
 
-    Its owner alone sees it, who holds both.
+    Only the owner sees this error, and she holds both tables.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class NoWitnessWarning(UserWarning):
 
 
 class SecondBudgetWarning(UserWarning):
-    """These rows had a budget that was forgotten; what was told of them then counts."""
+    """These rows had a budget that was forgotten; its released answers still count."""
 
 
 class SecondBudgetError(LedgerError):

@@ -12,7 +12,7 @@ __all__ = ["Rows"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a holdout, passed in place of X and y where more than these is to be said.
+    """A holdout's rows with further facts, passed in place of X and y.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn of something at the line outside this library that called it."""
+    """Warn at the line outside this library that called it."""
     level, frame = 1, sys._getframe(1)  # noqa: SLF001 - Python 3.12 has skip_file_prefixes
     while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

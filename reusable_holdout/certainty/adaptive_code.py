@@ -63,7 +63,7 @@ class AdaptiveCode:
 
 
 class Priced(NamedTuple):
-    """Counts of one context, from which its outcomes have their weights.
+    """The counts of one context, which give its outcomes their weights.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Estimator:
         return Priced(begun, Counter(self._seen.get(context)))
 
     def count(self, context: Hashable, told: str) -> None:
-        """Count what was told in a context."""
+        """Count an outcome in a context."""
         self._seen.setdefault(context, Counter())[told] += 1
 
 

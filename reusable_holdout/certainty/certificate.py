@@ -188,7 +188,7 @@ class Certificate:
         return self.evidence_set(self.needed(length, 0.5), self.estimate if guess is None else guess)
 
     def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
-        """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
+        """Return the confidence set by the rows' evidence, at this level for each end, around a guessed mean."""
         return EvidenceSet(nats, self.bound.rows, guess, cast("float", self.spread), self.theory)
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
@@ -276,7 +276,7 @@ class Certificate:
 
 
 class ThresholdTable:
-    """Thresholds after so many charges, rounded down to a table over the priors.
+    """The thresholds after a number of charges, rounded down to a table over the priors.
 
     An agreed answer keeps the certificate's tolerance as with the exact threshold, which is at most 2e-4 larger. The
     state changes only at charges, so a question costs a look-up instead of two inversions.

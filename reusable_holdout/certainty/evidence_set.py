@@ -115,7 +115,7 @@ class EvidenceSet:
 
     @property
     def likely(self) -> tuple[float, float]:
-        """Ends of rows that are as was guessed."""
+        """The ends for rows of the guessed mean and spread."""
         return self.of(likely_rows(self.mean, self.spread, self.rows))
 
     def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:

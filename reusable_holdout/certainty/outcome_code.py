@@ -59,12 +59,12 @@ class _Failing:
 
     @cached_property
     def failure_nats(self) -> float:
-        """Cost of a failure."""
+        """The cost of a failure."""
         return -math.log(self.failed)
 
     @cached_property
     def worst(self) -> float:
-        """Cost of the dearest outcome."""
+        """The cost of the most expensive outcome."""
         return max(*self.nats, self.failure_nats)
 
 
@@ -91,7 +91,7 @@ class CellCode(_Failing):
 
     @cached_property
     def nats(self) -> tuple[float, ...]:
-        """Cost of each cell."""
+        """The cost of each cell."""
         return tuple(-math.log(cell.weight) for cell in self.cells)
 
     def place(self, deviation: float) -> int:
@@ -118,7 +118,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class SpanCode(_Failing):
-    """Weights of intervals that a confidence set may lie in; with a failure's they sum to at most one.
+    """Weights of the intervals that may hold a confidence set; with a failure's they sum to at most one.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class SpanCode(_Failing):
 
     @cached_property
     def nats(self) -> tuple[float, ...]:
-        """Cost of each."""
+        """The cost of each interval."""
         return tuple(-math.log(span.weight) for span in self.spans)
 
 
@@ -167,7 +167,7 @@ def _nats_of_rank(rank: int, count: int) -> float:
 
 @dataclass(frozen=True)
 class FactorCode:
-    """Weights of how far a positive number of the rows is from a guess of it; they sum to at most one.
+    """Weights of the ratio between a positive number of the rows and its guess; they sum to at most one.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class FactorCode:
 
     @property
     def worst(self) -> float:
-        """Cost of the dearest cell."""
+        """The cost of the most expensive cell."""
         return max(self.nats(place) for place in range(-self.below, self.above + 1))
 
     def place(self, factor: float) -> int:
@@ -220,7 +220,7 @@ class FactorCode:
         return _nats_of_rank(rank, self.below + 1 + self.above)
 
     def are_told_for(self, nats: float) -> bool:
-        """Return True if so many nats can be the price of cells: of none, one or two, or at least that of three."""
+        """Return True if a cost can be the price of cells: none, one or two, or at least that of three."""
         each = [0.0, *(self.nats(place) for place in range(-self.below, self.above + 1))]
         sums = (one + other for one in each for other in each)
         return nats >= 3.0 * self.nats(0) or any(abs(nats - one) <= 1e-9 for one in sums)

@@ -16,7 +16,7 @@ __all__ = ["average_precision_interval"]
 
 
 class _Band(NamedTuple):
-    """Bounds of the share of draws that score at least as high, by how many of the rows do; shape (rows + 1,)."""
+    """Bounds of the share of draws that score at least as high, for each such number of rows; shape (rows + 1,)."""
 
     least: NDArray[np.float64]
     most: NDArray[np.float64]

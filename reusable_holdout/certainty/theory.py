@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Shares(NamedTuple):
-    """Share of a question's failure probability that each side of an interval may spend.
+    """The shares of a question's failure probability that the sides of an interval may spend.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class BandShares(NamedTuple):
 
 
 class ClaimCode(NamedTuple):
-    """A claim: how far it may be off, when it is measured, and what its outcomes' counts begin with.
+    """The constants of claims: the allowed deviation, the lead that is measured, and the first counts of outcomes.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ _TRUTH = "#2e8b57"
 
 
 def draw(plain: list[Step], guarded: list[Step], history: pd.DataFrame, *, queries: int, path: Path) -> None:
-    """Draw both searches of so many questions side by side on one vertical axis."""
+    """Draw both searches side by side on one vertical axis."""
     _, (left, right) = pyplot().subplots(1, 2, figsize=(13, 5), sharey=True, layout="constrained")
     _staircase(left, plain, "reported", color=INK["charge"], label="plain holdout says", last=queries)
     _staircase(left, plain, "fresh", color=_TRUTH, label="fresh rows say", last=queries)

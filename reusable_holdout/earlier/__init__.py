@@ -41,7 +41,7 @@ _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError
 
 
 class Promise(NamedTuple):
-    """Numbers of a plan that a report tells."""
+    """The numbers of a plan that a report shows."""
 
     rows: int
     queries: int
@@ -105,7 +105,7 @@ class _View(Counted):
         return self.way("final", 1)
 
     def underived(self) -> Iterator[str]:
-        """Name the facts that do not follow from its metric, its plan's numbers and its edition."""
+        """Yield the names of the facts that do not follow from the metric, the plan's numbers and the edition."""
         metric, plan = self.metric, self.plan
         if not self.planned:
             return
@@ -190,7 +190,7 @@ class Earlier:
         return found
 
     def recomputed(self, rows: Sequence[Row]) -> list[str]:
-        """Say what among the rows does not follow from the plan."""
+        """Return the problems of rows that do not follow from the plan."""
         if not rows:
             return []
         try:
@@ -237,7 +237,7 @@ class Earlier:
         return [(ways[name], here) for name, here in places.items()], translated
 
     def _misopened(self, rows: Sequence[Row], states: States, views: Sequence[_View]) -> Iterator[str]:
-        """Say what is wrong with the rows that open metrics, and with what they open."""
+        """Yield the problems of the rows that open metrics, and of the metrics they open."""
         number = 0
         for row, state in zip(rows, states.own, strict=True):
             if row.kind != _VIEW:
@@ -253,7 +253,7 @@ class Earlier:
             yield from (f"query {row.query}: {problem}" for problem in found)
 
     def _problems(self, view: _View) -> Iterator[str]:
-        """Say what is wrong with a metric that was opened."""
+        """Yield the problems of a metric that was opened."""
         first = self._first
         shared, own = view.plan["shared"], first.certificates.scores
         budget = {
@@ -291,7 +291,7 @@ class Earlier:
         return [self.metric["name"], *(row.name for row in rows if row.kind == _VIEW)]
 
     def released(self, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
-        """Return what was released, a tuple for each answer in the columns of this version's histories."""
+        """Return the released answers, a tuple for each in the columns of this version's histories."""
         theory = self.rules["scores"]["theory"]
         blank = edition(theory).failures_reserved  # before, a failure was shown the worst value
         names, found = [printable(name) for name in self.names(rows)], []

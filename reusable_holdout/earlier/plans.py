@@ -23,7 +23,7 @@ _LADDERS = {"ladder", "parameter-free-ladder"}
 
 
 class StepCode(NamedTuple):
-    """Weights of how many steps a ladder's new best is better than the last; with a failure's they sum to at most one.
+    """Weights of the steps by which a ladder's new best beats the last; with a failure's they sum to at most one.
 
     Half the weight is ``1/(k (k + 1))``, half is spread evenly over the places.
     """
@@ -69,7 +69,7 @@ class Certificates(NamedTuple):
 
 
 def certificates_of(record: Mapping[str, Any], reserved: float) -> Certificates:
-    """Return the certificates of a plan's record; so many nats may be told beside the charges."""
+    """Return the certificates of a plan's record; the reserved nats may be released beside the charges."""
     wish, numbers = _wish_of(record), _numbers_of(record)
     policy, theory = record["policy"], edition(record["shared"]["theory"])
     fixed = wish.fixed_threshold(wish.rows or 1)

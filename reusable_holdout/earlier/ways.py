@@ -71,7 +71,7 @@ _APART = "; apart"  # two intervals of a final with an exam that do not meet
 
 
 class _Table(ThresholdTable):
-    """Thresholds of a metric of which less is better: the cells of its own unit, looked at from the other side."""
+    """Thresholds of a metric for which less is better: the cells of its own unit, mirrored."""
 
     def at(self, prior: float) -> float:
         """Return the threshold at one prior."""
@@ -85,7 +85,7 @@ class _Table(ThresholdTable):
 
 
 class _Mirrored(Distance):
-    """Rule by distance of a metric of which less is better."""
+    """The rule by distance, for a metric for which less is better."""
 
     def _made_table(self, charges: int, nats: float) -> ThresholdTable:
         return _Table(self.certificate, charges=charges, nats=nats)

@@ -191,7 +191,7 @@ def _single(
     takes: int = 1,
     tolerance: float = 0.0,
 ) -> tuple[Told1, Row]:
-    """Answer one question, durably, which takes so many of the declared queries.
+    """Answer one question, durably; it takes one or several of the declared queries.
 
     `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
     that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.

@@ -41,7 +41,7 @@ def guess(bound: BoundMetric, prevalence: object, *, by_ratio: bool, theory: int
 
 
 def told(bound: BoundMetric, counts: Counts | None) -> Counts | None:
-    """Tell what was guessed as it is, rounded, which is paid for, and let the metric rest on it."""
+    """Release the rounded ratio of true to guessed counts, which costs nats, and let the metric rest on it."""
     if counts is None or counts.place is None:
         return counts
     at_guess = _numbers_at(bound, counts.prevalence)
@@ -52,7 +52,7 @@ def told(bound: BoundMetric, counts: Counts | None) -> Counts | None:
 
 
 def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
-    """Let a metric's public numbers be those that were told, or guessed, of class counts."""
+    """Let a metric's public numbers be those of the released, or guessed, class counts."""
     known = 0 if bound.classes is None or bound.groups is not None else len(bound.classes)
     if counts is None or counts.place is None or known != len(counts.prevalence):
         return
@@ -89,7 +89,7 @@ def numbers_of_ratio(
 
 
 def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Say of each public number of a metric whether it depends on class counts, for any labels."""
+    """Return for each public number of a metric True if it depends on class counts, for any labels."""
     if bound.classes is None:
         return (False, False, False)
     count = len(bound.classes)

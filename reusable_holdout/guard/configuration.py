@@ -114,7 +114,7 @@ class Configuration(Facts):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote; a LedgerMismatchError if it is something else, or of another theory."""
+        """Read a text of :meth:`text`; LedgerMismatchError if it is another text, or of another theory."""
         if is_earlier(text):
             raise LedgerMismatchError(
                 "the ledger must be one of this version; it was written by reusable-holdout 0.2, by which it can still "
@@ -181,7 +181,7 @@ class Configuration(Facts):
 
 
 def _says_something(plan: dict[str, Any]) -> bool:
-    """Return True if a tolerance is at most a quarter of the range: in this format, whatever a later plan asks for."""
+    """Return True if a tolerance is at most a quarter of the range; later plans do not change this rule."""
     lower, upper = plan["bounds"]
     return bool(plan["tolerance"] <= 0.25 * (upper - lower) * (1.0 + 1e-5))
 
@@ -305,5 +305,5 @@ def _own_witness(text: str) -> str:
 
 
 def facts_of(text: str) -> Configuration | Earlier:
-    """Return what a ledger says of its guard, of this version or an earlier one."""
+    """Return the ledger's facts of its guard, of this version or an earlier one."""
     return Earlier.parse(text) if is_earlier(text) else Configuration.parse(text)

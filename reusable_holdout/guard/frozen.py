@@ -54,7 +54,7 @@ class FrozenAnswer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FrozenCertificate:
-    """Answers of a guard with what they are checked by; no path, no key, no row of the holdout.
+    """A guard's answers with the facts to check them; it holds no path, no key and no row of the holdout.
 
     With probability `confidence`, the intervals of all answers of the ledger together contain the population values.
 
@@ -134,7 +134,7 @@ class FrozenCertificate:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote.
+        """Read a text of :meth:`to_json`.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class FrozenCertificate:
 
     @classmethod
     def read(cls, certificate: Self | str | Path) -> Self:
-        """Take one as it is, or read its file.
+        """Return a certificate, given itself or its file.
 
         Raises
         ------
@@ -216,7 +216,7 @@ def _machine(ledger: Ledger) -> str:
 
 
 def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> Iterator[str]:
-    """Say what of a frozen certificate does not stand in a ledger, of which these are all epochs."""
+    """Yield the statements of a frozen certificate that a ledger with these epochs does not confirm."""
     if not 1 <= certificate.epoch <= len(epochs) or not _is_of(certificate, epochs[certificate.epoch - 1]):
         yield (
             "the certificate is of another guard: its epoch, holdout, metric, classes, confidence or theory is not in "

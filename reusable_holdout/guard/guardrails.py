@@ -39,7 +39,7 @@ class Rail(NamedTuple):
 
 
 def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
-    """Check what is stated of each guardrail: a number, or a subject of its own and a number."""
+    """Check each guardrail's statement: a number, or a subject of its own and a number."""
     if not isinstance(guardrails, Mapping) or not guardrails:
         raise InputError(
             "guardrails must be a dict from guards that on() gave to what each must reach, such as "

@@ -60,6 +60,6 @@ def _why(ledger: Ledger, state: State, queries: int, reason: str) -> str:
 
 
 def _released_until(ledger: Ledger, epoch: int, query: int) -> pd.DataFrame:
-    """Read what an epoch released up to a query; of a ledger that was closed meanwhile, too."""
+    """Read the history of an epoch up to a query, also if the ledger has been closed."""
     with closing(ledger.latest()) if ledger.closed else nullcontext(ledger) as store:
         return released_by(store, epoch).history.head(query)

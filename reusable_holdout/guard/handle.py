@@ -146,7 +146,7 @@ class FrozenGuard(AbsentGuard):
 
 
 def check_is_guard(guard: object) -> None:
-    """Refuse what is no guard, before anything is fitted.
+    """Refuse an object that is no guard, before anything is fitted.
 
     Raises
     ------

@@ -88,7 +88,7 @@ class Stated(NamedTuple):
 
 
 def allowed_of(allow: Iterable[str]) -> frozenset[str]:
-    """Return what an owner insists on; InputError if it is something else."""
+    """Return the owner's allowances; InputError if one is unknown."""
     names = frozenset([allow] if isinstance(allow, str) else allow)
     unknown = sorted(map(str, names - ALLOWED))
     if unknown:

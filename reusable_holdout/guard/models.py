@@ -32,7 +32,7 @@ class Needed(NamedTuple):
 
 
 def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | str | None) -> Any:
-    """Predict what a metric needs.
+    """Return a model's predictions of the kind that a metric needs.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
 
 
 def check_data(data: Any, what: str) -> None:
-    """Refuse what holds no rows."""
+    """Refuse data without rows."""
     sized = hasattr(data, "shape") or hasattr(data, "__len__")
     if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
         raise no_array(data, what=what)

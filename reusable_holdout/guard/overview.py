@@ -205,7 +205,7 @@ class Overview:
 
     @sealed
     def price(self, way: str, *, prior: float | None = None, candidates: int = 1) -> Price:
-        """Say what a question can cost at most, before it is asked; public numbers alone.
+        """Return the largest cost of a question, by public numbers alone, before it is asked.
 
         Parameters
         ----------

@@ -154,7 +154,7 @@ class Kept(NamedTuple):
     lost: str = ""
 
     def warn(self, nats: float, *, vacuous: bool) -> None:
-        """Warn of what is not kept, after the counts were told for so many nats."""
+        """Warn of wishes that are not kept, after the counts were released at this cost."""
         if not (self.lost or (self.plan.vacuous and not vacuous)):
             return
         nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
@@ -211,7 +211,7 @@ class Wanted:
         )
 
     def kept(self, counts: Counts | None, told_before: float) -> Kept:
-        """Keep what was wished, at what was told of the counts, on which the metric rests now.
+        """Return the plan that can be kept of the wish, at the released counts.
 
         If that cannot be, the charges are kept with the smallest tolerance, or one of the whole range, which always is.
         Where more rows count than was guessed, as many as were guessed do.

@@ -92,7 +92,7 @@ class Posed(NamedTuple):
 
 
 def posed(view: GuardedView, question: Question) -> Posed:
-    """Check what a question states, and name it; by public facts alone."""
+    """Check and name a question, by public facts alone."""
     at: GuardedView = view if question.view is None else view.checked_view(question.view)
     given = question.subjects
     several = is_several(given)

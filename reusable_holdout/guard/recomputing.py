@@ -24,7 +24,7 @@ _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 def problems_of_ways(
     ways: Iterable[tuple[Way, list[int]]], rows: Sequence[Row], states: States, *, same: float = _SAME
 ) -> Iterator[str]:
-    """Say what is wrong with rows, by the ways in which they were asked and their places.
+    """Yield the problems of rows, by the ways in which they were asked and their places.
 
     Numbers are the same up to a part, or for small ones a difference, of `same`.
     """
@@ -72,7 +72,7 @@ def _halt_problems(way: Way, rows: Sequence[Row], states: States, places: Sequen
 
 
 def _told(row: Row) -> Told:
-    """Return what a row says was told; InputError if it is spelled as no outcome is."""
+    """Return the released outcome of a row; InputError if its text is no outcome."""
     told = Told.parse(row.told)
     if told is None:
         raise InputError(f"query {row.query}: {row.told!r} is no outcome")
@@ -82,7 +82,7 @@ def _told(row: Row) -> Told:
 def _content_problems(
     way: Way, rows: Sequence[Row], states: States, places: Sequence[int], same: float
 ) -> Iterator[str]:
-    """Yield whatever does not follow from the plan among questions of one way."""
+    """Yield the facts that do not follow from the plan among questions of one way."""
     mine = [rows[place] for place in places]
     own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
     for row, before in zip(mine, began, strict=True):
@@ -112,7 +112,7 @@ def _content_problems(
 
 
 def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
-    """Yield values that a column may not hold, whatever the others do."""
+    """Yield the values that a column may not hold, independent of other columns."""
     if not (0.0 <= row.value <= 1.0 and 0.0 <= row.prior <= 1.0):
         yield f"query {row.query}: prior or value is out of bounds"
     if not 0.0 <= row.asked_at <= _LAST_TIME:
@@ -157,7 +157,7 @@ def _intervals(
     began: Sequence[State],
     finals: int,
 ) -> tuple[Floats, Floats]:
-    """Return the interval of each answer; those that were not charged at once."""
+    """Return the interval of each answer; those of agreements are computed together."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
     for start, end in _runs(began):
         length = way.length(began[start], finals if way.ends else 1)

@@ -43,7 +43,7 @@ COLUMNS = [
 
 
 class Released(NamedTuple):
-    """History of a ledger, with what is needed to draw it.
+    """The history of a ledger, with the facts needed to draw it.
 
     Attributes
     ----------

@@ -110,7 +110,7 @@ def _quantile(repeated: int, ratio: float, error: float) -> int:
 
 
 class RowSet:
-    """Rows whatever their order, each as often as it comes; says nothing about itself and cannot be pickled.
+    """Rows in any order with their counts; it shows nothing of itself and cannot be pickled.
 
     Made of a uint64 for each row, equal for equal rows and to 64 bits for no others, and the bits of :class:`Copies`.
 
@@ -293,7 +293,7 @@ class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 class CopiedRows(NamedTuple):
-    """Exact copies among so many rows: those equal to one before, and as many independent rows as all are worth."""
+    """Exact copies in a table: the number of rows equal to an earlier one, and the effective number of rows."""
 
     rows: int
     copies: int

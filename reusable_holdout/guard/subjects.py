@@ -170,7 +170,7 @@ _METHODS = ("predict", "predict_proba", "decision_function")
 
 
 class Difference(NamedTuple):
-    """Difference of two models, or of predictions of two: how much better the new one is than the old one.
+    """The difference of two models, or of two predictions: new minus old.
 
     Attributes
     ----------
@@ -281,9 +281,9 @@ def _of_models(view: GuardedView, pair: Sequence[Any]) -> Subject:
 def measured(
     view: GuardedView, way: Way, subjects: Sequence[Subject], X_train: Any
 ) -> list[Integers | Sample | int | None]:
-    """Return what a way decides on, of each subject; None of one that failed, or was trained on rows of the holdout.
+    """Return the measurement that a way needs of each subject; None if it failed or was trained on holdout rows.
 
-    All models are tried on synthetic rows first: what is refused there, free, must tell nothing of the holdout's.
+    All models are tried on synthetic rows first. A refusal there is free, so it must reveal nothing of the holdout.
     """
     fresh = [model for one in subjects for model in one.models if one.found is None]
     of_models = any(one.models for one in subjects)  # measured elsewhere or not yet
@@ -334,7 +334,7 @@ def _found(way: Way, bound: BoundMetric, prepared: NDArray[Any]) -> Integers | S
 
 
 def numbers_of(found: Integers | Sample | int | None) -> Integers | None:
-    """Return what was measured as numbers that travel."""
+    """Return a measurement as integers that can be sent to another process."""
     if isinstance(found, Sample):
         return found.packed()
     return np.array([found], dtype=np.int64) if isinstance(found, int) else found
@@ -347,7 +347,7 @@ def _of_numbers(way: Way, bound: BoundMetric, numbers: Integers) -> Integers | S
 
 
 def _attempted(bound: BoundMetric, measure: Callable[[], _R]) -> _R | None:
-    """Return what is measured; None if a metric of the owner's own fails on the rows: it may raise anything."""
+    """Return the measurement; None if a user's own metric fails on the rows, with any error."""
     if bound.metric.kernel is None:
         return attempt(measure)
     try:
@@ -359,7 +359,7 @@ def _attempted(bound: BoundMetric, measure: Callable[[], _R]) -> _R | None:
 def weighed(
     way: Check, bound: BoundMetric, found: Sequence[Any], priors: Floats, tolerances: Floats | None
 ) -> tuple[Integers | None, NDArray[np.bool_]]:
-    """Return what a check decides on, shape (questions, numbers), and which questions failed."""
+    """Return the numbers that a check decides on, shape (questions, numbers), and which questions failed."""
     failed = np.array([one is None for one in found])
     if failed.all():
         return None, failed

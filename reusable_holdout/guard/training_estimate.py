@@ -18,7 +18,7 @@ PriorMethod = Literal["cross-validation", "in-sample"]
 
 
 def check_prior_method(method: object) -> None:
-    """Refuse what is neither a number nor a way to come to one."""
+    """Refuse a prior that is neither a number nor a known method."""
     if method not in get_args(PriorMethod):
         raise InputError(
             f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '

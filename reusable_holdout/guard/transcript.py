@@ -68,7 +68,7 @@ class Transcript:
             )
 
     def answer(self, row: Row, unit: Unit, left: int, *, replayed: bool) -> Answer | ModelError:
-        """Return the answer of a row, or the error of one that failed, to an asker with so many charges left."""
+        """Return the answer of a row, or the error of a failed one; `left` are the asker's charges left."""
         told = Told.parse(row.told)
         if told is None or told.failed:
             return self._failure(row, told, left)
@@ -168,7 +168,7 @@ def rows_of_batch(
     state: State,
     tolerances: Floats | None,
 ) -> list[Row]:
-    """Return the rows of a batch that was decided, up to a halt; those that are not charged are certified at once."""
+    """Return the ledger rows of a decided batch, up to a halt; agreements are certified together."""
     units, outcomes = decided
     length, first, count = way.length(state), state.query + 1, len(outcomes)
     priors = priors[:count]

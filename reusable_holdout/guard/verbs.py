@@ -362,7 +362,7 @@ class Verbs(Overview):
 
 
 def _named(subject: Any, name: Any) -> Any:
-    """Return what history calls a question: what was said, or the types of models."""
+    """Return the name of a question in the history: the given name, or the types of the models."""
     if name is not None:
         return name
     if isinstance(subject, Difference):
@@ -375,7 +375,7 @@ def _named(subject: Any, name: Any) -> Any:
 
 
 def _raise_failures(found: Sequence[Any]) -> None:
-    """Raise what failed: of one question its own error, of several one with all answers."""
+    """Raise the failures: the error of one question, or for several an error that holds all answers."""
     failures = [one for one in found if isinstance(one, ModelError)]
     if not failures:
         return

@@ -64,7 +64,7 @@ class Verification:
         return not self.problems
 
     def check(self) -> None:
-        """Raise what was found.
+        """Raise an error if problems were found.
 
         Raises
         ------

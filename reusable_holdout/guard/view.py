@@ -83,7 +83,7 @@ class GuardedView:
         return cast("Metric", self.holdout.bound.metric)
 
     def charges_left(self, charges: int) -> int:
-        """Return the charges that are left after so many; on a board of claims those of who names no series."""
+        """Return the charges left after `charges`; on a board of claims, those of the unnamed series."""
         if self.plan.asks == "claims":
             return self.boards.charges_left(self.ways.claim, "")
         return self.transcript.allowance.left(charges)
@@ -125,7 +125,7 @@ class GuardedView:
         return view
 
     def about(self, way: Way, content: bytes) -> bytes:
-        """Return what a concealed measurement is about: other rows, metrics and ways may have the same key."""
+        """Return the subject of a concealed measurement: other rows, metrics and ways may have the same key."""
         return f"{self.ledger.epoch} {self.facts.text()} {way.name} ".encode() + content
 
     def tell(self, answers: Sequence[Any]) -> None:

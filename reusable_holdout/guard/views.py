@@ -86,7 +86,7 @@ class Facts:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote; a LedgerMismatchError if it is something else."""
+        """Read a text of :meth:`text`; LedgerMismatchError if it is another text."""
         try:
             parts = json.loads(text)
             counts = parts.pop("counts")
@@ -128,7 +128,7 @@ class Counted:
         return self.metric == metric or ("groups" in self.sizes and "groups" in self.metric and alike)
 
     def uncounted(self, record: dict[str, Any]) -> Iterator[str]:
-        """Name what of a plan's record does not fit what was guessed and told of the class counts."""
+        """Yield the facts of a plan's record that contradict the guessed and the released class counts."""
         counts, shared = self.counts, record["shared"]
         if (record["family"] == "ratio") != (counts is not None and counts.place is None):
             yield "counts.place"
@@ -144,7 +144,7 @@ class Counted:
             yield "plan.reveals"
 
     def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Opens) -> Iterator[str]:
-        """Say what cannot be of the row that opens it, after other views, by the ways of the guard's own metric."""
+        """Yield the errors in the row that opens the view, after other views, by the ways of the guard's own metric."""
         if (self.number, row.view, row.value) != (len(before), 0, len(before)):
             yield f"the view that it opens must be number {len(before)}"
         if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
@@ -169,7 +169,7 @@ class Counted:
 
 
 class Opens(Protocol):
-    """Ways of the guard's own metric, as far as it matters when a view is opened."""
+    """The ways of the guard's own metric, as far as the opening of a view needs them."""
 
     @property
     def main(self) -> Way:
@@ -272,7 +272,7 @@ class View(Facts, Counted):
 
 
 def _misstated(record: dict[str, Any]) -> Iterator[str]:
-    """Name what of a record cannot be, if one looks at what it was stated with."""
+    """Yield the names of a record's numbers that contradict its stated numbers."""
     stated, unlike = record["stated"], ("threshold", "prior_error", "spread")
     if not {"confidence", "queries"} <= {*stated} or stated != sorted(stated):
         yield "plan.stated"
@@ -292,7 +292,7 @@ class Views:
         self._ways = [first.ways()]
 
     def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
-        """Say what is wrong with the views, and which rows, by the states before them, were asked as no view is."""
+        """Yield the problems of the views, and of rows that no view can have asked in the state before."""
         for row, state in zip(rows, states, strict=True):
             if row.kind == VIEW:
                 yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))

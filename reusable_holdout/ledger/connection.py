@@ -186,7 +186,7 @@ class Connection:
             self._end()
 
     def roll_back(self) -> None:
-        """Undo what was not committed."""
+        """Undo the statements that were not committed."""
         try:
             if self.driver is not None:
                 self.driver.rollback()
@@ -213,7 +213,7 @@ class Connection:
 
 
 class _Gate:
-    """Shut while a thread forks: who uses a ledger may end, but nobody begins."""
+    """A gate that is shut while a thread forks: a running use of a ledger may end, but none begins."""
 
     lock = threading.Lock()
 
@@ -316,7 +316,7 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
 
 
 def file_identity(path: str | Path) -> tuple[int, int] | None:
-    """Return what changes when a file is replaced, and not when it grows; None if there is none."""
+    """Return a value that changes when a file is replaced, and not when it grows; None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - with every use of a ledger
     except OSError:
@@ -350,7 +350,7 @@ class Epoch(NamedTuple):
         return list(map(Row._make, fetch(cursor, self.sql.rows, self.number, after, kind)))
 
     def find(self, cursor: Any, digests: Sequence[bytes], rows: int) -> dict[bytes, Row]:
-        """Return the rows of the questions that were answered, of so many rows."""
+        """Return the rows of the questions that were answered; `rows` is the number of rows."""
         if rows < len(digests):  # then looking at all of them is cheaper
             known = {digest for (digest,) in fetch(cursor, self.sql.digests, self.number)}
             digests = list(known.intersection(digests))

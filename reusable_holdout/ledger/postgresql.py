@@ -54,5 +54,5 @@ def connect(place: str) -> Any:
 
 
 def settle(connection: Any) -> None:
-    """Let a session be durable and patient, whatever its database's defaults are."""
+    """Make a session durable and patient; this overrides the defaults of its database."""
     connection.execute(_DURABLE_AND_PATIENT)

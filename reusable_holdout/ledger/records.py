@@ -101,12 +101,12 @@ class Tail(NamedTuple):
 
     @classmethod
     def before(cls, configuration: str) -> Tail:
-        """End of a ledger that has a configuration and no row."""
+        """Return the end of a ledger that has a configuration and no row."""
         return cls(0, 0, 0.0, 0, "", genesis(configuration))
 
 
 def genesis(configuration: str) -> bytes:
-    """Seal of an empty ledger: of its configuration."""
+    """Return the seal of an empty ledger, which seals its configuration."""
     return hashlib.blake2b(configuration.encode(), digest_size=_SEAL_BYTES, person=b"genesis").digest()
 
 
@@ -193,7 +193,7 @@ def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> list[str]:
-    """Return what was changed, removed or added since the rows were sealed.
+    """Return the changes, removals and additions since the rows were sealed.
 
     Every change is found but one: the removal of whole commits from the end leaves a sound chain, of an earlier head.
 

@@ -20,7 +20,7 @@ def connect(place: str) -> sqlite3.Connection:
 
 
 def settle(connection: sqlite3.Connection) -> None:
-    """Let a connection keep what it commits, whatever happens: WAL, synchronous=FULL."""
+    """Make a connection durable: a commit survives a crash (WAL, synchronous=FULL)."""
     deadline, in_wal = time.monotonic() + _BUSY_SECONDS, False
     while not in_wal:  # unlike other statements, this one does not wait by itself while the database is busy
         try:

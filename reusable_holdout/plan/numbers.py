@@ -151,7 +151,7 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 
 def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"]:
-    """Return what a plan is for: all ways to ask, gates alone, or a board of claims."""
+    """Return the purpose of a plan: all ways to ask, gates alone, or a board of claims."""
     if board is None:
         return "gates" if gates else "all"
     if board != "claims":
@@ -188,7 +188,7 @@ def check_together(
 
 
 def round_up(value: float, digits: int = 3) -> float:
-    """Round a positive number up to so many significant digits."""
+    """Round a positive number up to this number of significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     return float(f"{math.ceil(value / step - 1e-9) * step:.12g}")
 
@@ -266,7 +266,7 @@ class SharedBudget:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Read what :meth:`record` wrote."""
+        """Read a record of :meth:`record`."""
         return cls(**record)
 
 

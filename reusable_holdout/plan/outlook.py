@@ -77,7 +77,7 @@ class Outlook:
 
     @checked_call
     def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
-        """Return the threshold in force after so many charges, at a prior near `estimate`."""
+        """Return the threshold in force after this number of charges, at a prior near `estimate`."""
         if not 0 <= charges < self.charges:
             raise InputError(
                 f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
@@ -156,14 +156,14 @@ class Outlook:
 
     @property
     def set_aside(self) -> float:
-        """Nats that are set aside for reveals and choices; of another metric those that the guard's own plan allows."""
+        """The nats reserved for reveals and choices; for another metric those that the guard's own plan allows."""
         return self.shared.told_nats or self._wish.reserved_nats
 
     @cached_property
     def spare_nats(self) -> float:
-        """Nats of reveals and choices that the promises allow beside what is set aside.
+        """The nats of reveals and choices that the promises allow beside the reserve.
 
-        None of another metric: what may be told of the rows the guard's own plan says.
+        It is 0 for another metric, because the guard's own plan limits all releases about the rows.
         """
         return 0.0 if self.shared.view else self._wish.spare_nats(self._numbers)
 
@@ -260,7 +260,7 @@ class Outlook:
 
     @property
     def comparison_noise(self) -> float:
-        """Scale of the noise of differences of two models: none, or twice the scores', for one row changes both.
+        """The noise scale of comparisons of two models: 0, or twice the scores', because one row changes both.
 
         None unless a noise scale was stated, or scores and differences are decided in the same way.
         """
@@ -287,7 +287,7 @@ class Outlook:
 
     @property
     def told(self) -> Certificate:
-        """Certificate of what is told because it is asked for: reveals, choices, finals."""
+        """The certificate of values that are released on request: reveals, choices, finals."""
         return replace(self.scores, shares=Shares(0.5, 0.5))
 
     @property

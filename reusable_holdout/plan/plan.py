@@ -226,7 +226,7 @@ class Plan(Outlook):
             self.choices, self._wish = (), wish
 
     def _settle(self, limit: float | None, delta: float | None) -> None:
-        """Derive what was not stated."""
+        """Derive the number that was not stated."""
         found = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = found
         derived = numbers.round_up(found.tolerance * self.span)
@@ -251,7 +251,7 @@ class Plan(Outlook):
 
     @cached_property
     def pairs(self) -> Certificate:
-        """Certificate of differences of two models, on the same budget; halved, for they lie in [0, 1].
+        """The certificate of differences of two models, on the same budget; they are mapped to [0, 1].
 
         They are decided by evidence, unless a threshold is stated.
         """
@@ -304,7 +304,7 @@ class Plan(Outlook):
 
     @classmethod
     def kept(cls, record: Mapping[str, Any]) -> Self:
-        """Return the plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise."""
+        """Return the plan of a ledger's record unchanged: a later version that plans differently breaks no promise."""
         plan = cls.__new__(cls)
         plan._is_kept = True
         names = {*record} - {"asks", "stated", "told_nats"}
@@ -320,7 +320,7 @@ class Plan(Outlook):
         return plan
 
     def wished(self) -> dict[str, Any]:
-        """Return what was stated, by name, as arguments for a plan of other rows or of another metric."""
+        """Return the stated numbers by name, as arguments for a plan of other rows or of another metric."""
         board = "claims" if self.asks == "claims" else None
         stated = {name: self._open[name] for name in self.stated}
         return stated | {"board": board, "gates": self.asks == "gates"}

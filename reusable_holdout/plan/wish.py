@@ -72,7 +72,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Numbers of a plan in units of the metric's range; what was not stated is None.
+    """The numbers of a plan in units of the metric's range; a number that was not stated is None.
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
     tolerance of the population value, with a threshold that is not below one standard deviation of an honest
@@ -189,7 +189,7 @@ class Wish:
 
     @property
     def charge_nats(self) -> float:
-        """Cost of the dearest charge of the ways that the plan is for."""
+        """The cost of the most expensive charge, for the purpose of the plan."""
         theory = self.theory
         if self.asks == "gates":
             return theory.gate.worst

@@ -80,7 +80,7 @@ def forgotten_words(budget: Budget) -> str:
 
 
 def reminder(budget: Budget) -> str:
-    """Return the warning for whoever makes a guard of rows that had a budget."""
+    """Return the warning for a new guard of rows that had a budget."""
     return (
         f"these rows had a budget in {budget.ledger} (of {budget.made}), {forgotten_words(budget)}; what was told of "
         "them then is known, so every answer of this guard will say that its rows have another budget"
@@ -88,7 +88,7 @@ def reminder(budget: Budget) -> str:
 
 
 def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
-    """Return in which ledger rows have a budget, and what to do with one that is there, or with those that are gone."""
+    """Return the message that names the ledger with the rows' budget, and the next steps if it is there or gone."""
     # a new guard's own file, if the registry knows it, has lost its ledger
     lost = not next_epoch and here != _IN_MEMORY
     gone = [one for one in budgets if (lost and one.ledger == here) or is_gone(one.ledger)]

@@ -44,7 +44,7 @@ _TABLES = [_Table()]
 
 
 class InMemory:
-    """Budget of one ledger in the memory of this process, kept as :class:`Registry` keeps those on disk.
+    """The budget of one ledger in this process's memory; it behaves as :class:`Registry` does for those on disk.
 
     Parameters
     ----------

@@ -252,7 +252,7 @@ class Sketcher:
         self._whole.add(rows)
 
     def sketch(self) -> Sketch:
-        """Sketch of all rows so far."""
+        """Return the sketch of all rows so far."""
         telling = [least for least in self._columns if least.tells and least.repeated <= _REPEATED]
         telling.sort(key=lambda least: int(least.hashes[0]))  # the same, if columns are added or left out
         parts = [self._part("rows", self._whole), *(self._part("values", one) for one in telling[:_TELLING])]
@@ -260,7 +260,7 @@ class Sketcher:
         return Sketch(self._rows, total, tuple(parts))
 
     def of_whole(self, rows: int, content: bytes) -> Sketch:
-        """Sketch of what is known as a whole only: labels alone, in order."""
+        """Return the sketch of data that are known as a whole only: labels alone, in order."""
         return Sketch(rows, self._words.digest(b"whole" + content).hex(), ())
 
     def _part(self, kind: str, least: _Least) -> Part:

@@ -49,7 +49,7 @@ _LEGEND = f'<ul class="legend">{"".join(_ITEMS)}</ul>'
 
 
 def report_page(ledger: str | Path) -> tuple[str, Verification]:
-    """Write of a ledger what anyone may read, from what was released alone: no holdout and no key is needed.
+    """Return the page of a ledger, made from released answers alone: no holdout and no key is needed.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def report_page(ledger: str | Path) -> tuple[str, Verification]:
 
 
 def _place(ledger: str | Path) -> str:
-    """Name of the ledger, without folders and passwords."""
+    """Return the name of the ledger, without folders and passwords."""
     url, path = resolved(ledger)
     return shown(url) if path is None else path.name
 

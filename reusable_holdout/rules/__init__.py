@@ -44,7 +44,7 @@ class Compared(NamedTuple):
 
 
 class Rule(ABC):
-    """Rule of checks, or of gates, by the certificate of their plan.
+    """A rule of checks, or of gates, by the certificate of their plan.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Rule(ABC):
 
     @property
     def takes_tolerances(self) -> bool:
-        """True if a question may state a tolerance of its own: not where a threshold stands fast."""
+        """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
         return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
     @abstractmethod
@@ -80,15 +80,15 @@ class Rule(ABC):
 
     @abstractmethod
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the intervals of questions that were not charged, of checks."""
+        """Return the intervals of checks that were not charged."""
 
     @abstractmethod
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of what a gate accepted."""
+        """Return the interval of an accepted gate."""
 
     @abstractmethod
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of what a gate did not accept."""
+        """Return the interval of a gate that was not accepted."""
 
     @abstractmethod
     def cost(self, told: Told) -> float | None:
@@ -96,7 +96,7 @@ class Rule(ABC):
 
     @abstractmethod
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the value that is told with a charge."""
+        """Return the value that is released with a charge."""
 
     @abstractmethod
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
@@ -106,28 +106,28 @@ class Rule(ABC):
 
     @property
     def direction(self) -> int:
-        """Sign of what is charged, of what is compared; 0 for both."""
+        """The sign of the deviations that are charged; 0 for both signs."""
         return 1
 
     @abstractmethod
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return what is measured of one question before anything is stated; shape (numbers,)."""
+        """Return the measurement of one question, which does not use its prior; shape (numbers,)."""
 
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the same of several questions; shape (questions, numbers)."""
+        """Return the measurements of several questions; shape (questions, numbers)."""
         return np.stack([self.measured(bound, query) for query in prepared])
 
     def weighed(
         self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
     ) -> Integers:
-        """Return what decisions are made on, by what was measured and stated; shape (questions, numbers)."""
+        """Return the numbers that decisions use, from measurements and priors; shape (questions, numbers)."""
         return measured
 
     @abstractmethod
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Return what is compared, and with what; `named` are the priors on the grid."""
+        """Return the numbers that the sparse vector compares; `named` are the priors on the grid."""
 
     @abstractmethod
     def score(self, weighed: Integers) -> int:
@@ -155,7 +155,7 @@ def terms_of(bound: BoundMetric, query: NDArray[Any]) -> Integers:
 
 
 def difference(new: Integers, old: Integers) -> Integers:
-    """Return half of what is measured of one model less what is of another, on the grid."""
+    """Return the difference of two models' measurements on the grid, mapped to [0, 1]."""
     halved: Integers = (new - old + GRID) >> 1
     return halved
 
@@ -182,7 +182,7 @@ class Distance(Rule):
     # ---- public
 
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
-        """Return thresholds, of a table at once."""
+        """Return the thresholds; several are read from a table at once."""
         if tolerances is None and self.certificate.fixed_threshold is None:
             return self.table(charges, nats).at_each(priors)
         limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
@@ -219,13 +219,13 @@ class Distance(Rule):
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return what is at least the bound of what was named."""
+        """Return the interval from the bound of the prior upwards."""
         share = self.certificate.shares.charged
         low, _ = self._around(prior, self.certificate.comparison_tail, length, share)
         return Interval(low, 1.0)
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return what is at most the bound of what was named."""
+        """Return the interval up to the bound of the prior."""
         _, high = self.agreed(prior, unit, length)
         return Interval(0.0, high)
 

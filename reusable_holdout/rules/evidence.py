@@ -1,4 +1,4 @@
-"""Rule by evidence: a question is agreed if and only if its rows make it certain enough."""
+"""The rule by evidence: a question is agreed if and only if its rows certify it."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
 class WithinTolerance(Distance):
-    """Agreed answers are within the tolerance of the prior, for the rows themselves say that this holds."""
+    """The base of rules whose agreed answers lie within the tolerance of the prior, by the rows themselves."""
 
     by_rows: ClassVar[bool] = True
 
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
-        """Return the unit of the cells: half the tolerance, of a gate the tolerance."""
+        """Return the unit of the cells: half the tolerance; for a gate the tolerance."""
         own = np.full(len(priors), self.certificate.tolerance) if tolerances is None else tolerances
         return own if self.gate else own / 2.0
 
     def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
-        """Return the same of one question."""
+        """Return the unit of one question's cells."""
         own = self.certificate.tolerance if tolerance is None else tolerance
         return own if self.gate else own / 2.0
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if rows that are all as stated could certify it now, whatever the noise.
+        """Return True if rows that all equal the prior could certify it now, for any noise within its reach.
 
-        A gate keeps any tolerance: the smaller it is, the better must be what is accepted.
+        A gate keeps any tolerance: a smaller tolerance only makes it harder to accept.
         """
         if self.gate:
             return True
@@ -48,19 +48,19 @@ class WithinTolerance(Distance):
         return found >= needed * (1.0 + 1e-9)
 
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the prior and the tolerance."""
+        """Return the interval of the prior plus and minus the tolerance."""
         return Interval(np.maximum(priors - 2.0 * units, 0.0), np.minimum(priors + 2.0 * units, 1.0))
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return what is at least what was named, less the tolerance."""
+        """Return the interval from the prior less the tolerance upwards."""
         return Interval(max(prior - unit, 0.0), 1.0)
 
     @abstractmethod
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return what is measured of the rows of one question."""
+        """Return the measurement of one question's rows."""
 
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the same of several questions, each of one length."""
+        """Return the measurements of several questions, all of one length."""
         return np.stack([self.measured(bound, query) for query in prepared])
 
     @property
@@ -73,7 +73,7 @@ class WithinTolerance(Distance):
 
 
 class ByEvidence(WithinTolerance):
-    """Let the rows' evidence decide: agree where it certifies the prior within the tolerance, else tell a cell.
+    """Decide by the rows' evidence: agree if it certifies the prior within the tolerance, else tell a cell.
 
     Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
     of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
@@ -88,7 +88,7 @@ class ByEvidence(WithinTolerance):
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return what is at most what was named, or the value at which even zeros and ones had enough evidence."""
+        """Return the interval up to the prior, or up to the value at which even zeros and ones had enough evidence."""
         certificate, evidence = self.certificate, self._evidence(prior, unit)
         # the noise that made it fall short may have reached as far as the noise that is reckoned with
         needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)

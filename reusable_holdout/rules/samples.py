@@ -51,7 +51,7 @@ class Sample(ABC):
 
 @dataclass(frozen=True, repr=False)
 class MeanSample(Sample):
-    """Rows of a mean."""
+    """The rows of a mean."""
 
     score: int
     terms: Integers  # on the grid; shape (rows,)

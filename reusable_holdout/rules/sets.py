@@ -1,4 +1,4 @@
-"""Rule by confidence sets, of ratios such as an F: agree where the set of the rows lies within the tolerance."""
+"""The rule by confidence sets, for ratios such as an F score: agree if the set lies within the tolerance."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class BySets(WithinTolerance):
     def weighed(
         self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
     ) -> Integers:
-        """Return what was measured."""
+        """Return the measurements unchanged."""
         return measured
 
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Return 0 for the first that is charged; without noise nobody looks at those after it."""
+        """Return 0 for the first charged question; the questions after it are not examined without noise."""
         excess, none = np.full(len(weighed), -1), np.zeros(len(weighed), dtype=np.int64)
         for place, (prior, unit) in enumerate(zip(priors.tolist(), units.tolist(), strict=True)):
             sample = ratio_sample(weighed[place])

@@ -255,7 +255,7 @@ class Way(ABC):
         return 0.0
 
     def takes(self, told: Told) -> int:
-        """Return how many of the declared queries a question with this outcome takes."""
+        """Return the number of declared queries that a question with this outcome takes."""
         return 1
 
     def halt_reason(self, state: State) -> HaltReason | None:
@@ -306,7 +306,7 @@ def outcome_word(kind: str, told: Told) -> Word:
 
 
 class Allowance(NamedTuple):
-    """Charges of a plan: of everybody together, or of each series of claims."""
+    """The charges of a plan: shared by everybody, or separate for each series of claims."""
 
     charges: int
     of_each: bool
@@ -317,7 +317,7 @@ class Allowance(NamedTuple):
         return cls(min(plan["charges"], plan["queries"]), plan["asks"] == "claims")
 
     def left(self, charges: int) -> int:
-        """Return the charges that are left after so many; a promise, whatever was told."""
+        """Return the charges left after `charges`; they are a promise that releases do not change."""
         return max(0, self.charges - charges)
 
     def left_after(self, rows: Sequence[Row]) -> list[int]:

@@ -79,7 +79,7 @@ class Board:
         return max(0, self._certificate.charges - self._series.get(series, _Context()).charges)
 
     def claim(self, prior: float, series: str) -> Claim:
-        """Return what is public of a series' next claim."""
+        """Return the public facts of a series' next claim."""
         context = self._context(prior, series)
         begun = self._measured if context.leads else self._begun[min(context.charges, 1)]
         priced = self._estimator.at(context, begun)

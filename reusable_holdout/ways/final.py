@@ -14,7 +14,7 @@ __all__ = ["Final"]
 
 
 class Final(Way):
-    """Tell the holdout's value as it is, with the narrowest interval: nothing is asked of these rows afterwards.
+    """Release the holdout's exact value with the narrowest interval; nothing is asked of these rows afterwards.
 
     With the plan's confidence, the intervals of a final and of all answers before it hold together. A final has a share
     of the failure probability of its own, and no place to pay for: given the places of the charges and what was told,
@@ -37,7 +37,7 @@ class Final(Way):
         return "final" if state.closed else None
 
     def length(self, state: State, answers: int = 1) -> float:
-        """Return the description length of a final of so many answers."""
+        """Return the description length of a final of several answers."""
         return self.certificate.final_length(
             charges=state.charges, nats=state.nats, answers=answers, last_charge=state.last_charge
         )
@@ -71,7 +71,7 @@ class Final(Way):
         return self.certificate.around(low, high, length=length, share=0.5)
 
     def decide(self, measured: Sample | int | None, length: float) -> tuple[Terms, Outcome]:
-        """Tell what was measured, at a description length; None if the model or metric failed on the holdout."""
+        """Return the outcome of a measurement, at a description length; a failure if nothing was measured."""
         told = Told(FAILED)
         if isinstance(measured, int):
             told = Told(VALUE, value=tidy(measured / GRID))

@@ -21,7 +21,7 @@ _YES, _NO = Told(YES), Told(NO)
 
 
 class Gate(Check):
-    """Say whether the value is at least what was named, and nothing else.
+    """Decide if the value is at least the named one, and release nothing else.
 
     With the plan's confidence, at every question: the population value of what was accepted is at least its interval's
     low end, that of the rest at most its high end. Both ends are functions of what was named, so at one question only
@@ -34,7 +34,7 @@ class Gate(Check):
     calm: ClassVar[Told] = _NO
 
     def grid(self, prior: float) -> int:
-        """Return what was named on the grid, rounded down as scores are: one that is exactly as named passes."""
+        """Return the named value on the grid, rounded down as scores are, so that an equal score passes."""
         return math.floor(prior * GRID)
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
@@ -66,7 +66,7 @@ class Gate(Check):
 
 
 class Named(NamedTuple):
-    """One of the values that a guarded gate looks at: its gate, what was named for it, and its rows, weighed."""
+    """One value that a guarded gate checks: its gate, its named value, and its weighed rows."""
 
     gate: Gate
     named: float
@@ -74,7 +74,7 @@ class Named(NamedTuple):
 
 
 class GuardedGate(Way):
-    """Say whether the value, and that of every guardrail, is at least what was named, and nothing else.
+    """Decide if the value and every guardrail's value reach the named ones, and release nothing else.
 
     "Yes" is one charge, and costs what a gate's does. It bounds each of the m values, each with one m-th of the
     question's failure probability. "No" says that one of them failed, and not which: it bounds none. Each value takes

@@ -90,7 +90,7 @@ class Reveal(Noisy):
         return min(near, far) - tail, max(near, far) + tail
 
     def _guessed(self, terms: Terms, length: float) -> float:
-        """Return how far beyond the cell the set reaches that rows of the guessed spread leave."""
+        """Return how far the confidence set of rows of the guessed spread reaches beyond the cell."""
         guessed = self.certificate.likely_half_width(self.certificate.needed(length, 0.5), terms.prior)
         covered = terms.unit / 4.0  # on average by the cell, on the side where it covers less
         return max(guessed - covered, guessed / 2.0, GRID_SLACK)
@@ -157,7 +157,7 @@ class Choose(Reveal):
         return worst_choice_nats(candidates) + super().worst_nats()
 
     def others(self, told: Told, terms: Terms, length: float) -> float:
-        """Return what no other candidate's population value exceeds; 1, of a choice that failed or of a ratio."""
+        """Return an upper bound of all other candidates' population values; 1 for a failed choice or a ratio."""
         if told.place is None or self.certificate.decides == "sets":
             return 1.0
         low, high = self._reached(told.place, terms)

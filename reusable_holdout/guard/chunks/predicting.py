@@ -83,7 +83,7 @@ def _check_reachable(X: ChunkedRows) -> None:
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:
-    """Refuse what cannot be sent to the workers while that is free of charge."""
+    """Refuse a model or rows that cannot be sent to the workers, while that is free of charge."""
     backend, _ = joblib.parallel.get_active_backend()
     name = type(backend).__name__.removesuffix("Backend")
     on_dask = name.startswith("Dask")

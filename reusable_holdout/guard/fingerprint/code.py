@@ -73,7 +73,7 @@ class OfCode(ABC):
         return self._editions[top]
 
     def _is_named(self, value: Any) -> bool:
-        """Say what an installed thing is called; False if it is none, or is not found by its name."""
+        """Add the name of an installed object; return False if it is not installed, or not found by its name."""
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         installed = self._edition(module)
         # a type of the interpreter's may have no name to find it by, such as that of functions

@@ -11,7 +11,7 @@ _MADE_BY_EACH_FIT = ("model_guid", "train_finish_time")  # CatBoost's name and d
 
 
 def state_of(value: Any, state: Any) -> Any:
-    """Return what two equal objects share of their states."""
+    """Return the part of an object's state that is equal for equal objects."""
     if type(value).__name__ == "Bunch":  # a pickled one has lost it
         return None
     if isinstance(state, tuple):
