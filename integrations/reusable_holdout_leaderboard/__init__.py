@@ -1,4 +1,4 @@
-"""A leaderboard that survives its competitors: every score comes from one guarded holdout."""
+"""A competition leaderboard whose every score comes from one guarded holdout, so it cannot be overfitted."""
 
 from importlib.util import find_spec
 

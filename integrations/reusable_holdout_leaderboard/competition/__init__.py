@@ -1,4 +1,4 @@
-"""One competition: its label sets and their guards, its board, its teams and its organisers."""
+"""One competition: the guards of its epochs, its board, its teams, and the actions of its organisers."""
 
 from reusable_holdout_leaderboard.competition.competition import Competition
 

@@ -1,4 +1,4 @@
-"""Public files of a competition: data, descriptions of it, examples."""
+"""Files that a competition gives to everyone, such as training data, descriptions and examples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MOST = 50
 
 
 class Attachments(Base):
-    """The part of a competition that gives files to everyone, from a folder of their own."""
+    """The part of a competition that publishes files. They lie in a folder of their own."""
 
     def public_files(self) -> list[PublicFile]:
-        """Return all public files, by name."""
+        """Return all public files, sorted by name."""
         folder = self._place.public
         if not folder.is_dir():
             return []
@@ -31,19 +31,21 @@ class Attachments(Base):
         return sorted(PublicFile(one.name, one.stat().st_size) for one in found)
 
     def public_file(self, name: str) -> Path | None:
-        """Return the path of a public file; None if there is none."""
+        """Return the path of the public file with this name, or None if there is no such file."""
         path = self._place.public / name
         return path if _NAME.fullmatch(name) and path.is_file() else None
 
     def attach(self, name: str, content: bytes) -> PublicFile:
-        """Give everyone a file; it replaces a file of the same name. It is an event, with the file's SHA-256.
+        """Publish a file, or replace the public file of the same name.
+
+        The change is recorded as a public event, together with the file's SHA-256.
 
         Raises
         ------
         InputError
             If the name is not a plain file name, there are too many files, or the file holds private labels.
         StoreError
-            If it cannot be written.
+            If the file cannot be written.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(
@@ -72,7 +74,7 @@ class Attachments(Base):
         Raises
         ------
         InputError
-            If there is none of this name.
+            If there is no public file of this name.
         """
         path = self.public_file(name)
         if path is None:
@@ -84,7 +86,8 @@ class Attachments(Base):
     def _check_labels(self, content: bytes) -> None:
         """Refuse a file that holds private labels.
 
-        Labels of earlier label sets are not private, and after the final standings none are.
+        Only the labels of the current epoch and the fresh labels are private. After the final standings are made, no
+        labels are private any more.
         """
         if self._state().final is not None:
             return

@@ -1,4 +1,4 @@
-"""Backups of a folder's board, ledgers, labels and keys at one moment, taken while they are in use."""
+"""Backups of a folder of competitions (board, ledgers, labels and keys) while servers are using it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ _CHUNK = 1 << 20
 
 
 def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
-    """Copy a folder of competitions as it is at one moment; return the manifest.
+    """Copy a folder of competitions as it is at one moment, and return the manifest of the copy.
 
-    Servers keep running. Submissions wait while the board is copied. In the copy a ledger is never older than the
-    board, and its additional answers belong to pending submissions. Not copied are a key that is elsewhere, and the
-    heads that this server holds as a witness of other ledgers, because a restored witness would have forgotten some.
+    Servers keep running. Submissions wait while the board is copied. In the copy, a ledger is never older than the
+    board. Answers that the ledger has and the board lacks belong to pending submissions.
+
+    Two things are not copied: a noise key that lies outside the folder, and the records that this server keeps as a
+    witness of other ledgers. A restored witness would have forgotten the latest answers of those ledgers.
 
     Parameters
     ----------
     folder : Path
     to : Path
-        Folder to be made; it is complete, or it is not there.
+        Folder that is made. If the backup fails, the folder is not there.
     clock : callable
 
     Raises
@@ -75,18 +77,18 @@ def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -
 def restore(
     backup: Path, folder: Path, *, key_file: Path | None = None, clock: Callable[[], float] = time.time
 ) -> dict[str, Any]:
-    """Put a backup into an empty folder, check it, and note it on each board; return the manifest.
+    """Put a backup into an empty folder, check it, note the restoration on each board, and return the manifest.
 
-    Answers after the backup are forgotten, so that part of a budget can be spent again. The restored boards therefore
-    tell everyone of which moment they are.
+    Answers that were given after the backup are forgotten, so that part of a budget can be spent again. Each restored
+    board therefore tells everyone when its backup was made.
 
     Parameters
     ----------
     backup : Path
     folder : Path
-        Empty, or not there yet.
+        A folder that is empty, or that does not exist yet.
     key_file : Path, optional
-        Noise key, if it was elsewhere.
+        Noise key, if it was outside the folder that was backed up.
     clock : callable
 
     Raises
@@ -123,7 +125,7 @@ def _copy_all(folder: Path, part: Path, *, at: float) -> dict[str, Any]:
     slugs = Competition.slugs(folder)
     board = Database(folder / _BOARD)
     with contextlib.closing(board), contextlib.ExitStack() as held:
-        for slug in slugs:  # the order of a rotation: first its lock, then the board
+        for slug in slugs:  # a rotation takes the locks in this order, too: a deadlock cannot happen
             held.enter_context(rotation_locked(folder / slug))
         with board.writing():
             _copy_database(folder / _BOARD, part / _BOARD)
@@ -163,7 +165,7 @@ def _copy_database(path: Path, to: Path) -> None:
 
 
 def _answers(ledger: Path) -> int:
-    """Count the answers of all label sets."""
+    """Return the number of answers in a ledger, in all epochs together."""
     with contextlib.closing(SqlLedger(ledger, must_exist=True)) as opened:
         return sum(len(opened.rows(epoch=epoch)) for epoch in range(1, opened.epoch + 1))
 

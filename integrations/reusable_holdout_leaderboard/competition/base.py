@@ -1,4 +1,4 @@
-"""What all parts of a competition share: its row in the database, its present label set, and the team that asks."""
+"""The base class of a competition: access to its database, its current epoch, and the check of a team's token."""
 
 from __future__ import annotations
 
@@ -49,23 +49,25 @@ __all__ = [
 ]
 
 _TOKEN_BYTES = 32
-_PREFIX = "rh_"  # scanners for leaked secrets can recognise it
+_PREFIX = "rh_"  # lets scanners for leaked secrets recognise a token
 _TEAM_WITH = sa.select(TEAMS).where(
     TEAMS.c.competition_id == sa.bindparam("number"), TEAMS.c.token_digest == sa.bindparam("digest")
 )
 
 
 class Epoch(NamedTuple):
-    """One label set.
+    """One epoch of a competition: a set of holdout rows and the guard that answers about them.
 
     Attributes
     ----------
     number : int
-        From 1.
+        Number of the epoch, from 1.
     guard : Guard
     expected : Expected
+        Form that a submission must have.
     holdout, fresh : numpy.ndarray of int64
-        Places of the holdout's and the fresh rows in a submission.
+        Positions of the holdout's rows and of the fresh rows in a submission. The fresh rows are those of the final
+        standings.
     """
 
     number: int
@@ -76,7 +78,7 @@ class Epoch(NamedTuple):
 
 
 class Base:
-    """A competition's place, database and label sets.
+    """The base class of a competition, which holds its files, its database and its epochs.
 
     Parameters
     ----------
@@ -84,9 +86,9 @@ class Base:
     database : Database
     state : State
     epoch : Epoch
-        Present label set.
+        Current epoch.
     clock : callable
-        Seconds since 1970, UTC.
+        Returns the time in seconds since 1970, UTC.
     """
 
     def __init__(
@@ -100,38 +102,38 @@ class Base:
 
     @property
     def rules(self) -> Rules:
-        """Present rules, with classes and columns filled in."""
+        """Current rules, with the classes and columns filled in."""
         return self._state().rules
 
     @cached_property
     def form_secret(self) -> bytes:
-        """Secret of the board's database, which signs the keys of forms."""
+        """Secret in the board's database with which the forms of pages are protected against other sites."""
         secret: bytes = self._read(form_secret)
         return secret
 
     @property
     def home(self) -> Path:
-        """Folder of all competitions."""
+        """Folder that contains all competitions."""
         return self._place.folder.parent
 
     @property
     def witness(self) -> str:
-        """Place of the ledger's witness; empty if it has none."""
+        """File, repository or URL of the ledger's witness. Empty if the ledger has no witness."""
         return self._epoch.guard.witness
 
     @property
     def metric(self) -> Metric:
-        """Metric that ranks."""
+        """Metric by which the board ranks teams."""
         return self._epoch.guard.metric
 
     @property
     def plan(self) -> Plan:
-        """Plan of the present label set's budget."""
+        """Plan of the guard in the current epoch."""
         return self._current().guard.plan
 
     @property
     def expected(self) -> Expected:
-        """Form of a submission, for the present label set."""
+        """Form that a submission must have in the current epoch."""
         return self._current().expected
 
     @property
@@ -142,13 +144,13 @@ class Base:
     # ---- the database
 
     def _read(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return the result of a function that reads from a connection."""
+        """Call a function with a reading connection to the database, and return its result."""
         with self._database.reading() as connection:
             return call(connection, *args, **kwargs)
 
     @contextlib.contextmanager
     def _changing(self, *, lasting: bool = True) -> Iterator[tuple[sa.Connection, State]]:
-        """Open a transaction with the competition locked."""
+        """Open a writing transaction that locks the competition; yield the connection and the competition's state."""
         with self._database.writing(lasting=lasting) as connection:
             yield connection, lock(connection, self._number)
 
@@ -164,7 +166,10 @@ class Base:
     # ---- label sets
 
     def _current(self, *, look: bool = False) -> Epoch:
-        """Return the present label set; another worker may have rotated."""
+        """Return the current epoch. Open it first if another worker has rotated to a new one.
+
+        With `look`, the ledger is read even if the board does not know of a new epoch.
+        """
         if not look and self._state().epoch <= self._epoch.number:
             return self._epoch
         with self._lock:
@@ -177,7 +182,7 @@ class Base:
             return self._epoch
 
     def _go_on_to(self, epoch: Epoch) -> None:
-        """Take the next label set, and note so if nobody has."""
+        """Make an epoch the current one, and record the rotation on the board if no other worker has done so."""
         if epoch is not self._epoch:
             self._past.append(self._epoch)
             self._epoch = epoch
@@ -190,13 +195,13 @@ class Base:
     # ---- the team that asks
 
     def authenticate(self, token: str) -> Team | None:
-        """Return the team of a token; None if it belongs to nobody."""
+        """Return the team that a token belongs to, or None if it belongs to no team."""
         with self._database.reading() as connection:
             row = connection.execute(_TEAM_WITH, {"number": self._number, "digest": digest_of(token)}).first()
         return None if row is None or not is_token(token, bytes(row.token_digest)) else team_of(row)
 
     def charges_left_of(self, team_id: int) -> int | None:
-        """Return the charges that a team has left; None while blind."""
+        """Return the number of charges that a team has left, or None while the competition is blind."""
         if self._state().blind:
             return None
         with self._database.reading() as connection:
@@ -214,15 +219,15 @@ class Base:
 
 
 def team_of(row: Any) -> Team:
-    """Return the team of a row."""
+    """Return the :class:`Team` that a row of the database describes."""
     return Team(row.id, row.name, as_moment(row.created_at), bool(row.disqualified))
 
 
-# ---- tokens: 256 random bits cannot be guessed, so one round of SHA-256 is enough
+# ---- tokens. They are 256 random bits, which nobody can guess, so a single SHA-256 protects the stored digests.
 
 
 def new_token() -> str:
-    """Return a new token, safe in URLs; it is shown once and not stored."""
+    """Return a new random token. It is shown once and never stored; it may be used in a URL."""
     return _PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
 
 
@@ -232,19 +237,19 @@ def digest_of(token: str) -> bytes:
 
 
 def is_token(token: str, digest: bytes) -> bool:
-    """Return True if a token has this digest, in constant time."""
+    """Return True if a token has this digest. The comparison takes constant time."""
     return hmac.compare_digest(digest_of(token), digest)
 
 
 def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
-    """Open the ledger's present label set.
+    """Open the current epoch of a ledger.
 
     Parameters
     ----------
     place : Place
     rules : Rules
     max_bytes : int
-        Limit of a submitted file.
+        Largest size of a submitted file.
 
     Raises
     ------
@@ -259,7 +264,7 @@ def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
 def epoch_of_guard(
     guard: Guard, rules: Rules, labels: Labels, fresh: Labels | None, *, max_bytes: int
 ) -> Epoch:
-    """Return the label set of a guard."""
+    """Return the :class:`Epoch` that belongs to a guard and its labels."""
     order, places = order_of(labels, fresh, rules)
     expected = Expected(
         ids=order,
@@ -277,9 +282,10 @@ def epoch_of_guard(
 def order_of(
     labels: Labels, fresh: Labels | None, rules: Rules
 ) -> tuple[tuple[str, ...] | None, NDArray[np.int64]]:
-    """Return the ids in the order of a submission, and the places of the holdout's rows, then of the fresh rows.
+    """Return the ids in the order of a submission, and the position of each labelled row in that order.
 
-    With fresh rows the ids are sorted, so that their order does not tell which rows are fresh.
+    The positions of the holdout's rows come first, then those of the fresh rows. If there are fresh rows, the ids are
+    sorted, so that their order does not tell which rows are fresh.
 
     Raises
     ------

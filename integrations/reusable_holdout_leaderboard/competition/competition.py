@@ -1,4 +1,4 @@
-"""A competition: one guard for all teams, one database for all workers."""
+"""The class :class:`Competition`: one guard answers all teams, and one database serves all worker processes."""
 
 from __future__ import annotations
 
@@ -33,28 +33,31 @@ __all__ = ["Competition"]
 class Competition(Submitting, Views, Organising, Attachments, Teams):
     """A leaderboard whose every score comes from one guarded holdout.
 
-    With the rules' confidence, all intervals shown in an epoch contain the population values together, whatever the
-    teams send and however they use the answers. One guard answers all teams, because validity needs that; limits for
-    each team are added. Made by :meth:`create` and :meth:`open`. Safe for several threads, and for several processes
-    that open the same folder and database.
+    All intervals that are shown in an epoch contain their population values at the same time, with the confidence that
+    the rules state. This holds whatever the teams send, and however they use the answers. It needs one guard that
+    answers all teams; the limits of each team come on top.
 
-    A submission is reserved in the database, asked of the guard, and recorded in the database. A worker that dies
-    between these steps loses nothing and charges nothing twice: the same predictions sent again get the guard's answer
-    free, and :meth:`settle` finds the answers of submissions that are not sent again.
+    Make a competition with :meth:`create`, and open it later with :meth:`open`. Several threads may use it, and several
+    processes may open the same folder and database.
+
+    A submission is reserved in the database, then the guard is asked, then the answer is recorded in the database. If
+    a worker dies between these steps, nothing is lost and nothing is charged twice. A team that sends the same
+    predictions again gets the guard's answer free. If the team does not, :meth:`settle` records the answer later.
 
     Attributes
     ----------
     rules : Rules
-        Present rules, with classes and columns filled in.
+        Current rules, with the classes and columns filled in.
     slug : str
     metric : Metric
     expected : Expected
-        Form of a submission, for the present epoch.
+        Form that a submission must have in the current epoch.
 
     Notes
     -----
-    Private files are in a folder of their own: labels, noise key and, with SQLite, the ledger. With SQLite the board
-    is beside that folder. With PostgreSQL board and ledger are on the server.
+    Each competition has a folder for its private files: the labels, the noise key and, with SQLite, the ledger. With
+    SQLite, the board's database is a file beside that folder. With PostgreSQL, both the board and the ledger are in the
+    database on the server.
     """
 
     def __repr__(self) -> str:
@@ -78,22 +81,24 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         Parameters
         ----------
         folder : str or Path
-            Folder of all competitions; it is made if needed. The labels and key of this one get a folder in it.
+            Folder that contains all competitions. It is made if it does not exist. The labels and the key of this
+            competition get a folder of their own in it.
         rules : Rules
         labels_file : str or Path
-            CSV with a header, or Parquet: one column of labels, and the column of ids that the rules name. It is
-            copied.
+            CSV file with a header, or Parquet file. It has one column of labels, and the column of ids that the rules
+            name. The labels are copied.
         database : str, optional
-            SQLAlchemy URL of a PostgreSQL server; by default SQLite files in the folder.
+            SQLAlchemy URL of a PostgreSQL server. By default, SQLite files in the folder are used.
         fresh_labels_file : str or Path, optional
-            Labels for the final standings: other rows of the same population. A submission then predicts both.
+            Labels for the final standings, of other rows from the same population. A submission then predicts both
+            sets of rows.
         key_file : Path, optional
-            Noise key; by default it is in the folder.
+            Noise key. By default, it is in the folder.
         witness : str, optional
-            Witness outside the folder, so that an older copy of the folder is refused: a file of another owner,
-            ``git:repository`` or a URL.
+            Witness outside the folder: a file of another owner, ``git:repository`` or a URL. With a witness, an older
+            copy of the folder is refused.
         clock : callable
-            Seconds since 1970, UTC.
+            Returns the time in seconds since 1970, UTC.
 
         Raises
         ------
@@ -159,20 +164,20 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         folder, database, key_file, clock
             As for :meth:`create`.
         slug : str, optional
-            By default the only competition.
+            Name of the competition. By default, the only one in the folder.
         witness : str, optional
-            By default the one that the competition was made with; otherwise one that watches it from now on.
+            Witness that watches the ledger from now on. By default, the one that the competition was made with.
         max_bytes : int
-            Limit of a submitted file.
+            Largest size of a submitted file.
 
         Raises
         ------
         InputError
-            If there is none, or several and none is named.
+            If there is no such competition, or there are several and `slug` names none.
         RolledBackError
-            If the ledger is an older copy than the board, or than its witness has seen.
+            If the ledger lacks answers that the board or the witness has seen, because an older copy was restored.
         StoreError
-            If the board is an older copy than the ledger.
+            If the board lacks submissions that the ledger has answered, because an older copy was restored.
         """
         known = cls.slugs(folder, database=database)
         if slug is None and len(known) == 1:
@@ -203,14 +208,14 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
 
     @staticmethod
     def slugs(folder: str | Path, *, database: str | None = None) -> list[str]:
-        """Return the names of the competitions of a folder and database, the oldest first."""
+        """Return the names of all competitions in a folder and database, the oldest first."""
         if database is None and not (Path(folder) / "board.db").exists():
             return []
         with contextlib.closing(_database(Path(folder), database)) as board, board.reading() as connection:
             return lists.slugs(connection)
 
     def close(self) -> None:
-        """Close ledger and database; the competition can be opened again."""
+        """Close the ledger and the database. The competition can be opened again."""
         for epoch in (*self._past, self._epoch):
             epoch.guard.close()
         self._database.close()
@@ -227,16 +232,16 @@ def _numbers_given(board: Database) -> int:
         return lists.numbers_given(connection)
 
 
-# ---- rules that labels complete
+# ---- rules that are filled in from the labels
 
 
 def completed(rules: Rules, labels: Labels) -> Rules:
-    """Return the rules with the classes and columns that the labels imply.
+    """Return the rules with the classes and prediction columns filled in from the labels.
 
     Raises
     ------
     InputError
-        If they do not fit the metric.
+        If the classes or columns do not fit the metric.
     """
     metric = rules.made_metric()
     if metric.response == "values":
@@ -263,7 +268,13 @@ def completed(rules: Rules, labels: Labels) -> Rules:
 
 
 def _found(labels: Labels) -> set[Any]:
-    """Return the distinct labels, which rules, pages and messages of a board list."""
+    """Return the distinct labels, which become public as the classes of the competition.
+
+    Raises
+    ------
+    InputError
+        If there are so many distinct labels that publishing them could give the answers away.
+    """
     found = set(labels.y.tolist())
     kind = "text" if labels.y.dtype.kind == "U" else "numbers"
     if len(found) > 1 and not is_public(len(found), len(labels.y), kind):  # type: ignore[arg-type]
@@ -275,7 +286,7 @@ def _found(labels: Labels) -> set[Any]:
     return found
 
 
-# ---- places
+# ---- files and databases
 
 
 def place_of(
@@ -286,7 +297,9 @@ def place_of(
     key_file: Path | None = None,
     witness: str | None = None,
 ) -> Place:
-    """Return the places of a competition's files; on a server its ledger has a schema of its own.
+    """Return the locations of a competition's files and of its ledger.
+
+    On a PostgreSQL server, each ledger has a schema of its own.
 
     Raises
     ------
@@ -310,7 +323,7 @@ def place_of(
 
 
 def _lies_in(witness: str, folder: Path) -> bool:
-    """Return True if a witness is a file, or a repository without a remote, somewhere in a folder."""
+    """Return True if a witness is a file or a local repository inside a folder."""
     if "://" in witness:
         return False
     path = witness.removeprefix("git:")
@@ -320,7 +333,7 @@ def _lies_in(witness: str, folder: Path) -> bool:
 
 
 def _check_database(database: str) -> None:
-    """Refuse a database that is not PostgreSQL, without its URL, which may hold a password."""
+    """Refuse a database that is not PostgreSQL. The message leaves out the URL, which may hold a password."""
     try:
         backend = sa.make_url(database).get_backend_name()
     except (sa.exc.ArgumentError, ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""Final standings: the entries of all teams on fresh labels, about which nothing was asked before."""
+"""Final standings: the entered submissions of all teams are scored on fresh labels that no answer has used before."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from reusable_holdout_leaderboard.store.records import FinalStanding
 
 __all__ = ["check_also", "final_of"]
 
-_MOST_TERMS = 20_000_000  # graded losses of all submissions whose spread is used: half a minute
+_MOST_TERMS = 20_000_000  # rows times submissions; beyond it, half a minute, the losses' spread is not used
 
 
 def check_also(rules: Rules, fresh: Labels | None) -> None:
-    """Refuse metrics that the final standings could not show, whatever the fresh labels are.
+    """Refuse additional metrics that the final standings could never show.
 
-    A metric that is not defined on these very labels, such as one that needs a row of each class, has no value at the
-    final: to refuse it would tell of the labels.
+    Some metrics are undefined only on these particular labels, for example because a class has no row. Such a metric
+    is accepted here and has no value in the final standings. A refusal would reveal something about the labels.
 
     Raises
     ------
     InputError
-        If there are no fresh labels, or a metric does not fit labels of their kind.
+        If there are no fresh labels, or a metric does not fit this kind of labels.
     """
     if not rules.also:
         return
@@ -69,21 +69,23 @@ def final_of(
     rules: Rules,
     expected: Expected,
 ) -> list[FinalStanding]:
-    """Return the final standings.
+    """Score the entered submissions on the fresh labels, and return the final standings.
 
-    With the rules' confidence all intervals contain the population values together. Entries and metrics were fixed
-    without the fresh labels, so there are as many questions as entries times metrics, all fixed in advance. The best
-    entry of a team, by the first metric, is shown with the intervals that it has among all. Another metric that is not
-    defined on the fresh labels is left out.
+    All intervals contain their population values at the same time, with the confidence that the rules state. Entries
+    and metrics were chosen without the fresh labels. So each pair of an entry and a metric is one question that was
+    fixed in advance, and the failure probability is divided among these questions.
+
+    Each team is shown with its best entry by the ranking metric. An additional metric that is not defined on the fresh
+    labels is left out.
 
     Parameters
     ----------
     entered : sequence of Finalist
     contents : mapping of int to bytes
-        Predictions of these submissions for the fresh rows.
+        Stored predictions for the fresh rows, by the number of the submission.
     fresh : Labels
     metrics : sequence of Metric
-        The ranking metric, then the others.
+        The ranking metric, then the additional ones.
     rules : Rules
     expected : Expected
     """
@@ -129,18 +131,18 @@ def final_of(
 def _scored(
     metric: Metric, bound: BoundMetric, predicted: NDArray[Any], level: float, *, submissions: int
 ) -> _Scored | None:
-    """Score one submission; each end of its interval fails with probability at most exp(level).
+    """Score one submission by one metric; return its value and interval, or None if the metric is not defined.
 
-    None of a metric that is not defined on the labels.
-
-    Intervals of ratios rest on the evidence of the rows. So do those of graded losses, unless there are too many.
+    Each end of the interval fails with probability at most exp(level). For a metric that is a ratio, the interval is
+    computed from the losses of the single rows. The same is done for a mean of losses between the bounds, unless there
+    are too many rows and submissions. Otherwise the interval follows from the score and the number of rows.
     """
     prepared = bound.prepare(predicted)
     try:
         value = bound.statistic.value(prepared)
     except ModelError:
         return None
-    unit = Unit.of(metric)  # all that follows is oriented so that greater is better
+    unit = Unit.of(metric)  # below, values are oriented so that greater is better
     graded = bound.by_rows and bound.family == "bounded"
     if bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS):
         sample = sample_of(bound, prepared)

@@ -1,4 +1,4 @@
-"""The guard of one label set. Only this module calls a guard."""
+"""The guard of one epoch of a competition. Only this module calls the library's guard."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from reusable_holdout_leaderboard.store.records import StoreError
 
 __all__ = ["Guard", "Place", "check_agreement", "compares", "epoch_of", "honest_error"]
 
-_CLAIMED_ERROR = 0.005  # of the metric's range: about the error of a score from ten thousand rows
-_SHARE = 0.05  # of the failure probability, for pairs of neighbours; the intervals have the rest
+_CLAIMED_ERROR = 0.005  # as a part of the metric's range: about the error of a score from ten thousand rows
+_SHARE = 0.05  # of the failure probability, for comparing neighbours on the board; intervals have the rest
 _NUMBERED = re.compile(r".+ #(\d{1,18})", re.DOTALL)
 
 
 class Place(NamedTuple):
-    """The places of a competition's private files.
+    """The locations of a competition's private files.
 
     Attributes
     ----------
     folder : Path
-        Folder of this competition alone.
+        Folder that belongs to this competition alone.
     ledger : str
-        SQLite file or URL.
+        SQLite file of the ledger, or URL of its database.
     key_file : Path
     witness : str or None
-        Witness of the ledger; None for the one that the ledger names, if any.
+        Witness of the ledger. None stands for the witness that the ledger names, if it names one.
     """
 
     folder: Path
@@ -54,22 +54,22 @@ class Place(NamedTuple):
         return f"<Place: {self.folder}>"  # the URL may hold a password
 
     def labels(self, epoch: int) -> Path:
-        """Return the file of an epoch's labels."""
+        """Return the path of the file with an epoch's labels."""
         return self.folder / f"labels-{epoch}.parquet"
 
     @property
     def fresh_labels(self) -> Path:
-        """File of the labels for the final standings."""
+        """Path of the file with the labels for the final standings."""
         return self.folder / "fresh-labels.parquet"
 
     @property
     def public(self) -> Path:
-        """Folder of the files that everyone may download."""
+        """Folder with the files that everyone may download."""
         return self.folder / "public"
 
 
 class Guard:
-    """A guard that is asked about claims, with its ledger to read beside it.
+    """The guard of one epoch, which is asked about the claims of teams, together with its ledger for reading.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Guard:
 
     @classmethod
     def make(cls, place: Place, rules: Rules, labels: NDArray[Any]) -> Self:
-        """Make the guard of the first label set, or resume one with the same labels and rules.
+        """Make the guard of the first epoch, or resume the one that has the same labels and rules.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Guard:
 
     @classmethod
     def open(cls, place: Place, rules: Rules, labels: NDArray[Any]) -> Self:
-        """Open the guard of the ledger's present label set.
+        """Open the guard of the ledger's current epoch.
 
         Raises
         ------
@@ -135,12 +135,12 @@ class Guard:
         return cls(opened, place, rules)
 
     def rotate(self, labels: NDArray[Any], *, queries: int | None, early: bool) -> Self:
-        """Return the guard of the next label set; this one answers nothing new from then on.
+        """Begin the next epoch, and return its guard. This guard answers no new question from then on.
 
         Raises
         ------
         InputError, PlanError
-            If it may still answer and `early` is false, or the labels do not fit; nothing was changed.
+            If this guard has not halted and `early` is false, or if the labels do not fit. Nothing was changed.
         """
         rotation = self._guard.rotate(
             Rows(None, labels, classes=self._rules.classes),
@@ -152,23 +152,23 @@ class Guard:
         return type(self)(rotation.guard, self._place, self._rules)
 
     def close(self) -> None:
-        """Close guard and ledger."""
+        """Close the guard and the ledger."""
         self._guard.close()
         self._ledger.close()
 
     # ---- ask
 
     def ask(self, predictions: NDArray[Any], *, claimed: float, series: str, name: str, anew: bool) -> Answer:
-        """Ask about one claim of a series.
+        """Ask the guard about the score that a team claims for its predictions.
 
         Raises
         ------
         Halted
-            If all queries are asked.
+            If no query is left.
         InputError
             If the predictions do not fit.
         RotatedError
-            If the ledger has moved to another label set.
+            If the ledger has moved to another epoch.
         """
         answer: Answer = self._guard.evaluate(predictions, prior=claimed, series=series, name=name, anew=anew)
         return answer
@@ -177,49 +177,49 @@ class Guard:
 
     @property
     def epoch(self) -> int:
-        """Number of its label set, from 1."""
+        """Number of the guard's epoch, from 1."""
         return self._guard.epoch
 
     @property
     def metric(self) -> Metric:
-        """Metric that ranks."""
+        """Metric by which the board ranks teams."""
         return self._guard.metric
 
     @property
     def plan(self) -> Plan:
-        """Plan of the budget."""
+        """Plan of the guard: its declared queries, charges and confidence."""
         return self._guard.plan
 
     @property
     def answered(self) -> int:
-        """Number of the last answer."""
+        """Number of the last answer in this epoch."""
         return self._guard.answered
 
     @property
     def queries_asked(self) -> int:
-        """Number of declared queries that answers took."""
+        """Number of declared queries that answers have used."""
         return self._guard.queries_asked
 
     @property
     def halt_reason(self) -> str | None:
-        """Reason why nothing new is answered; None if it is."""
+        """Reason why the guard answers no new question, or None if it does."""
         return self._guard.halt_reason
 
     @property
     def witness(self) -> str:
-        """Place of the ledger's witness; empty if it has none."""
+        """File, repository or URL of the ledger's witness. Empty if the ledger has no witness."""
         return self._place.witness or Configuration.parse(self._ledger.configuration() or "").witness
 
     def charges_left(self, series: str) -> int:
-        """Return the charges that a series has left."""
+        """Return the number of charges that a series (a team) has left."""
         return self._guard.charges_left_of(series)
 
     def history(self, epoch: int | None = None) -> pd.DataFrame:
-        """Return everything that was released for a label set, in order."""
+        """Return all answers that the guard has released in an epoch, in order."""
         return self._guard.history() if epoch is None else self._guard.history(epoch=epoch)
 
     def head(self) -> Head:
-        """Return the head of the ledger."""
+        """Return the ledger's head: its epoch, and the number and seal of its last answer."""
         return _head(self._ledger)
 
 
@@ -228,20 +228,23 @@ def _allowed(rules: Rules) -> set[str]:
 
 
 def compares(rules: Rules) -> bool:
-    """Return True if neighbours are compared row by row: for plain means of right and wrong rows."""
+    """Return True if neighbours on the board are compared row by row.
+
+    That is done for metrics that average right and wrong labels, such as accuracy.
+    """
     metric = rules.made_metric()
     return metric.family == "binomial" and metric.response == "labels"
 
 
 def honest_error(rules: Rules, rows: int) -> float:
-    """Return the expected error of honest claims, in the metric's unit."""
+    """Return how far honest claims are expected to be off, in the metric's unit."""
     if rules.prior_error is not None:
         return rules.prior_error
     metric = rules.made_metric()
     return round_up(max(_CLAIMED_ERROR, 0.5 / math.sqrt(rows)), 2) * (metric.upper - metric.lower)
 
 
-# ---- board and ledger know each other
+# ---- the board and the ledger are checked against each other
 
 
 @contextlib.contextmanager
@@ -259,7 +262,7 @@ def _head(ledger: SqlLedger) -> Head:
 
 
 def epoch_of(place: Place) -> int:
-    """Return the number of the ledger's present label set."""
+    """Return the number of the ledger's current epoch."""
     with _opened(place) as ledger:
         return ledger.epoch
 
@@ -267,8 +270,9 @@ def epoch_of(place: Place) -> int:
 def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[], int]) -> None:
     """Refuse a ledger that is older than its board, and a board that is older than its ledger.
 
-    The board stores the ledger's head after each recorded answer. The ledger may only be ahead by questions of
-    submissions that the board knows, because each is reserved before it is asked.
+    After each recorded answer, the board stores the ledger's head (the number and seal of the last answer). The ledger
+    may have more answers than that. But they must answer submissions that the board knows, because the board reserves
+    each submission before the guard is asked.
 
     Parameters
     ----------
@@ -276,14 +280,14 @@ def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[],
     seen : Head or None
         Head that the board has stored.
     numbers_given : callable
-        Reads the highest number that the board has ever given to a submission; it is called after the ledger is read.
+        Returns the highest number that the board has ever given to a submission. It is called after the ledger is read.
 
     Raises
     ------
     RolledBackError
-        If the ledger is older, or another one: its budget would be spent twice.
+        If the ledger is an older copy or another ledger. Its budget would be spent twice.
     StoreError
-        If the board is older: it lacks submissions that were answered.
+        If the board is an older copy, which lacks submissions that were answered.
     """
     with _opened(place) as ledger:
         if seen is not None and not _contains(ledger, seen):
@@ -314,7 +318,10 @@ def _contains(ledger: SqlLedger, seen: Head) -> bool:
 
 
 def _numbers_after(seen: Head | None, ledger: SqlLedger) -> Iterator[int]:
-    """Yield the submissions that the ledger has answered since; other names are not the board's."""
+    """Yield the numbers of the submissions that the ledger has answered after a head.
+
+    Questions that no submission asked have names of another form, and are skipped.
+    """
     first = 1 if seen is None else seen.epoch
     for epoch in range(first, ledger.epoch + 1):
         after = seen.query if seen is not None and epoch == seen.epoch else 0

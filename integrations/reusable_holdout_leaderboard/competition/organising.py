@@ -1,4 +1,4 @@
-"""Actions of organisers on rules, label sets and final standings."""
+"""Actions of organisers: change rules, freeze, unblind, rotate to the next epoch, and make the final standings."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ __all__ = ["Organising", "rotation_locked"]
 
 
 class Organising(Base):
-    """The part of a competition that its organisers run."""
+    """The part of a competition with the actions of its organisers."""
 
     def change_rules(self, changes: Mapping[str, Any]) -> list[Event]:
-        """Change rules that the guard does not depend on; each change is a public event.
+        """Change rules that do not affect the guard's answers. Each change is a public event.
 
         Parameters
         ----------
         changes : mapping of str to object
-            New values by the names of rules; None removes a limit or a date.
+            New values by the names of rules. None removes a limit or a date.
 
         Returns
         -------
         list of Event
-            One for each rule that has a new value.
+            One event for each rule that got a new value.
 
         Raises
         ------
         InputError
-            If a rule cannot be changed, or not to this value; nothing was changed.
+            If a rule cannot be changed at all, or not to this value. Nothing was changed.
         ClosedError
-            If the final standings are made.
+            If the final standings have been made.
         """
         if "also" in changes:
             fresh = load_labels(self._place.fresh_labels) if len(self._current().fresh) else None
@@ -61,17 +61,17 @@ class Organising(Base):
             return [self._tell(connection, "rules", detail=one) for one in details]
 
     def note_restored(self, detail: Mapping[str, Any]) -> None:
-        """Note publicly that this is a restored backup, and of which moment."""
+        """Record a public event: this competition was restored from a backup, which was made at a stated time."""
         with self._changing() as (connection, _):
             self._tell(connection, "restore", detail=detail)
 
     def freeze(self, on: bool = True) -> None:
-        """Take no new submissions, or take them again.
+        """Stop taking new submissions, or, with `on` false, take them again.
 
         Raises
         ------
         ClosedError
-            If the final standings are made; then it stays frozen.
+            If the final standings have been made. The competition then stays frozen.
         """
         with self._changing() as (connection, state):
             if state.final is not None and not on:
@@ -83,34 +83,35 @@ class Organising(Base):
                 self._tell(connection, "freeze" if on else "unfreeze")
 
     def unblind(self) -> None:
-        """Show all scores, including those of earlier submissions."""
+        """End the blind phase: show all scores to everyone, including those of earlier submissions."""
         with self._changing() as (connection, state):
             if state.blind:
                 update(connection, state.id, blind=False)
                 self._tell(connection, "unblind")
 
     def rotate(self, labels_file: str | Path, *, early: bool = False, queries: int | None = None) -> None:
-        """Move to another label set: standings and budgets begin anew, and the earlier ones stay readable.
+        """Begin the next epoch with new holdout labels and a new budget.
 
-        The earlier labels need no protection from then on. Other workers follow at their next call.
+        Standings and charges begin anew. Those of earlier epochs stay readable. The earlier labels need no protection
+        any more. Other worker processes move to the new epoch at their next call.
 
         Parameters
         ----------
         labels_file : str or Path
-            Fresh rows of the same population, in the form of the first file.
+            Labels of fresh rows from the same population, in the same form as the first file.
         early : bool
             True to rotate although the guard has not halted. The rest of its budget is lost.
         queries : int, optional
-            Number of queries of the new budget; by default as before.
+            Number of queries in the new epoch. By default, as many as before.
 
         Raises
         ------
         InputError
-            If the guard has not halted, or the labels do not fit or were used before.
+            If the guard has not halted and `early` is false, or if the labels do not fit or were used before.
         ClosedError
-            If another rotation came first, or the final standings are made.
+            If another worker rotated first, or the final standings have been made.
         PlanError
-            If the labels are too few.
+            If there are too few labels.
         """
         before = self._current().number
         labels = take_labels(Path(labels_file), id_column=self.rules.id_column, metric=self.metric)
@@ -133,10 +134,11 @@ class Organising(Base):
             self._go_on_to(epoch_of_guard(guard, rules, labels, fresh, max_bytes=most))
 
     def final_standings(self) -> list[FinalStanding]:
-        """Score the picks of all teams, or their best submissions, on the fresh labels; later calls return the same.
+        """Score the entered submissions of all teams on the fresh labels, and return the final standings.
 
-        The scores are exact: nothing was ever asked about the fresh labels, and nothing will be, because the
-        competition stays frozen. They are of the present epoch.
+        A team enters the submissions that it picked, or else its best ones, from the current epoch. The scores are
+        exact, without noise: no answer has ever used the fresh labels, and none will, because the competition stays
+        frozen. Later calls return the stored standings.
 
         Raises
         ------
@@ -174,7 +176,7 @@ class Organising(Base):
 
 @contextlib.contextmanager
 def rotation_locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a competition's rotation; other processes that rotate wait."""
+    """Hold the lock under which a competition is rotated or copied. Other processes that need it wait."""
     with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

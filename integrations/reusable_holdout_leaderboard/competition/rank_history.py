@@ -1,4 +1,4 @@
-"""Places over time: as many moments and teams as a chart shows, updated with each new best."""
+"""The ranks of teams over time, for a chart. A point in time is a submission that became its team's best."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from reusable_holdout_leaderboard.store.records import RankPoint
 
 __all__ = ["RankHistory"]
 
-_MOST_STEPS = 32  # moments; of more new bests every second, fourth, ... is shown
-_MOST_TEAMS = 12  # the teams that are first now
+_MOST_STEPS = 32  # points in time; if more bests are known, every second, fourth, ... one is kept
+_MOST_TEAMS = 12  # teams in the chart: those that are on top of the board now
 
 
 class _Place(NamedTuple):
@@ -32,20 +32,23 @@ class _Step(NamedTuple):
 
 
 class RankHistory:
-    """Places of teams after new bests, at moments that depend only on the number of new bests.
+    """The ranks of teams after submissions that became their team's best.
 
-    The cost of a new best does not depend on the number before it. Safe for several threads.
+    Only some of these points in time are kept. Which ones depends only on how many there are, so every process keeps
+    the same ones. Adding a point costs the same however many came before. To use a history from several threads, hold
+    its `lock`.
 
     Parameters
     ----------
     greater_is_better : bool
     changed : int
-        Revision of the last change of teams; after another change a new history is made.
+        Revision of the board at which a team was last renamed, disqualified or reinstated. After another such change,
+        the caller makes a new history.
 
     Attributes
     ----------
     seen : int
-        Revision of the last new best that was taken.
+        Revision of the last submission that was added.
     """
 
     def __init__(self, *, greater_is_better: bool, changed: int = 0) -> None:
@@ -59,7 +62,10 @@ class RankHistory:
         self._last: _Step | None = None
 
     def take(self, improvements: Sequence[tuple[int, Improvement]]) -> None:
-        """Take new bests with their revisions, in order; those taken before are skipped."""
+        """Add submissions that became their team's best, with their revisions, in order.
+
+        Submissions that were added before are skipped.
+        """
         fresh = [(revision, one) for revision, one in improvements if revision > self.seen]
         total = self._count + len(fresh)
         while total // self._stride > _MOST_STEPS:
@@ -78,7 +84,10 @@ class RankHistory:
                 self._steps.append(self._last)
 
     def points(self, also: int | None = None) -> list[RankPoint]:
-        """Return a point for each change of a place or value, of the teams that are first now and of one more."""
+        """Return one point for each change of a rank or value, for the teams that are on top of the board now.
+
+        The team with the number `also` is included, too.
+        """
         if self._last is None:
             return []
         latest = self._last
@@ -96,7 +105,7 @@ class RankHistory:
         return points
 
     def _least(self, one: Improvement) -> float:
-        """Return the value that a best is certified to have at least; it decides which best of a team counts."""
+        """Return the worst value inside the certified interval. A team's best submission has the highest one."""
         return one.low if self._greater else -one.high
 
     def _value(self, one: Improvement) -> float:
@@ -126,7 +135,7 @@ class RankHistory:
 
 
 def _is_lead(one: Improvement) -> bool:
-    """Return True if a new best was measured, and took the lead."""
+    """Return True if the guard measured this submission and it took the lead, free of charge."""
     return one.told.startswith("measured") and not one.charged
 
 

@@ -1,4 +1,4 @@
-"""The rows of a board: ties are shown as ties, and neighbours are compared by their files."""
+"""The rows of a board. Teams that cannot be told apart are shown as tied; neighbours are compared row by row."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from reusable_holdout_leaderboard.store.records import Standing
 
 __all__ = ["Neighbours", "board_of", "hidden_board_of"]
 
-_MOST_COUNTED = 100  # pairs of files that one look at the board counts; the next look continues
-_MOST_KEPT = 20_000  # counts
+_MOST_COUNTED = 100  # pairs of files that are compared for one view of the board; the next view continues
+_MOST_KEPT = 20_000  # comparisons of pairs that stay in memory
 
 
 def board_of(
@@ -24,16 +24,19 @@ def board_of(
     greater_is_better: bool,
     better: Callable[[Best, Best], bool] | None = None,
 ) -> list[Standing]:
-    """Return the board in the order of its certified ties; :func:`key_in_tie` decides inside a tie.
+    """Return the rows of the board, the best first.
 
-    No claim stands above a measured lead that it is tied with. Teams that are not certified come last.
+    Teams are ordered by the best rank that their intervals allow. Among teams with the same best rank,
+    :func:`key_in_tie` decides. So a team with an accepted claim never stands above the measured lead that it is tied
+    with. Teams that are not certified come last.
 
     Parameters
     ----------
     bests : sequence of Best
     greater_is_better : bool
     better : callable, optional
-        True if the first of two neighbours is certified to be better, though their intervals overlap.
+        Function of two neighbours whose intervals overlap. It returns True if the first one is nevertheless certified
+        to be better.
     """
     sign = -1 if greater_is_better else 1
     measured = [one for one in bests if one.measured is not None]
@@ -85,7 +88,7 @@ def _standing(one: Best, place: Places | None) -> Standing:
 
 
 def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
-    """Return the board of a blind competition: the teams by name, and how often they have sent."""
+    """Return the rows of a blind competition's board: the teams by name, with their numbers of submissions only."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("rank", "rank_last", "value", "low", "high", "charges", "best_at", "query", "submission_id")
     )
@@ -96,16 +99,18 @@ def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
 
 
 class Neighbours:
-    """Comparisons of neighbours, by their answers and by the rows on which their files differ.
+    """Comparisons of neighbours on the board.
 
-    Each pair of files is counted once in a process.
+    Two submissions are compared by the guard's answers and by the number of rows that they predict differently. The
+    fewer rows differ, the smaller a certified difference can be. The number is computed once for each pair in a
+    process.
 
     Parameters
     ----------
     pairs : Pairs
-        Of the guard.
+        Certified comparisons, from the guard.
     contents : callable
-        Returns the stored predictions of submissions.
+        Returns the stored predictions of submissions, by number.
     """
 
     def __init__(self, pairs: Pairs, contents: Callable[[Sequence[int]], dict[int, bytes]]) -> None:
@@ -113,14 +118,14 @@ class Neighbours:
         self._counts: dict[tuple[int, int], int | None] = {}
 
     def better(self, bests: Sequence[Best]) -> Callable[[Best, Best], bool]:
-        """Return a function that is true if the first of two standings is certified to be better.
+        """Return a function of two standings that is true if the first one is certified to be better.
 
-        Files are read only where that decides.
+        Stored predictions are read only if the answers alone leave the result open.
 
         Parameters
         ----------
         bests : sequence of Best
-            All standings that may be compared.
+            All standings that the function may be called with.
         """
         told = self._pairs.reached([one.query for one in bests])
         known = {one.submission_id: ends for one, ends in zip(bests, told, strict=True)}

@@ -1,4 +1,4 @@
-"""Submissions, from the file to the recorded answer."""
+"""The way of a submission, from the uploaded file to the recorded answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reusable_holdout_leaderboard.store.records import ClosedError, StoreError, 
 __all__ = ["Submitting", "hidden"]
 
 _MOST_TITLE = 200
-_SETTLED_AFTER_SECONDS = 600.0  # longer than any worker waits for a database
+_SETTLED_AFTER_SECONDS = 600.0  # longer than a worker can wait for a database
 _HIDDEN = ("value", "low", "high", "charged", "threshold", "prior", "query", "told", "improved")
 _ANSWER: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("prior", "value", "low", "high", "threshold"), float),
@@ -34,7 +34,10 @@ _ANSWER: dict[str, Callable[[Any], Any]] = {
 
 
 class Submitting(Base):
-    """The part of a competition that scores: reserved in the database, asked of the guard, recorded in the database."""
+    """The part of a competition that scores submissions.
+
+    A submission is reserved in the database, then the guard is asked, then the answer is recorded in the database.
+    """
 
     def submit(
         self,
@@ -47,44 +50,46 @@ class Submitting(Base):
         anew: bool = False,
         in_order: bool = False,
     ) -> Submission:
-        """Score a file.
+        """Score a file of predictions.
 
-        Predictions that the team sent before get the recorded answer: free, beyond all limits, and also after the
-        competition has closed. Errors cost nothing.
+        Predictions that the team has sent before get the recorded answer. That is free, does not count towards any
+        limit, and works after the competition has closed, too. A submission that is refused costs nothing.
 
         Parameters
         ----------
         team_id : int
         content : bytes
-            CSV; see :func:`parse_submission`.
+            CSV file; see :func:`parse_submission`.
         filename : str
         name : str
-            Name on the board; by default the file's.
+            Name of the submission. By default, the name of the file.
         claimed : float
-            Score that the team claims, from rows of its own.
+            Score that the team claims, which it measured on rows of its own.
         anew : bool
-            True to ask even if these predictions were answered before, perhaps to another team with another claim. The
-            team pays for it.
+            True to ask the guard again, even if these predictions were answered before, perhaps for another team with
+            another claim. The new answer may cost this team a charge.
         in_order : bool
-            As for :func:`parse_submission`.
+            True for a file without ids, whose rows have the order of the sample.
 
         Returns
         -------
         Submission
-            While the competition is blind it is scored and charged as usual, but it shows "received" and no number.
+            While the competition is blind, the submission is scored and charged as usual, but its state is "received"
+            and it has no numbers.
 
         Raises
         ------
         SubmissionError
-            If file or claim do not fit.
+            If the file or the claim does not fit.
         LimitError
             If the team has no submission left.
         ClosedError
-            If the competition is frozen, not open, or has moved to another label set.
+            If the competition is frozen, is not open now, or has moved to another epoch.
         Halted
-            If the queries of all teams are used; the board stays valid.
+            If all teams together have used all queries. The board stays valid.
         StoreError, LedgerError
-            If a database fails. It is unknown then if the submission was answered; sent again, it is charged once.
+            If a database fails. The submission may or may not have been answered. If it is sent again, it is charged at
+            most once.
         """
         epoch = self._current()
         predictions = parse_submission(content, epoch.expected, in_order=in_order)
@@ -99,24 +104,28 @@ class Submitting(Base):
         name: str = "",
         anew: bool = False,
     ) -> Submission:
-        """Score predictions in the order of :attr:`expected`; otherwise as :meth:`submit`."""
+        """Score an array of predictions, in the order of the rows of :attr:`expected`. See :meth:`submit`."""
         return self._submit(self._current(), team_id, predictions, claimed, name, anew=anew)
 
     def pick(self, team_id: int, submission_ids: Sequence[int]) -> list[Submission]:
-        """Enter these submissions of a team for the final standings, and no others; return them.
+        """Choose the submissions with which a team enters the final standings, and return them.
+
+        This replaces an earlier choice of the team.
 
         Parameters
         ----------
         team_id : int
         submission_ids : sequence of int
-            At most as many as the rules allow. If it is empty, the team's best ones are entered.
+            Numbers of the submissions, at most as many as the rules allow. If there are none, the team's best
+            submissions are entered.
 
         Raises
         ------
         InputError
-            If there are no fresh labels, they are too many, or one is not a scored submission of the team.
+            If the competition has no fresh labels, the submissions are too many, or one of them is not a scored
+            submission of the team.
         ClosedError
-            If the final standings are made.
+            If the final standings have been made.
         """
         epoch = self._current()
         if not len(epoch.fresh):
@@ -128,20 +137,22 @@ class Submitting(Base):
         return self.picks(team_id)
 
     def picks(self, team_id: int) -> list[Submission]:
-        """Return the submissions of the present label set that a team has picked for the final standings."""
+        """Return the submissions of the current epoch that a team has picked for the final standings."""
         epoch = self._current().number
         found = self._read(lists.submissions, self._number, team_id=team_id, epoch=epoch, picked=True)
         return [hidden(one) for one in found] if self._state().blind else found
 
     def settle(self, *, older_seconds: float = _SETTLED_AFTER_SECONDS) -> int:
-        """Finish submissions whose worker died; return their number.
+        """Finish submissions whose worker process died, and return their number.
 
-        Those that the guard answered are recorded. The others give their places back; they can be sent again.
+        If the guard has answered a submission, the answer is recorded. Otherwise the submission is removed and no
+        longer counts towards the team's limits; the team can send it again.
 
         Parameters
         ----------
         older_seconds : float
-            Leave submissions alone that a worker tried since then, because it may still be working.
+            Only submissions that no worker has tried for this time are finished. A worker may still be busy with
+            others.
         """
         waiting = self._read(lists.pending, self._number, before=self._clock() - older_seconds)
         for epoch in sorted({submission.epoch for submission in waiting}):
@@ -188,7 +199,7 @@ class Submitting(Base):
         return hidden(submission) if state.blind else submission
 
     def _ask(self, epoch: Epoch, submission: Submission, predictions: NDArray[Any], *, anew: bool) -> Answer:
-        """Ask the guard; a submission that it does not answer gives its place back."""
+        """Ask the guard about a submission. If the guard does not answer, the submission is removed again."""
         problem: BaseException
         try:
             return epoch.guard.ask(
@@ -209,7 +220,7 @@ class Submitting(Base):
                 "the competition has moved to another label set; nothing was asked and nothing was charged; send "
                 "predictions for its rows"
             ) from None
-        with contextlib.suppress(StoreError):  # then it stays pending, and settle() gives its place back
+        with contextlib.suppress(StoreError):  # then it stays pending, and settle() removes it later
             self._release(submission)
         raise problem
 
@@ -225,15 +236,17 @@ class Submitting(Base):
             release(connection, submission.id)
 
     def _told(self, epoch: int) -> dict[str, dict[str, Any]]:
-        """Return the released answers of a label set by the names of their questions."""
+        """Return the released answers of an epoch, by the names of their questions."""
         rows: list[dict[Any, Any]] = self._current().guard.history(epoch).to_dict("records")
         return {row["name"]: row for row in rows}
 
     def _record(self, submission: Submission, answer: Mapping[str, Any], wish: Wish | None) -> Submission:
-        """Store an answer. The ledger's row names the submission that asked first, which paid.
+        """Record an answer in the board's database.
 
-        The transaction need not be on the disk at once: the ledger has the answer there, and the reserved submission
-        can be finished again.
+        The answer carries the name of the submission that asked the question first. Only that submission paid for it.
+
+        The transaction need not be on the disk at once. The ledger already has the answer on the disk, so the reserved
+        submission can be finished again.
         """
         told = {name: kind(answer[name]) for name, kind in _ANSWER.items()}
         outcome = Outcome(**told, paid=told["charged"] and answer["name"] == _question_name(submission))
@@ -265,20 +278,20 @@ class Submitting(Base):
 
 
 def hidden(submission: Submission) -> Submission:
-    """Return a submission as a blind competition shows it."""
+    """Return a submission without its scores, as a blind competition shows it."""
     nothing: dict[str, Any] = dict.fromkeys(_HIDDEN)
     return submission._replace(state="pending" if submission.query is None else "received", **nothing)
 
 
 def _checked_title(name: object) -> str:
-    """Return a submission's name without unprintable characters, cut to 200 characters; it is never an error."""
+    """Return a submission's name without unprintable characters, cut to 200 characters. Every name is accepted."""
     given = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
     shown = "".join(one for one in given if one.isprintable() or unicodedata.category(one) == "Zs")
     return shown.strip()[:_MOST_TITLE]
 
 
 def _hidden_halt(halt: Halted) -> Halted:
-    """Return the halt of a blind competition, without the questions that were charged."""
+    """Return a halt for a blind competition, whose message and history leave out the charged questions."""
     return Halted(
         "the guard has halted: nothing new is answered on this label set; this submission was not answered",
         reason=halt.reason,
@@ -287,5 +300,5 @@ def _hidden_halt(halt: Halted) -> Halted:
 
 
 def _question_name(submission: Submission) -> str:
-    """Return the name of a question in the ledger, by which its answer is found if the worker dies."""
+    """Return the name that a submission's question has in the ledger. It leads to the answer if the worker dies."""
     return f"{submission.series} #{submission.id}"

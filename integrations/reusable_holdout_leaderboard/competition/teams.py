@@ -1,4 +1,4 @@
-"""Teams, and the sessions of browsers."""
+"""Teams, their tokens, and the sessions of browsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Teams"]
 
 _BYTES = 32
 _CODE_BYTES = 16  # short, because people read it out and type it
-_MOST_SESSIONS = 20  # of one token: the oldest ends when another begins
+_MOST_SESSIONS = 20  # sessions of one token; the oldest one ends when another one begins
 _SESSION = SESSIONS.c
 _LASTING = (_SESSION.digest == sa.bindparam("session")) & (_SESSION.ends_at > sa.bindparam("at"))
 _TEAM_OF_SESSION = (
@@ -31,7 +31,7 @@ _TOKEN_OF_SESSION = sa.select(_SESSION.token_digest).where(_LASTING)
 
 
 class Teams(Base):
-    """The part of a competition that knows its teams. Of tokens and sessions it stores digests alone."""
+    """The part of a competition that manages its teams. It stores only digests of their tokens and sessions."""
 
     def teams(self) -> list[Team]:
         """Return all teams, the oldest first."""
@@ -42,7 +42,7 @@ class Teams(Base):
             ]
 
     def add_team(self, name: str) -> str:
-        """Add a team; return its token, which is not stored.
+        """Add a team, and return its token. The token itself is not stored.
 
         Raises
         ------
@@ -52,30 +52,30 @@ class Teams(Base):
         return self._add(name, None)
 
     def invite(self) -> str:
-        """Make an invitation code with which teams sign up; the earlier code is void."""
+        """Make a new invitation code, with which teams can sign up. The earlier code becomes void."""
         code = secrets.token_urlsafe(_CODE_BYTES)
         with self._database.writing() as connection:
             update(connection, self._number, invitation=digest_of(code).hex())
         return code
 
     def sign_up(self, name: str, code: str = "") -> str:
-        """Add a team that signs up by itself; return its token, which is not stored.
+        """Add a team that signs up by itself, and return its token. The token itself is not stored.
 
         Raises
         ------
         InputError
             If the name is empty, too long, unprintable or taken.
         ClosedError
-            If the rules do not allow it, or the competition is over.
+            If the rules do not allow teams to sign up, or the competition is over.
         InvitationError
-            If the rules need a code, and this is not the newest one.
+            If the rules need an invitation code, and `code` is not the newest one.
         LimitError
             If there are as many teams as the rules allow.
         """
         return self._add(name, digest_of(code.strip()).hex())
 
     def renew_token(self, team_id: int) -> str:
-        """Give a team another token and return it; the earlier token and its sessions are void.
+        """Give a team a new token, and return it. The earlier token and its sessions become void.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Teams(Base):
         return token
 
     def rename_team(self, team_id: int, name: str) -> None:
-        """Give a team another name, publicly; in the ledger it keeps its name.
+        """Give a team another name. The change is a public event; in the ledger the team keeps its first name.
 
         Raises
         ------
@@ -104,14 +104,16 @@ class Teams(Base):
             self._tell(connection, "rename", team_id=team_id, detail={"from": team.name, "to": checked})
 
     def disqualify(self, team_id: int, on: bool = True) -> None:
-        """Take a team off board and final, or put it back; its answers and charges stay.
+        """Remove a team from the board and the final standings, or, with `on` false, put it back.
+
+        The team's answers stay in the ledger, and its charges stay spent.
 
         Raises
         ------
         InputError
             If there is no such team.
         ClosedError
-            If the final standings are made.
+            If the final standings have been made.
         """
         with self._changing() as (connection, state):
             team = self._one(connection, team_id)
@@ -124,14 +126,14 @@ class Teams(Base):
     # ---- tokens and sessions
 
     def begin_session(self, token: str, *, seconds: float) -> str:
-        """Begin a browser's session, and forget sessions that are over; return its number.
+        """Begin a session for a browser, and return its secret number. Sessions that are over are deleted.
 
         Parameters
         ----------
         token : str
-            A checked token, of a team or the administrator.
+            Token of a team or of the administrator. The caller has checked it.
         seconds : float
-            Length of the session. It ends earlier if it is ended, or if its token is renewed.
+            Length of the session. The session ends earlier if :meth:`end_session` is called or the token is renewed.
         """
         session, now, digest = secrets.token_urlsafe(_BYTES), self._clock(), digest_of(token)
         own = _SESSION.token_digest == digest
@@ -146,19 +148,19 @@ class Teams(Base):
         return session
 
     def end_session(self, session: str) -> None:
-        """End a session, also for others who have its number."""
+        """End a session for every browser that has its number."""
         with self._database.writing() as connection:
             connection.execute(sa.delete(SESSIONS).where(_SESSION.digest == digest_of(session)))
 
     def team_of_session(self, session: str) -> Team | None:
-        """Return the team that signed in; None if the session is over or unknown."""
+        """Return the team whose token began a session, or None if the session is over or unknown."""
         asked = {"session": digest_of(session), "at": self._clock(), "number": self._number}
         with self._database.reading() as connection:
             row = connection.execute(_TEAM_OF_SESSION, asked).first()
         return None if row is None else team_of(row)
 
     def is_session_of(self, session: str, token_digest: bytes) -> bool:
-        """Return True if a session began with the token of this digest."""
+        """Return True if a session has not ended and was begun with the token that has this digest."""
         asked = {"session": digest_of(session), "at": self._clock()}
         with self._database.reading() as connection:
             found = connection.execute(_TOKEN_OF_SESSION, asked).scalar()
@@ -182,7 +184,7 @@ class Teams(Base):
         return token
 
     def _check_free(self, connection: sa.Connection, name: str, team_id: int | None) -> None:
-        """Refuse a name that another team has, or one that looks the same."""
+        """Refuse a name that another team has, or that looks like another team's name."""
         same = (TEAMS.c.competition_id == self._number) & (TEAMS.c.name_key == key_of(name))
         found = connection.execute(sa.select(TEAMS.c.id).where(same)).scalar()
         if found is not None and found != team_id:

@@ -1,7 +1,8 @@
-"""Certified ties: intervals leave neighbours tied, and their files may decide.
+"""The ranks that certified intervals allow, and the order of the board.
 
-A certified pair is a fact beside the intervals, and all facts hold together. So every conclusion from them is certified
-too: if A is better than B, and B is better than C, then A is better than C.
+Two teams are tied if their intervals overlap. A comparison of their files row by row may still certify that one of them
+is better. Intervals and such comparisons all hold at the same time, with the stated confidence. So a conclusion from
+them is certified, too: if A is better than B, and B is better than C, then A is better than C.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from typing import NamedTuple
 
 __all__ = ["Places", "Ties", "key_in_tie", "places_of", "ties_of"]
 
-_PASSES = 32  # most boards need one or two; a pair that is never compared stays tied
+_PASSES = 32  # most boards need one or two passes; neighbours that are never compared stay tied
 
 
 class Places(NamedTuple):
-    """The first and the last place that a team can have."""
+    """The best and the worst rank that a team can have."""
 
     rank: int
     rank_last: int
 
 
 class Ties(NamedTuple):
-    """The order of a board.
+    """The order of a board's rows, and the ranks that they can have.
 
     Attributes
     ----------
     order : list of int
-        Numbers of its rows, the first row first.
+        Indices of the rows, from the top of the board to the bottom.
     places : list of Places
-        By number.
+        Possible ranks of each row, by its index.
     better_than_next : set of int
-        Numbers of the rows that are certified to be better than the next one in the order.
+        Indices of the rows that are certified to be better than the next row of the board.
     """
 
     order: list[int]
@@ -48,18 +49,18 @@ def places_of(
     greater_is_better: bool,
     pairs: Sequence[tuple[int, int]] = (),
 ) -> list[Places]:
-    """Return the places that teams can have, by their intervals and by pairs whose first team is better.
+    """Return the best and the worst rank that each team can have.
 
-    If all intervals contain the population values, and all pairs are right, every team's true place is among its
-    places.
+    If all intervals contain the population values, and all pairs are right, the true rank of every team lies between
+    the two.
 
     Parameters
     ----------
     intervals : sequence of (low, high)
-        One for each team.
+        Certified interval of each team.
     greater_is_better : bool
     pairs : sequence of (int, int)
-        Numbers of the better team and the other one; without a circle.
+        Indices of two teams of which the first is certified to be better. The pairs must not form a circle.
 
     Examples
     --------
@@ -81,10 +82,12 @@ def places_of(
 
 
 def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int, int]]) -> list[Places]:
-    """Return places by everything that follows from intervals and pairs.
+    """Return the possible ranks that follow from intervals and certified pairs together.
 
-    One team is better than another by pairs alone, or by a chain in which one interval lies above another. In such a
-    chain the largest lower end of the teams below lies above the smallest upper end of the teams above.
+    One team is better than another if a chain leads from the first to the second. Each step of the chain is a certified
+    pair, or two intervals of which the first lies above the second. So a team gets the largest lower end of the teams
+    that pairs put below it, and the smallest upper end of the teams that pairs put above it. Then it is enough to
+    compare intervals.
     """
     teams = len(intervals)
     below, above = _chains(pairs)
@@ -123,24 +126,24 @@ def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict
 def key_in_tie(
     rank: float, *, leads: bool, worth: float, measured: bool, at: float, submission_id: int
 ) -> tuple[float, ...]:
-    """Return the key that orders the rows of a board: the smallest key stands first.
+    """Return the key that orders the rows of a board. The row with the smallest key stands on top.
 
-    The best possible place decides first. Among rows with the same one the measured lead stands first, then the better
-    value: the measured value, or else the accepted claim. Of equal values a measured one stands above a claim. Time
-    decides last.
+    The best possible rank decides first. Among rows with the same best rank, the measured lead stands first. Then the
+    better value decides, which is either a measured value or an accepted claim. If two values are equal, a measured one
+    stands above a claim. The earlier submission wins last.
 
     Parameters
     ----------
     rank : float
-        Best place that the row can have.
+        Best rank that the row can have.
     leads : bool
         True for the row with the best measured value.
     worth : float
-        Value of the row; negated if smaller values are better.
+        Value of the row, negated if smaller values are better.
     measured : bool
         True if the value was measured.
     at : float
-        Arrival of the row's best submission.
+        Time at which the row's best submission arrived, in seconds since 1970.
     submission_id : int
     """
     return (rank, not leads, -worth, not measured, at, submission_id)
@@ -153,20 +156,24 @@ def ties_of(
     key: Callable[[int, Places], tuple[float, ...]],
     better: Callable[[int, int], bool] | None = None,
 ) -> Ties:
-    """Return the order of a board: by intervals, and neighbours change places if the lower one is certified better.
+    """Return the order of a board and the possible ranks of its rows.
 
-    Neighbours that intervals leave tied are compared, and then their new neighbours, until nothing changes. The result
-    depends on intervals and files alone, not on who looks or when. No other row moves. A row that is known to be a
-    little worse than the first stands above rows of which only wide intervals are known, though these might be first.
+    Rows are first ordered by their intervals. Then neighbours whose intervals overlap are compared by their files. If
+    the lower one is certified to be better, the two change places, and each is compared with its new neighbour, until
+    nothing changes. No other rows change places. The result depends only on the intervals and the files, not on who
+    looks at the board or when.
+
+    So a row that is certified to be a little worse than the first may stand above a row with a wide interval, although
+    that row could be the best one.
 
     Parameters
     ----------
     intervals : sequence of (low, high)
     greater_is_better : bool
     key : callable
-        Key of a row's number, given the places that intervals leave it.
+        Function of a row's index and its possible ranks, which returns its sort key; see :func:`key_in_tie`.
     better : callable, optional
-        True if the first of two rows is certified to be better than the second.
+        Function of the indices of two rows. It returns True if the first row is certified to be better.
     """
     places = places_of(intervals, greater_is_better=greater_is_better)
     order = sorted(range(len(intervals)), key=lambda number: key(number, places[number]))
@@ -186,7 +193,10 @@ def ties_of(
 def _compared(
     order: list[int], intervals: Sequence[tuple[float, float]], better: Callable[[int, int], bool]
 ) -> set[tuple[int, int]]:
-    """Return pairs whose first is better, of all that become neighbours; the order is changed in place."""
+    """Compare all rows that become neighbours, and return the pairs whose first row is certified to be better.
+
+    The list `order` is changed in place: the better row of a pair moves above the other.
+    """
     pairs: set[tuple[int, int]] = set()
     compared: set[tuple[int, int]] = set()
     for _ in range(_PASSES):

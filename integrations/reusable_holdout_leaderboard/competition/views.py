@@ -1,4 +1,4 @@
-"""The public views of a competition, and the same with hidden numbers for its organisers."""
+"""Views of a competition for everyone, and views with the hidden scores of a blind competition for its organisers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Views"]
 
 
 class Views(Base):
-    """The part of a competition that is read.
+    """The part of a competition that shows its board, submissions, history and state.
 
-    While it is blind, everyone sees the teams and how often they have sent, and no number that came from the guard.
-    `reveal` is for its organisers.
+    While the competition is blind, everyone sees the teams and their numbers of submissions, but no number that came
+    from the guard. With `reveal`, which is for organisers, the hidden numbers are included.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -31,20 +31,20 @@ class Views(Base):
 
     @property
     def compares_neighbours(self) -> bool:
-        """True if neighbours on the board are compared row by row where their intervals overlap."""
+        """True if neighbours whose intervals overlap are also compared by the rows that they predict differently."""
         return self._current().guard.pairs is not None
 
     def board(self, *, epoch: int | None = None, reveal: bool = False) -> list[Standing]:
-        """Return the standings, the best first; while blind, in the order of the teams' names.
+        """Return the standings, the best team first. While the competition is blind, they are sorted by team name.
 
-        The cost depends on the number of teams, not of submissions.
+        The cost depends on the number of teams, and not on the number of submissions.
 
         Parameters
         ----------
         epoch : int, optional
-            Label set, from 1; by default the present one.
+            Number of the epoch, from 1. By default, the current one.
         reveal : bool
-            True to show hidden numbers.
+            True to show the hidden numbers of a blind competition.
         """
         state, now = self._state(), self._current()
         bests = self._read(lists.standings, self._number, now.number if epoch is None else epoch)
@@ -62,17 +62,18 @@ class Views(Base):
     def submissions(
         self, team_id: int | None = None, *, reveal: bool = False, **page: Any
     ) -> list[Submission]:
-        """Return submissions in pages.
+        """Return one page of the submissions.
 
         Parameters
         ----------
         team_id : int, optional
-            Team whose submissions are returned; by default all.
+            Team whose submissions are returned. By default, those of all teams.
         reveal : bool
-            True to show hidden numbers.
+            True to show the hidden numbers of a blind competition.
         **page
-            ``after`` and ``before``, numbers of submissions that limit the page; ``limit``, 100 by default; ``epoch``,
-            a label set, by default all; ``newest_first``.
+            ``after`` and ``before``: only submissions with numbers between these two. ``limit``: the largest number of
+            submissions, 100 by default. ``epoch``: only submissions of this epoch. ``newest_first``: True for the
+            newest submission first.
         """
         found = self._read(lists.submissions, self._number, team_id=team_id, **page)
         return [hidden(one) for one in found] if self._state().blind and not reveal else found
@@ -80,18 +81,19 @@ class Views(Base):
     def rank_history(
         self, *, epoch: int | None = None, team_id: int | None = None, reveal: bool = False
     ) -> list[RankPoint]:
-        """Return places over time of the teams that are first now, a point for each change; empty while blind.
+        """Return the ranks over time of the teams that are on top of the board now, one point for each change.
 
-        Of many new bests only some are shown, always including the last.
+        The list is empty while the competition is blind. If many submissions have improved a team's best, only some of
+        these points in time are shown, always including the last one.
 
         Parameters
         ----------
         epoch : int, optional
-            Label set, from 1; by default the present one.
+            Number of the epoch, from 1. By default, the current one.
         team_id : int, optional
-            One more team to show.
+            Number of one more team to show.
         reveal : bool
-            True to show it while blind.
+            True to show the ranks of a blind competition.
         """
         if self._state().blind and not reveal:
             return []
@@ -109,13 +111,13 @@ class Views(Base):
             return history.points(team_id)
 
     def history(self, *, epoch: int | None = None, reveal: bool = False) -> pd.DataFrame:
-        """Return everything that the guard has released, in order; empty while blind.
+        """Return all answers that the guard has released, in order. The table is empty while the competition is blind.
 
         Returns
         -------
         pandas.DataFrame
-            As :meth:`reusable_holdout.ReusableHoldout.history`; names are those of the teams, with the numbers of their
-            submissions.
+            Table with the columns of :meth:`reusable_holdout.ReusableHoldout.history`. The name of an answer is the
+            name of the team, with the number of its submission.
         """
         history = self._current().guard.history(epoch)
         return history.iloc[:0] if self._state().blind and not reveal else history
@@ -148,16 +150,16 @@ class Views(Base):
         )
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
-        """Return the events after a revision, in order."""
+        """Return the events with revisions above `after`, in order."""
         found: list[Event] = self._read(lists.events, self._number, after=after, limit=limit)
         return found
 
     def changes(self) -> list[Event]:
-        """Return the changes that organisers made while the competition ran, in order."""
+        """Return the events that record a change by the organisers, such as new rules or a renamed team, in order."""
         found: list[Event] = self._read(lists.events, self._number, changes=True)
         return found
 
     @property
     def revision(self) -> int:
-        """Number of the last event; cheap to poll."""
+        """Number of the last event. It changes with everything that is shown, and it is cheap to read often."""
         return self._state().revision

@@ -1,4 +1,8 @@
-"""Heads of ledgers on other machines, for which this server is the witness: an older copy of a ledger is noticed."""
+"""Heads of ledgers on other machines, for which this server is the witness.
+
+A head is the epoch of a ledger, and the number and seal of its last answer. If somebody puts an older copy of a ledger
+back, the copy lacks that answer and is refused.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +22,20 @@ from reusable_holdout_leaderboard.store.records import AccessError, LimitError
 __all__ = ["NAME", "advance_head", "check_free", "held_head", "is_owned", "make_name"]
 
 NAME = "[a-z0-9][a-z0-9-]{0,63}"
-"""Pattern of the name of a witness."""
+"""Pattern for the name under which this server stores the head of a ledger."""
 
 _MOST = 10_000
 
 
 def make_name(folder: Path, name: str) -> None:
-    """Make a name at this server; the first ledger that uses it owns it.
+    """Make a name under which this server stores the head of one ledger. The first ledger that uses it owns it.
 
     Raises
     ------
     InputError
-        If it does not fit the pattern, or exists already.
+        If the name does not fit the pattern, or exists already.
     LimitError
-        If there are too many.
+        If this server is the witness of too many ledgers.
     """
     if not re.fullmatch(NAME, name):
         raise InputError(
@@ -48,17 +52,17 @@ def make_name(folder: Path, name: str) -> None:
 
 
 def held_head(folder: Path, name: str) -> Head | None:
-    """Return the highest head of a ledger; None if none was sent."""
+    """Return the latest head that was stored under a name, or None if none was sent yet."""
     return FileWitness(_path(folder, name, "heads")).read()
 
 
 def advance_head(folder: Path, name: str, token: str, head: Head, after: Head | None) -> Head:
-    """Hold a head, if the held one is still the one that its sender has seen; return the held one.
+    """Store a new head of a ledger, if the stored head is still `after`. Return the head that is stored then.
 
     Raises
     ------
     AccessError
-        If the name is not made, or the token is not its owner's.
+        If the administrator has not made the name, or the token is not that of the name's owner.
     """
     owner = _path(folder, name, "owner")
     if not owner.exists():
@@ -70,7 +74,7 @@ def advance_head(folder: Path, name: str, token: str, head: Head, after: Head | 
 
 
 def is_owned(folder: Path, name: str, token: str) -> bool:
-    """Return True if a name has an owner, and this is the owner's token."""
+    """Return True if a name has an owner and `token` is the owner's token."""
     try:
         return hmac.compare_digest(_path(folder, name, "owner").read_text(), _digest(token))
     except FileNotFoundError:
@@ -78,7 +82,7 @@ def is_owned(folder: Path, name: str, token: str) -> bool:
 
 
 def check_free(folder: Path, name: str) -> None:
-    """Refuse a name that the administrator has not made, or that has an owner.
+    """Refuse a name that the administrator has not made, or that has an owner already.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def _taken() -> AccessError:
 
 
 def _own(owner: Path, digest: str) -> None:
-    """Write down a name's owner, unless another was faster."""
+    """Record the owner of a name, unless another ledger became the owner first."""
     mine = owner.with_name(f"{owner.name}.{secrets.token_hex(8)}")
     write_private(mine, digest)
     try:
