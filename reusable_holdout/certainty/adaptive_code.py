@@ -83,7 +83,7 @@ class Priced(NamedTuple):
 
 
 class Estimator:
-    """Krichevsky and Trofimov's estimator of what will be told, in public contexts.
+    """Krichevsky and Trofimov's estimator of outcomes in public contexts.
 
     References
     ----------

@@ -149,7 +149,7 @@ class Certificate:
 
     @cached_property
     def affordable_length(self) -> float:
-        """Description length at which the plan's promise ends: the dearest state before the last charge."""
+        """The description length at which the plan's promise ends: the largest before the last charge."""
         return self._dearest(charges=0, nats=self.reserved_nats)
 
     def room(self, *, charges: int, nats: float) -> float:

@@ -62,7 +62,7 @@ def _history(options: argparse.Namespace) -> int:
 
 
 def _told_briefly(history: pd.DataFrame) -> pd.DataFrame:
-    """Leave out columns in which nothing stands, and parts of a second."""
+    """Return the history without empty columns and without fractions of a second."""
     idle = [name for name in ("view", "name", "series", "paired") if not history[name].any()]
     return history.drop(columns=idle).assign(asked_at=history["asked_at"].dt.strftime("%Y-%m-%d %H:%M:%S"))
 

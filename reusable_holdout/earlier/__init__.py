@@ -273,7 +273,7 @@ class Earlier:
         yield from (f"of the view {view.number}, {fact} is not what follows" for fact in view.underived())
 
     def _climbs(self, rows: Sequence[Row]) -> Iterator[str]:
-        """Say where a ladder's prior is not its answer before, in its series, and where a tolerance stands alone."""
+        """Yield a ladder's priors that are not the best answer before, and tolerances where a way has none."""
         best: dict[tuple[int, str], float] = {}
         for row in rows:
             if row.tolerance and row.kind in {"check", "claim", "ladder"}:
@@ -330,7 +330,7 @@ class Earlier:
         return self._first.main.halt_reason(state) or ""
 
     def room(self, state: State) -> float:
-        """Return the nats that could still be told on request."""
+        """Return the nats that could still be released on request."""
         return max(0.0, self._first.certificates.scores.room(charges=state.charges, nats=state.nats))
 
 

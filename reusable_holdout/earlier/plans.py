@@ -38,7 +38,7 @@ class StepCode(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """Cost of the dearest outcome."""
+        """The cost of the most expensive outcome."""
         return max(math.log(2.0 * self.places) - math.log1p(-self.failed), self.failure_nats)
 
     def nats(self, steps: int) -> float:
@@ -272,7 +272,7 @@ def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[st
 
 
 def _bears(scores: Certificate, record: Mapping[str, Any], spare: float) -> bool:
-    """Return True if a plan keeps its tolerance up to the last charge, though so much is told beside."""
+    """Return True if a plan keeps its tolerance up to the last charge with these nats released beside the charges."""
     if record["shared"]["view"] and record["shared"]["told_nats"]:
         return math.isclose(spare, _SPARE_OF_VIEWS, rel_tol=_SAME)
     if spare < 0.0 or scores.adaptive:

@@ -92,7 +92,7 @@ class _Mirrored(Distance):
 
 
 class Ladder(Check):
-    """Compare with the best score so far, and tell improvements of at least a step; each series has a best."""
+    """A comparison with the best score so far, which releases improvements of at least a step, by series."""
 
     by_series = True
 
@@ -109,7 +109,7 @@ class Ladder(Check):
         return Outcome(told, tidy(terms.prior + terms.unit * place), True, code.nats(place))
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
-        """Return the interval of a new best, or of what is none: how far below it that is was not told."""
+        """Return the interval of a new best, or of another answer, whose distance below the best was not released."""
         certificate = self.certificate
         if told.failed:
             return ALL
@@ -141,7 +141,7 @@ class _NoisyFinal(Final):
 
     @property
     def by_rows(self) -> bool:
-        """True if an interval was told."""
+        """True if an interval was released."""
         return self.certificate.spread is not None and not self._noise
 
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
@@ -164,7 +164,7 @@ class _NoisyFinal(Final):
         return self.certificate.around(told.value - reach, told.value + reach, length=length, share=share)
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
-        """Return an outcome; of an exam the interval was told, or follows from what was."""
+        """Return an outcome; for an exam the interval was released, or follows from released numbers."""
         if self._halved and told.value is not None and told.ends is not None:
             return Outcome(told, told.value, False, 0.0)
         return super().outcome(told, terms)
@@ -233,7 +233,7 @@ def _told(row: Row, unit: Unit, way: Way, finals: int) -> Told:
 
 
 def _final(text: str, unit: Unit, way: Way, finals: int) -> Told:
-    """Return a final's value and interval; of one with an exam's, what follows from the numbers it told."""
+    """Return a final's value and interval; for one with an exam, they follow from the released numbers."""
     plain = text.removesuffix(_APART)
     if "; " in plain:
         return _exam(plain.split("; "), unit, way, finals, apart=text.endswith(_APART))
@@ -247,7 +247,7 @@ def _final(text: str, unit: Unit, way: Way, finals: int) -> Told:
 
 
 def _exam(parts: Sequence[str], unit: Unit, way: Way, finals: int, *, apart: bool) -> Told:
-    """Return the interval of all rows cut with that of the exam's, each at half of the final's share."""
+    """Return the intersection of the intervals of all rows and of the exam's, each at half of the final's share."""
     point, every, exam = parts
     words = point.split()
     value, answers = unit.unit(float(words[1])), int(words[3])

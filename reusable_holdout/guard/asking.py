@@ -134,7 +134,7 @@ def _batch(one: Posed) -> list[Told1]:
 
 
 def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
-    """Return the rows of questions that were answered; that of the first came with the transaction."""
+    """Return the rows of answered questions; the row of the first came with the transaction."""
     if len(digests) > 1:
         return transaction.find(digests)
     return {} if transaction.row is None else {digests[0]: transaction.row}
@@ -337,7 +337,7 @@ def _guarded(one: Posed) -> Told1:
 
 
 def _claims(one: Posed) -> list[Told1]:
-    """Answer claims one after the other: what is told of one decides what the next can cost."""
+    """Answer claims one after the other, because the outcome of one decides what the next can cost."""
     answers: list[Told1] = []
     for place, subject in enumerate(one.subjects):
         prior = float(one.priors[place])

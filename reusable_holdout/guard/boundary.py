@@ -33,9 +33,9 @@ _R = TypeVar("_R")
 def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let only what this library raises pass, without frames and context.
 
-    Anything else becomes a :class:`HoldoutError` whose words tell only where it happened; an interrupt stays an
-    interrupt. Arguments that the method does not take are an :class:`InputError` that names them. Whether numbers
-    underflow or overflow on the way may depend on the holdout: it is not told, whatever the caller's `numpy.errstate`.
+    Any other error becomes a :class:`HoldoutError` whose message says only where it happened; an interrupt stays an
+    interrupt. Arguments that the method does not take are an :class:`InputError` that names them. Underflow and
+    overflow may depend on the holdout: they are not reported, for any setting of the caller's `numpy.errstate`.
     """
 
     @functools.wraps(method)
@@ -162,6 +162,6 @@ def quiet_but_for_names(words: list[str]) -> Iterator[None]:
 def quiet() -> _Silence:
     """Swallow warnings, prints and log records, because those of a model may quote the holdout.
 
-    While it lasts, those of other threads are lost too.
+    Meanwhile, the output of other threads is lost too.
     """
     return _SILENCE

@@ -62,10 +62,11 @@ class Boards:
     ) -> Answer | ModelError:
         """Answer one claim, durably: look it up, decide, certify and commit it in one transaction.
 
-        The question is about the predictions, whoever claims what of them; `own` names this series' own claim about
-        them; `anew` asks though the question was answered to somebody. `measure` gives the score on the grid, or None
-        if the analyst's code failed on the holdout, and is not called for what was answered or will not be certified,
-        nor after a halt. Raises Halted for a new claim once all queries are asked or a final was given.
+        The question is about the predictions, for every series and every claim. `own` names this series' own claim
+        about them. `anew` asks though the question was answered to another series. `measure` gives the score on the
+        grid, or None if the analyst's code failed on the holdout. It is not called for an answered question, for one
+        that will not be certified, nor after a halt. Raises Halted for a new claim once all queries are asked or a
+        final was given.
         """
         digests = [own] if anew else [digest, own]
         found = measure() if self._needs_rows(way, digests, series) else None
@@ -152,9 +153,8 @@ def _first(known: dict[bytes, Row], digests: Sequence[bytes]) -> Row | None:
 class Pairs:
     """Pairs of answered claims about one metric, a mean over rows.
 
-    With probability at least ``1 - beta``, beside that of the guard's intervals, no pair of a board is ever certified
-    the wrong way, whatever was sent, and whichever pairs are looked at: all of them hold together. What was told of
-    answers is read by their numbers.
+    With probability at least ``1 - beta``, beside the guard's intervals, no pair of a board is ever certified the wrong
+    way. This holds for all submissions and all pairs together. Answers are read by their numbers.
     """
 
     def __init__(

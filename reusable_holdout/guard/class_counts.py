@@ -113,9 +113,9 @@ def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumber
 
 
 def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
-    """Return the ratio of the rows that the true class counts are worth to those of the guess.
+    """Return the ratio of the rows' worth at the true class counts to their worth at the guess.
 
-    It is private until it is told, rounded.
+    It is private; only its rounded value is released.
     """
     exact = bound.exact
     ratios = (

@@ -78,7 +78,7 @@ def is_earlier(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(Facts):
-    """Public facts of one guard; its `counts` were told when the guard was made."""
+    """The public facts of one guard; its `counts` were released when the guard was made."""
 
     what: ClassVar[str] = "the ledger's configuration"
 
@@ -126,7 +126,7 @@ class Configuration(Facts):
         return found
 
     def unfounded(self, text: str) -> Iterator[str]:
-        """Name the facts that do not follow from others, or that no guard writes in such a text."""
+        """Yield the names of the facts that do not follow from others, or that no guard can have written."""
         yield from self.view.underived()
         for name, check in _FORMS.items():
             try:
@@ -147,7 +147,7 @@ class Configuration(Facts):
         return [self.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
-        """Refuse to go on with a ledger whose configuration, at the epoch it stands at, belongs to something else.
+        """Refuse to resume a ledger whose last configuration belongs to other data or another plan.
 
         Raises RotatedError if this is the holdout of a past epoch; else LedgerMismatchError, naming what differs.
         """

@@ -289,9 +289,9 @@ class ContentKey:
     def question(self, way: str, content: bytes, unit: int, tolerance: int = 0) -> bytes:
         """Return the digest of a question: the way it is asked in, its subject, and prior and tolerance on grids.
 
-        The subject's content is that of predictions that the analyst has, or of a model. A model's predictions for the
-        private rows must not be used: whether two models agree on them is a function of the holdout, and replays would
-        tell.
+        The content of the subject is that of the analyst's predictions, or of a model. A model's predictions for the
+        private rows must not be used: whether two models agree on them depends on the holdout, and replays would reveal
+        it.
         """
         numbers = unit.to_bytes(8, "big", signed=True) + tolerance.to_bytes(8, "big")
         return self._of(way.encode(), numbers, content)

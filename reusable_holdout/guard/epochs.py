@@ -58,18 +58,18 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
 
 
 def tells(counts: Counts | None) -> bool:
-    """Return True if class counts, or sizes of groups, were told when a guard was made."""
+    """Return True if class counts, or sizes of groups, were released when a guard was made."""
     return counts is not None and counts.place is not None
 
 
 def guesses(counts: Counts | None, metric: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the guess of the class counts, whether the counts have to be told, and the metric they serve."""
+    """Return the guess of the class counts, True if the counts must be released, and the metric they serve."""
     return counts and counts.prevalence, tells(counts), metric
 
 
 def begin_epoch(
     ledger: Ledger, transaction: Transaction, configuration: Configuration, known_rows: bytes
 ) -> None:
-    """End the epoch a ledger stands at, and begin the next, sealed to it."""
+    """End the current epoch of a ledger, and begin the next, sealed to it."""
     follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
     transaction.rotate(follows.text(), known_rows)

@@ -50,7 +50,7 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
 
 
 def _rows(each: Sequence[tuple[Posed, int]], found: Sequence[Any], state: State) -> list[Row]:
-    """Return the rows of finals that are told together, each certified as one of all."""
+    """Return the rows of finals that are released together, each certified as one of all."""
     rows: list[Row] = []
     for (one, place), value in zip(each, found, strict=True):
         way: Any = one.way

@@ -22,7 +22,7 @@ __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
 
 
 class FrozenAnswer(NamedTuple):
-    """One answer, as it stands in the ledger.
+    """One answer with the numbers that the ledger stores for it.
 
     Attributes
     ----------

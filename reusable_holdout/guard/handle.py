@@ -49,7 +49,7 @@ _GUARD: list[Any] = []
 
 
 def the_guard(cls: type[_T]) -> type[_T]:
-    """Name the class that handles open, and that an absent guard stands for; a decorator of that class."""
+    """Register the class that handles open, and that an absent guard stands for; a decorator of that class."""
     _GUARD.append(cls)
     return cls
 
@@ -66,7 +66,7 @@ class ElsewhereError(LedgerError, AttributeError):
 class AbsentGuard:
     """A guard that is not here.
 
-    Its methods are there, for a pickle of one must be loaded before a worker can say what is wrong; called, they raise.
+    It has a guard's methods, which raise: a worker must load the pickle of a guard before it can report an error.
     """
 
     def why(self) -> HoldoutError:

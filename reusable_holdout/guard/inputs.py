@@ -36,15 +36,15 @@ __all__ = ["PrivateData", "rows_and_labels"]
 
 
 class PrivateData:
-    """The holdout, bound to a metric; says nothing about itself and cannot be pickled.
+    """The holdout, bound to a metric; it shows nothing of itself and cannot be pickled.
 
-    It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
-    ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
-    the others are as for :meth:`Metric.bind`. Without `classes` those that a ledger has `declared` count, where the
-    labels' own are too many to be public. `bound` is the metric on the rows.
+    It holds copies, except of data that are :class:`Owned`: later changes to the user's data change no answer, and the
+    ledger's digest names the data that are asked about. X are features, in chunks or not, or None. y are labels, or for
+    judged scores ids. The other parameters are as for :meth:`Metric.bind`. Without `classes`, the classes that a ledger
+    has `declared` count, if the labels' own are too many to be public. `bound` is the metric on the rows.
 
-    That the metric is not defined on the labels is told when it is asked, and priced. What is `opened` of a guard's own
-    rows is not read and copied again. An InputError says that these do not fit one another.
+    If the metric is not defined on the labels, this is released only when a question is asked, and priced. The `opened`
+    parts of a guard's own rows are not read and copied again. An InputError says that the parts do not fit one another.
     """
 
     def __init__(

@@ -227,9 +227,9 @@ def _owned(
 
 
 def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *, may_tell: bool) -> Kept:
-    """Return the part of a wish that a ledger keeps: a new one, where counts are told now, or one with a configuration.
+    """Return the part of a wish that a ledger keeps; a new ledger releases the counts now.
 
-    Where they were told by the same guess they are known; by another one they are not told again.
+    Counts that were released for the same guess are known; for another guess they are not released again.
     """
     guess: Counts | None = wanted.counts
     if stored is not None:
@@ -274,7 +274,7 @@ def _begun(
 
 
 def _begin_epoch(ledger: Ledger, facts: Configuration, known_rows: bytes) -> None:
-    """End the epoch a ledger stands at, and begin the next, of rows that no epoch had; all or nothing."""
+    """End the current epoch of a ledger, and begin the next, for rows of no earlier epoch; all or nothing."""
     for number, text in enumerate(ledger.configurations(), start=1):
         if Configuration.parse(text).holdout == facts.holdout:
             raise InputError(

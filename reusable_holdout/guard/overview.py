@@ -374,8 +374,8 @@ class Overview:
     def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:
         """Measure a fitted model, if a question about it needs that, and show nothing of the result.
 
-        A search fits its candidates in workers. Each worker measures with the guard that it was sent; what was measured
-        goes back concealed under the guard's key, to the process that asks, and to nobody else.
+        A search fits its candidates in workers. Each worker measures with the guard that it was sent. The measurement
+        goes back concealed under the guard's key, to the asking process only.
 
         Parameters
         ----------

@@ -31,8 +31,8 @@ _PAUSE_SECONDS = 0.005
 def let_pools_carry_halts() -> None:
     """Make the workers of this process's pools, if there are any, hand on a halt as they hand on exceptions.
 
-    A worker says ``except Exception``, where the name is looked up in its module at the time: that module gets a
-    name `Exception` of its own, which stands for the builtin and for what this library raises outside of it.
+    A worker says ``except Exception``, and the name is looked up in its module at that time. So that module gets a name
+    `Exception` of its own: the builtin, and the errors of this library that are outside of it.
     """
     for name in _POOLS:
         module = sys.modules.get(name)

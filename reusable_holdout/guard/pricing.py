@@ -32,7 +32,7 @@ _OF_ONE_CLASS = {"average_precision", "f1", "fbeta", "jaccard", "precision", "re
 class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
     """A metric counts one of two classes that are text as positive, and which one follows from the alphabet alone.
 
-    An error of this library as well, for where warnings are errors its words must reach the user.
+    It is also an error of this library: if warnings are raised as errors, its message must reach the user.
     """
 
 
@@ -147,7 +147,7 @@ class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 class Kept(NamedTuple):
-    """A plan that is kept, the counts it rests on, and why it is not what was wished, in words."""
+    """A plan that is kept, the counts it rests on, and the reasons why it differs from the wish, in words."""
 
     plan: Plan
     counts: Counts | None

@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
 
 class Posed(NamedTuple):
-    """A question as it stands before the ledger is looked at."""
+    """A checked question, before the ledger is read."""
 
     view: GuardedView
     way: Way

@@ -34,7 +34,7 @@ def problems_of_ways(
 
 
 class States(NamedTuple):
-    """Before each question: its own, in which it was asked, and that of its batch, by which it is certified."""
+    """The states before each question: its own, in which it was asked, and its batch's, by which it is certified."""
 
     own: list[State]
     batch: list[State]
@@ -174,7 +174,7 @@ def _intervals(
 
 
 def _runs(states: Sequence[State]) -> Iterator[tuple[int, int]]:
-    """Yield stretches of states in which the same was told."""
+    """Yield runs of consecutive states with the same released outcomes."""
     start = 0
     for _, run in itertools.groupby(states, key=lambda state: (state.charges, state.nats)):
         end = start + sum(1 for _ in run)

@@ -55,10 +55,11 @@ class Copies(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """When rows in common are no chance.
+    """The rule that decides if common rows are explained by chance.
 
-    `error` is the probability of more than chance explains, at most. Where it `tells`, rows that repeat in neither
-    table, and have bits to spare, are taken to be no two the same: then chance explains none.
+    `error` is the largest probability that chance alone gives more common rows than the rule allows. If the rule
+    `tells`, rows without repeats in either table, with bits to spare, are taken to be all different: then chance
+    explains no common row.
     """
 
     error: float
@@ -288,7 +289,7 @@ def _parts(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
 class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
     """Rows of a holdout are exact copies of others.
 
-    An error of this library as well, for where warnings are errors its words must reach the user.
+    It is also an error of this library: if warnings are raised as errors, its message must reach the user.
     """
 
 

@@ -102,11 +102,11 @@ def _check(key: object, seed: object) -> None:
 
 
 def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
-    """Let a ledger's witness see it, and say where that is; empty if it has none.
+    """Let a ledger's witness see it, and return the witness's place; empty if it has none.
 
-    Without a word on it, the witness is the one that stands in the ledger; for a new ledger it is said then what goes
-    without one. An InputError says that there can be none, or one is refused that the ledger has; a RolledBackError,
-    that the ledger does not go on from what it has seen.
+    By default, the witness is the one named in the ledger. A user of a new ledger without a witness is told what is
+    lost without one. An InputError says that there can be no witness, or that the ledger's own is refused. A
+    RolledBackError says that the ledger does not continue from the state that the witness has seen.
     """
     if ledger.url is None:
         if witness:
@@ -210,10 +210,11 @@ def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger,
 def budgeted(
     holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False
 ) -> Iterator[bool]:
-    """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
+    """Give rows a budget in a ledger that is new, or continues with them; yield True if they have another one.
 
-    It is taken back if no guard comes of it. A SecondBudgetError says that they have one, and nobody insists. Each
-    context manager that it is entered `within` is two calls more between a warning and the user.
+    The budget is removed again if no guard is made. A SecondBudgetError says that the rows have a budget, and that the
+    owner has not allowed another. `within` is the number of context managers around it, each of which adds two calls
+    between a warning and the user.
     """
     resumed = ledger.configuration() is not None and not next_epoch
     registry = None if resumed else _registry_of(ledger)

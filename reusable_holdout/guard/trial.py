@@ -48,12 +48,12 @@ class _Failure(NamedTuple):
 
 
 class Trial:
-    """Tries models on rows like a holdout's, by what is public of its features.
+    """A trial of models on synthetic rows like the holdout's, made from public facts of its features.
 
-    A model that refuses some values and not others fails in several ways, or not at all: it goes on to the holdout's
-    rows, and if it fails there, that takes a charge. Labels that are no classes refuse a model wherever they occur,
-    unless it names its classes. A model that was given a holdout's rows before is not tried again, for what it kept of
-    them could speak.
+    A model that refuses only some values fails in several ways, or not at all. It goes on to the holdout's rows, and if
+    it fails there, that takes a charge. Labels that are no classes refuse a model wherever they occur, unless it names
+    its classes. A model that was given a holdout's rows before is not tried again, because it could reveal rows that it
+    kept.
     """
 
     def __init__(self, X: Any, needed: Needed) -> None:

@@ -129,7 +129,7 @@ class GuardedView:
         return f"{self.ledger.epoch} {self.facts.text()} {way.name} ".encode() + content
 
     def tell(self, answers: Sequence[Any]) -> None:
-        """Tell the listeners of new answers; what they raise becomes a warning, for the answers are released."""
+        """Pass new answers to the listeners; their errors become warnings, because the answers are already released."""
         new = [answer for answer in answers if isinstance(answer, Answer) and not answer.replayed]
         for listener in list(self.listeners) if new else []:
             try:

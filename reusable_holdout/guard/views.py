@@ -103,7 +103,7 @@ class Facts:
 
 
 class Counted:
-    """A metric of the rows, with what was told of the class counts for it."""
+    """A metric of the rows, with the class counts that were released for it."""
 
     number: int
     metric: dict[str, Any]
@@ -177,7 +177,7 @@ class Opens(Protocol):
 
     @property
     def reveal(self) -> Any:
-        """The way that is told on request."""
+        """The way whose value is released on request."""
 
     @property
     def final(self) -> Way:
@@ -186,10 +186,10 @@ class Opens(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class View(Facts, Counted):
-    """Public facts of one view.
+    """The public facts of one view.
 
-    `metric` is :meth:`BoundMetric.describe`, and `plan` :meth:`Plan.record`. `counts` is what it knows of the class
-    counts, `told_by` the number of the view for which they were told, and paid for.
+    `metric` is :meth:`BoundMetric.describe`, and `plan` is :meth:`Plan.record`. `counts` are the class counts that it
+    knows, and `told_by` is the number of the view for which they were released and paid for.
     """
 
     number: int
@@ -205,10 +205,10 @@ class View(Facts, Counted):
         return Plan.kept(self.plan)
 
     def underived(self) -> Iterator[str]:
-        """Name the facts that do not follow from its metric, its plan's numbers and its edition.
+        """Yield the names of the facts that do not follow from its metric, its plan's numbers and its edition.
 
-        The numbers that a plan solved stand in its record, and are taken as they are. Whatever follows from them is
-        derived anew, and compared as a whole.
+        The numbers that a plan solved are in its record, and are taken from it. All other facts that follow from them
+        are derived anew, and compared as a whole.
         """
         try:
             yield from self._underived(self.plan)
@@ -341,7 +341,7 @@ class Views:
 
 
 def differing(stored: object, derived: object, name: str) -> Iterator[str]:
-    """Name the places at which stored facts are not the derived ones: in kind, in number, or in value but rounding."""
+    """Yield the places at which stored facts differ from the derived ones, beyond rounding."""
     if isinstance(derived, dict) and isinstance(stored, dict):
         for part in derived | stored:
             if part in derived and part in stored:

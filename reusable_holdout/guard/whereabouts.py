@@ -39,5 +39,5 @@ def frozen_guard(guard: Any, certificate: FrozenCertificate) -> FrozenGuard:
 
 
 def guard_here(guard: Any) -> Any:
-    """Return the guard that a frozen one stands for, if it is open in this process; else what was given."""
+    """Return the guard of a frozen one, if it is open in this process; else the given object."""
     return _HERE.get(guard.name, guard) if isinstance(guard, FrozenGuard) else guard

@@ -363,7 +363,7 @@ class Epoch(NamedTuple):
         return {row.digest: row for row in map(Row._make, found)}
 
     def stands(self, cursor: Any, head: Head) -> bool:
-        """Return True if a head, of any epoch, stands in the ledger."""
+        """Return True if the ledger holds this head, of any epoch."""
         if head.query:
             return fetch(cursor, self.sql.seal_at, head.epoch, head.query) == [(head.seal,)]
         text = self.texts(cursor).get(head.epoch)

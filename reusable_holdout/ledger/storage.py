@@ -23,8 +23,8 @@ _NOTHING = Head(0, 0, b"")
 class Ledger:
     """An append-only record of the answers that one guard released, in epochs: one for each holdout.
 
-    An object stands at the epoch that was the last when it was made, and everything is about that epoch unless another
-    is named; numbers and sums begin anew with each. Once there is a later one, its transactions raise RotatedError.
+    An object is about the epoch that was the last when it was made, unless another one is named; numbers and sums begin
+    anew with each epoch. Once there is a later epoch, its transactions raise RotatedError.
 
     When the ``with`` statement of a transaction is left, its rows are durable; if it is left by an exception, or the
     process dies in it, they never were. While one is open, its thread uses the ledger through it alone: anything else
@@ -114,7 +114,7 @@ class Ledger:
         return self._connection.run("read", Epoch(epoch or self.epoch, self._sql).rows, after, kind)
 
     def charged(self, most: int) -> list[int]:
-        """Return the numbers of the first queries that were charged, so many at most."""
+        """Return the numbers of the first `most` queries that were charged."""
         return [query for (query,) in self._fetched(self._sql.charged, self.epoch, most)]
 
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
@@ -149,9 +149,9 @@ class Ledger:
         return self._connection.run("read", fetch, statement, *parameters)
 
     def _checked(self, cursor: Any, witness: Witness, seen: Head | None, may_begin: bool) -> Head:
-        """Return the ledger's head; a RolledBackError refuses a ledger in which its witness's head does not stand.
+        """Return the ledger's head; a RolledBackError refuses a ledger that does not hold its witness's head.
 
-        The ledger may be ahead of its witness, never behind. Without a configuration its head is that of epoch 0.
+        The ledger may be ahead of its witness, never behind. Without a configuration its head is the head of epoch 0.
         """
         latest, tail, _ = self._here.look(cursor, b"")
         here = _NOTHING if latest is None else Head(self.epoch, tail.query, tail.seal)
@@ -162,9 +162,9 @@ class Ledger:
         return here
 
     def _tell(self, witness: Witness, head: Head, seen: Head | None) -> None:
-        """Tell the witness of a head that is committed, after the one that it was seen to hold.
+        """Tell the witness of a committed head, given the head that it was seen to hold.
 
-        A RolledBackError says that it has been told of another meanwhile that is not of this ledger.
+        A RolledBackError says that the witness has meanwhile been told of another head, which is not of this ledger.
         """
         try:
             held = witness.advance(head, after=seen)
@@ -209,8 +209,8 @@ class SqlLedger(Ledger):
 class Transaction:
     """One writing transaction: no other thread or process commits between its reads and its append.
 
-    A class and not a generator, for every answer runs through it. Once the database has failed in it, it can only be
-    rolled back: nothing half-written is committed, even if the failure is caught inside the block.
+    It is a class and not a generator, for speed: every answer runs through it. Once the database has failed in it, it
+    can only be rolled back: nothing half-written is committed, even if the failure is caught inside the block.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class Transaction:
             self._head = self._run(self._here.begin, configuration, known_rows)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
-        """End this epoch and begin the next, which has no rows; `Ledger.latest` stands at it.
+        """End this epoch and begin the next, which has no rows; `Ledger.latest` returns a ledger at it.
 
         Parameters
         ----------

@@ -229,7 +229,7 @@ class Outlook:
         return not says_something(self.tolerance, self.span)
 
     def check_says_something(self, *, vacuous: bool) -> None:
-        """Refuse to make a guard of a plan that says nothing, unless its owner insists.
+        """Refuse to make a guard of a plan that says nothing, unless its owner allows it.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class Outlook:
 
     @cached_property
     def told_nats(self) -> float:
-        """Nats that may be told beside the charges: set aside, and spare."""
+        """The nats that may be released beside the charges: reserved and spare ones."""
         return self.set_aside + self.spare_nats
 
     def gates(self, certificate: Certificate) -> Certificate:
@@ -307,7 +307,7 @@ class Outlook:
         )
 
     def may_tell(self, nats: float) -> bool:
-        """Return True if the plan keeps its tolerance up to the last charge though so much is told beside the charges.
+        """Return True if the plan keeps its tolerance up to the last charge with these nats released beside them.
 
         By nothing that a later version may plan by: what a ledger keeps is checked by it.
         """

@@ -21,7 +21,7 @@ _ROUNDING = 1.0 + 1e-5  # what is printed has six digits
 
 @lru_cache(maxsize=1024)
 def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
-    """Derive the number of four that was not stated; those of a plan that a ledger keeps are as they are.
+    """Return the four numbers, with the missing one derived; numbers of a ledger's plan are not checked again.
 
     The range of the metric is for messages. Raises InputError if more than one is missing, PlanError if no plan meets
     the wish.

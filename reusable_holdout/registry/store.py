@@ -179,12 +179,12 @@ class Registry:
             return [budget for budget, _ in _known(connection)]
 
     def has_told(self) -> bool:
-        """Return True if class counts or sizes of groups were told of any rows."""
+        """Return True if class counts or sizes of groups were released for any rows."""
         with self.connected("BEGIN") as connection:
             return connection.execute("SELECT 1 FROM told LIMIT 1").fetchone() is not None
 
     def told(self, sketch: Sketch, fact: tuple[str, float] | None = None) -> float:
-        """Return the nats of all class counts and sizes of groups that were told of these rows, each of them once.
+        """Return the nats of all class counts and sizes of groups that were released for these rows, each once.
 
         Parameters
         ----------

@@ -161,12 +161,12 @@ def difference(new: Integers, old: Integers) -> Integers:
 
 
 class Distance(Rule):
-    """Compare the score with the prior.
+    """The rule that compares the score with the prior.
 
-    Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
-    code, whatever the noise. What deviates is told as a cell of a value with noise of its own. See Dwork, Feldman,
-    Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and "Generalization in Adaptive Data
-    Analysis and Holdout Reuse", Figure 1.
+    Releases are (epsilon, delta)-differentially private as the plan states. The intervals are valid by the transcript
+    code, for any noise. A charged deviation is released as a cell, with noise of its own. See Dwork, Feldman, Hardt,
+    Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and "Generalization in Adaptive Data Analysis
+    and Holdout Reuse", Figure 1.
     """
 
     by_rows: ClassVar[bool] = False
@@ -244,7 +244,7 @@ class Distance(Rule):
         return self._code.nats[told.place] if fits else None  # type: ignore[index]
 
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the middle of a cell; of one that is open its near end, for the middle would flatter."""
+        """Return the middle of a cell; for an open cell its near end, because it has no middle."""
         near, far = self._cell(place, prior, unit)
         return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
 
@@ -259,7 +259,7 @@ class Distance(Rule):
         return cell_ends(cell.near, cell.far, cell.side, prior, unit)
 
     def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
-        """Return where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
+        """Return the ends of the holdout's possible values for a released cell, including the reach of the noise."""
         tail, cell = self.certificate.answer_tail, self._code.cells[place]
         near, far = self._cell(place, prior, unit)
         if cell.near <= 1.0:  # also told for a value that noise has brought nearer
@@ -274,7 +274,7 @@ class Distance(Rule):
 
     @property
     def direction(self) -> int:
-        """Look at both sides; as a gate at the better one."""
+        """The sign of the deviations that are charged: 0 for both; for a gate the better side."""
         return 1 if self.gate else 0
 
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:

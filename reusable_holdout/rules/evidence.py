@@ -65,7 +65,7 @@ class WithinTolerance(Distance):
 
     @property
     def direction(self) -> int:
-        """Look at what is missing of the evidence, or beyond it."""
+        """The sign of the compared evidence: what is missing of it is charged; a gate looks at the excess."""
         return 1
 
     def _evidence(self, prior: float, tolerance: float) -> Evidence:
@@ -73,13 +73,13 @@ class WithinTolerance(Distance):
 
 
 class ByEvidence(WithinTolerance):
-    """Decide by the rows' evidence: agree if it certifies the prior within the tolerance, else tell a cell.
+    """The rule that agrees if the rows' evidence certifies the prior within the tolerance, else releases a cell.
 
-    Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
-    of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
-    what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
-    what is charged may deviate little and spread much. See Waudby-Smith and Ramdas (2024), "Estimating means of bounded
-    random variables by betting", JRSSB 86.
+    Agreement is the only outcome that uses the evidence, so the deciding set may depend on the rows in any way. Its
+    width follows the spread of this metric on these rows, and nothing is declared. The sparse vector's noise acts on
+    the evidence, in units of what one row can change of it. The cells of a charge are half tolerances. The nearest
+    cells begin at the prior itself, because a charged answer may deviate little and spread much. See Waudby-Smith and
+    Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
 
     A gate's "yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the
     other side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below
@@ -104,7 +104,7 @@ class ByEvidence(WithinTolerance):
         return (prior if self._code.cells[place].near <= 1.0 else near), far
 
     def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
-        """Return where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
+        """Return the ends of the holdout's possible values for a released cell, including the reach of the noise."""
         near, far = self._cell(place, prior, unit)
         tail = self.certificate.answer_tail
         return min(near, far) - tail, max(near, far) + tail

@@ -18,12 +18,12 @@ __all__ = ["BySets", "left_by"]
 
 
 class BySets(WithinTolerance):
-    """Agree with the prior where the rows certify it within the tolerance; else tell where their confidence set lies.
+    """The rule that agrees with the prior if the rows' confidence set lies within the tolerance, else releases a span.
 
-    How far one row moves a ratio has no public bound, and neither has how far the holdout's lies from the population's:
-    both follow from rows that the model chooses. So nothing rests on the ratio's value. A charge tells the first of
-    some public intervals around the prior that holds the whole confidence set of the rows, each side at the level of a
-    charge. There is no noise. A gate's "no" bounds nothing: the rows may have been too few to tell.
+    There is no public bound on how far one row moves a ratio, nor on how far the holdout's ratio lies from the
+    population's: both depend on rows that the model chooses. So nothing rests on the ratio's value. A charge releases
+    the first of some public intervals around the prior that holds the whole confidence set of the rows, each side at
+    the level of a charge. There is no noise. A gate's "no" bounds nothing, because the rows may have been too few.
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
@@ -39,7 +39,7 @@ class BySets(WithinTolerance):
         return spans.nats[told.place] if fits else None  # type: ignore[index]
 
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the value that is told with a span."""
+        """Return the value that is released with a span."""
         return prior + self.certificate.theory.spans.spans[place].told * unit
 
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:

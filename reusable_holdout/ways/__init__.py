@@ -216,7 +216,7 @@ class Terms(NamedTuple):
 
 
 class Way(ABC):
-    """One way to ask, by a certificate; its name stands in the ledger."""
+    """One way to ask, with its certificate; the ledger stores its name."""
 
     #: Whether several questions are asked together, and certified by the state before all of them.
     batches: ClassVar[bool] = False
@@ -251,7 +251,7 @@ class Way(ABC):
         return self.certificate.length(charges=state.charges, nats=state.nats)
 
     def worst_nats(self, candidates: int = 1) -> float:
-        """Return the cost of its dearest outcome beside charges, which must be affordable before it is asked."""
+        """Return the cost of its most expensive outcome beside charges, which must be affordable before it is asked."""
         return 0.0
 
     def takes(self, told: Told) -> int:
@@ -267,7 +267,7 @@ class Way(ABC):
         return "queries" if state.asked >= self.certificate.queries else None
 
     def check_affordable(self, nats: float, state: State, what: str) -> None:
-        """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone."""
+        """Refuse a question whose most expensive outcome would break the plan's promise, by public numbers."""
         left = self.certificate.room(charges=state.charges, nats=state.nats)
         if nats > left:
             raise InputError(

@@ -71,7 +71,7 @@ class Noisy(Way):
 
 
 class Check(Noisy):
-    """Compare with a prior; what the rule does not let pass is charged, and told.
+    """A comparison with a prior: agreement is free, and a deviation that the rule rejects is charged and released.
 
     "Agreed" costs nothing: the positions of the charges are counted by the transcript code.
     """
@@ -118,7 +118,7 @@ class Check(Noisy):
         return Outcome(told, value, True, nats)
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
-        """Return the interval around the prior, or of the charge that was told."""
+        """Return the interval around the prior, or around the released charge."""
         if told.word == AGREED:
             return self.rule.agreed(terms.prior, terms.unit, length)
         if told.place is None:

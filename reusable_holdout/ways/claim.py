@@ -112,11 +112,10 @@ class Board:
 
 
 class Claims(Check):
-    """A board of many series, such as teams, each of which says what it believes of each of its submissions.
+    """A board of many series, such as teams, each of which states a value for each of its submissions.
 
-    With the plan's confidence, every interval contains its population value, whatever the series send. Differential
-    privacy is not given. The rule and its threshold T, four standard deviations of an honest claim's deviation, are
-    public:
+    With the plan's confidence, every interval contains its population value, for any submissions. Differential privacy
+    is not given. The rule and its threshold T, four standard deviations of an honest claim's deviation, are public:
 
     - a claim within T of the holdout's value *stands*, and is the answer: "agreed";
     - one that is farther off is a charge of its series' own allowance, told as a cell;
@@ -124,13 +123,14 @@ class Claims(Check):
       is above the lead by a cell or more it is the new lead, else a charge, too;
     - a series whose allowance is spent is told nothing more: its claims are "not certified", and cost nothing.
 
-    The lead is the best value that was measured: nobody leads on a claim. Nobody is halted by others, but intervals
-    grow with what all have been told. Each outcome is priced by how often it was told in the same public context: would
-    it lead, has its series been charged, has a claim of its stood. So a board whose claims stand pays next to nothing,
-    and one with liars pays for who they are, once each.
+    The lead is the best measured value: a claim alone does not lead. No series halts another, but intervals grow with
+    all outcomes that were released to all. Each outcome is priced by its past frequency in the same public context:
+    whether the claim would lead, whether its series has been charged, and whether one of its claims has stood. So a
+    board whose claims stand costs next to nothing, and a board with false claims pays once for each series that makes
+    them.
 
-    The same predictions are one question, whoever sends them and whatever is claimed; asked anew they are another. See
-    Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout Reuse",
+    The same predictions are one question, for every sender and every claim; asked anew they are another. See Dwork,
+    Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout Reuse",
     section 3 (description length), and Krichevsky and Trofimov (1981), "The performance of universal encoding".
     """
 
@@ -178,7 +178,7 @@ class Claims(Check):
         return Outcome(told, value, value < claim.least_lead, nats)
 
     def interval(self, told: Told, terms: Terms | ClaimTerms, length: float) -> Interval:
-        """Return the interval around the claim, or around the cell that was told."""
+        """Return the interval around the claim, or around the released cell."""
         if told == _NOT_CERTIFIED:
             return ALL
         if told.word != MEASURED:
@@ -187,7 +187,7 @@ class Claims(Check):
         return self.certificate.around(low, high, length=length, share=self.certificate.shares.charged)
 
     def reached(self, told: Told, prior: float) -> Interval | None:
-        """Return where the holdout's own value lies if this was told; None if that says nothing of it."""
+        """Return the interval of the holdout's own value that an outcome implies; None if it implies none."""
         terms = Terms(prior, cast("float", self.certificate.fixed_threshold))
         if told.word in {FAILED, NOT_CERTIFIED} or (told.place is None and told.word != AGREED):
             return None

@@ -14,15 +14,15 @@ __all__ = ["Final"]
 
 
 class Final(Way):
-    """Release the holdout's exact value with the narrowest interval; nothing is asked of these rows afterwards.
+    """The holdout's exact value with the narrowest interval; nothing is asked of these rows afterwards.
 
-    With the plan's confidence, the intervals of a final and of all answers before it hold together. A final has a share
-    of the failure probability of its own, and no place to pay for: given the places of the charges and what was told,
-    the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. The earlier the last
-    charge was, the less the places cost.
+    With the plan's confidence, the intervals of a final and of all answers before it hold together. A final has its own
+    share of the failure probability. It pays for no position: given the positions of the charges and the released
+    outcomes, the analyst's strategy itself fixes when it is asked. The value that it releases costs nothing. The
+    earlier the last charge was, the less the positions cost.
 
-    It has no noise, and the plan's epsilon excludes it. Where rows are measured, the interval that they leave is told
-    with the value: it depends on the rows in any way, and nothing is asked afterwards that it could help.
+    It has no noise, and the plan's epsilon excludes it. If rows are measured, the interval of their evidence is
+    released with the value. This interval may depend on the rows in any way, because nothing is asked afterwards.
     """
 
     ends: ClassVar[bool] = True

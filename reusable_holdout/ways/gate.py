@@ -21,11 +21,11 @@ _YES, _NO = Told(YES), Told(NO)
 
 
 class Gate(Check):
-    """Decide if the value is at least the named one, and release nothing else.
+    """One bit: whether the value is at least the named one.
 
-    With the plan's confidence, at every question: the population value of what was accepted is at least its interval's
-    low end, that of the rest at most its high end. Both ends are functions of what was named, so at one question only
-    one of them can miss: so a side has all of the question's failure probability, not half of it.
+    With the plan's confidence, at every question: the population value is at least the interval's low end if it was
+    accepted, and at most its high end if not. Both ends are functions of the named value, so at one question only one
+    of them can miss. Therefore a side has all of the question's failure probability, not half of it.
 
     "Yes" is charged, and so is "failed". See Renggli et al. (2019), "Continuous integration of machine learning models
     with ease.ml/ci", MLSys.
@@ -38,7 +38,7 @@ class Gate(Check):
         return math.floor(prior * GRID)
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
-        """Return an outcome; "yes" tells what was named, for how far beyond it the value lies is not told."""
+        """Return an outcome; "yes" releases the named value, and not how far the value lies above it."""
         code = self.certificate.theory.gate
         if told == _NO:
             return Outcome(told, terms.prior, False, 0.0)
@@ -74,12 +74,12 @@ class Named(NamedTuple):
 
 
 class GuardedGate(Way):
-    """Decide if the value and every guardrail's value reach the named ones, and release nothing else.
+    """One bit: whether the value and every guardrail's value reach their named ones.
 
-    "Yes" is one charge, and costs what a gate's does. It bounds each of the m values, each with one m-th of the
-    question's failure probability. "No" says that one of them failed, and not which: it bounds none. Each value takes
-    one of the declared queries, for each is compared with noise of its own. A question's own tolerance is, of every
-    value, the same part of its metric's range.
+    "Yes" is one charge, at the cost of a gate's. It bounds each of the m values, each with one m-th of the question's
+    failure probability. "No" says that one of them failed, and not which one: it bounds none. Each value takes one of
+    the declared queries, because each is compared with noise of its own. A question's own tolerance is the same
+    fraction of the range for every metric.
     """
 
     def __init__(self, gate: Gate, name: str) -> None:
@@ -131,7 +131,7 @@ class GuardedGate(Way):
         state: State,
         tolerance: float | None = None,
     ) -> tuple[Terms, Outcome]:
-        """Decide one question, of the guard's own value first; `views` are those of the guardrails."""
+        """Decide one question, about the guard's own value first; `views` are the views of the guardrails."""
         own, *rails = values
         terms = Terms(own.named, self.unit(own.named, state, tolerance))
         told = _NO._replace(rails=tuple((view, rail.named) for view, rail in zip(views, rails, strict=True)))

@@ -19,16 +19,16 @@ __all__ = ["Choose", "Reveal"]
 
 
 class Reveal(Noisy):
-    """Tell the cell in which the holdout's value lies: with the answer's noise, as a deviation from the prior.
+    """A released cell that holds the holdout's value with the answer's noise, as a deviation from the prior.
 
-    When a reveal happens is decided by the analyst, not by the rows: it has no position to pay for, only its cell.
-    Cells are 1.1/sqrt(2) standard deviations of an honest deviation wide near the prior and grow outwards, so that none
-    costs more than the theory says. One whose dearest cell would break a promise of the plan is refused before the rows
-    are read; refused afterwards, that would be an outcome.
+    The analyst decides when a reveal happens, not the rows: so it pays for its cell, and not for its position. Cells
+    near the prior are 1.1/sqrt(2) standard deviations of an honest deviation wide. They grow outwards, so that none
+    costs more than the theory says. If the most expensive cell would break a promise of the plan, the reveal is refused
+    before the rows are read; a later refusal would be an outcome.
 
-    Where rows are measured it also tells how far around the cell the set reaches that their evidence leaves, as a
-    factor of what rows of the guessed spread would leave, rounded up to a public grid. In its last cell nothing is
-    said. Noise is added to the value alone: such reveals are for plans whose privacy says nothing, by themselves.
+    If rows are measured, it also releases how far the confidence set of their evidence reaches around the cell. This is
+    a ratio to the set of rows of the guessed spread, rounded up to a public grid; its last cell says nothing. Noise is
+    added to the value alone: such reveals are for plans whose privacy guarantee is vacuous anyway.
     """
 
     def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, *, by_rows: bool) -> None:
@@ -64,7 +64,7 @@ class Reveal(Noisy):
         return min(self._code.nats) + (self._widths.nats(0) if self.by_rows else 0.0)
 
     def worst_nats(self, candidates: int = 1) -> float:
-        """Return the cost of the dearest outcome."""
+        """Return the cost of the most expensive outcome."""
         return self._code.worst + (self._widths.worst if self.by_rows else 0.0)
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
@@ -127,12 +127,12 @@ class Reveal(Noisy):
 
 
 class Choose(Reveal):
-    """Tell which candidate is best by the holdout, by report-noisy-max, and the cell of its value.
+    """The best candidate by the holdout, by report-noisy-max, and the cell of its value.
 
-    Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. Where
-    one failed on the holdout, the choice has failed: it names the best of the others, and tells no value. Each
-    candidate is one of the declared queries. The winner's name costs by the rank of its prior, public before the rows
-    are read: a favourite that wins costs little. Its cell costs what a reveal's does.
+    About the other candidates it releases only that, up to the noise, they are no better than the winner's cell. If one
+    of them failed on the holdout, the choice has failed: it names the best of the others, and releases no value. Each
+    candidate takes one of the declared queries. The winner's name costs by the rank of its prior, which is public
+    before the rows are read: a favourite that wins costs little. Its cell costs the same as a reveal's.
     """
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
@@ -153,7 +153,7 @@ class Choose(Reveal):
         return super().least_nats() + choice_nats(1, candidates)
 
     def worst_nats(self, candidates: int = 1) -> float:
-        """Return the cost of the dearest outcome."""
+        """Return the cost of the most expensive outcome."""
         return worst_choice_nats(candidates) + super().worst_nats()
 
     def others(self, told: Told, terms: Terms, length: float) -> float:

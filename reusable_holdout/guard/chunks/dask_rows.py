@@ -71,7 +71,7 @@ class DaskPart:
         """Do nothing: a Dask part cannot be checked before it is computed."""
 
     def chunks(self) -> Iterator[Any]:
-        """Compute it; a copy, for it may be a view of the user's data."""
+        """Compute the part and yield it as a copy, because it may be a view of the user's data."""
         chunk = self.part.compute()
         if len(chunk) != self.rows:
             raise InputError(

@@ -104,8 +104,8 @@ def fingerprint(model: Any) -> bytes:
     read whole gets another digest each time: it is a new question then.
 
     *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
-    ``__version__`` and that of the distribution of its name. After an upgrade every model is another, for what an
-    upgrade changes nobody knows. What of the user's own was put into an installed class counts, too.
+    ``__version__`` and the version of the distribution of its name. After an upgrade every model is another, because an
+    upgrade may change its predictions. The user's own code inside an installed class counts, too.
 
     *All other code* counts by what it does, wherever it lies: bytecode and constants, defaults, closures, decorators,
     base classes, class attributes, and the globals that it reads, other modules of the user's own among them; not by

@@ -270,10 +270,10 @@ def _unwrapped(value: Any) -> list[Any]:
 
 
 def edition(module: str) -> str | None:
-    """Name and version of what a module was installed with; None if it is the user's own.
+    """Return the name and version of a module's installation; None if it is the user's own.
 
-    The user's own is all that lies neither in a site-packages folder, with a version, nor in the standard library; an
-    installation that is edited in place is, too.
+    A module is installed if it lies in the standard library, or with a version in a site-packages folder. All others
+    are the user's own, also an installation that is edited in place.
     """
     top = module.partition(".")[0]
     loaded = sys.modules.get(top)
