@@ -1,7 +1,7 @@
 """The adaptive code, which prices every outcome by what was public before it, and comparisons of two past questions.
 
-If few askers are charged, and early, a code that counts outcomes by their public context is far cheaper than one that
-gives every position of a charge the same weight.
+It is far cheaper than the transcript code, which gives each position of a charge the same weight, if few teams are
+charged, and early: it counts how often each outcome has come in the same public context.
 
 Two questions about one set of rows are compared by their released answers: nothing new is asked. The answers confine
 the difference of the two holdout values. The number of rows that can differ is public, because rows for which both

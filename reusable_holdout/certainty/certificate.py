@@ -136,7 +136,10 @@ class Certificate:
     # ---- description lengths
 
     def length(self, *, charges: int, nats: float) -> float:
-        """Return the description length of a question in this state; it is the same for all declared questions."""
+        """Return the description length of a question: minus the logarithm of its weight, in nats.
+
+        It depends on the charges and nats before the question, and is the same for all declared questions.
+        """
         made, told = min(charges, self.queries - 1), nats + self.told_before
         return self.code.length(query=self.queries, charges=made, nats=told)
 

@@ -223,7 +223,7 @@ def _single(
 
 
 def _checked(one: Posed) -> Told1:
-    """Answer one check or gate as a batch of one is answered, without its arrays."""
+    """Answer a single check or gate: the same answer as in a batch of one, but no arrays are built."""
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
     digest, prior = one.digests[0], float(one.priors[0])

@@ -1,4 +1,4 @@
-"""Boards of claims: claims in, durable certified answers out, and certified comparisons of two series.
+"""Boards of claims: they answer claims, durably, and tell which of two series is certified to be better.
 
 The state of a board is computed from all answers that were released to it, in order.
 """

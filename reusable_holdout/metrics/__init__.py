@@ -1,6 +1,6 @@
-"""Metrics that may be asked of the holdout: their sensitivities, and exact scores on an integer grid.
+"""Metrics that a guard computes on the holdout: their sensitivities, and their exact scores on an integer grid.
 
-This package knows data and no noise. A :class:`Metric` says what is measured; bound to private labels it
+This package handles data and adds no noise. A :class:`Metric` defines what is computed. Bound to private labels, it
 checks predictions and scores them in integers.
 """
 

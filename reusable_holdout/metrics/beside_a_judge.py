@@ -1,8 +1,8 @@
-"""Scores that people gave to some rows, beside a judge's scores of these rows and of many more.
+"""Scores that people gave to some rows, combined with a judge's scores of these rows and of many more.
 
-The judge's score of a row that people have scored is subtracted, and its scores of rows they have not scored are added.
-Its errors cancel on average, and the part that it gets right makes the rows less noisy. That takes one judge for all
-rows, whose score of a row depends on the row's content, and not on whether people have scored it.
+For a row that people have scored, the judge's score is subtracted. For the other rows it is added. So the judge's
+errors cancel on average, and the part of a score that the judge gets right makes the mean less noisy. This requires one
+judge for all rows, whose score of a row depends on the row's content, and not on whether people have scored it.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.scoring import Mean
 
 _COLUMNS = "human", "judge"
-_BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
+_BY_CHANCE = 1e-9  # largest probability of refusing a judge who treats all rows alike
 
 
 def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: float = 1.0) -> Metric:
-    """Make the mean of people's scores, less noisy by a judge's scores of the same and of more rows.
+    """Make the mean of people's scores, with a judge's scores of the same and of further rows to reduce its variance.
 
-    One judge must score all rows: its score of a row depends on the row's content, and not on people's score of it or
-    on their having scored it. A judge whose prompt, examples or training hold people's scores of the holdout's rows, or
-    a column that copies them, makes intervals wrong, and in general nothing here can detect it.
+    One judge must score all rows. Its score of a row may depend on the row's content, but not on people's score of the
+    row, nor on whether people have scored it. Intervals are wrong if the judge's prompt, examples or training contain
+    people's scores of the holdout's rows, or if the judge's column copies them. In general nothing here can detect
+    that.
 
-    Replacing one labelled row, with its partners, changes it by at most (1 + 2 power)(upper - lower)/labelled.
+    Replacing one labelled row, and the further rows that are its partners (see Notes), changes the metric by at most
+    (1 + 2 power)(upper - lower)/labelled.
 
     Parameters
     ----------
     labelled : int
         Number of rows that people have scored: the first of the guard's ids. They must be drawn like the others.
     power : float
-        Weight of the judge's scores, in [0, 1]. 0 leaves the judge out, and then all is as with :func:`score` of the
-        labelled rows. :func:`judge_power` chooses it by rows that are not the holdout's.
+        Weight of the judge's scores, in [0, 1]. With 0 the judge is left out, and the metric equals :func:`score` of
+        the labelled rows. :func:`judge_power` chooses a power from rows outside the holdout.
     lower, upper : float
-        Bounds of a score, of people and judge alike.
+        Bounds of the scores, both people's and the judge's.
 
     Raises
     ------
@@ -53,16 +55,18 @@ def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: 
 
     Notes
     -----
-    The further rows are dealt out to the labelled ones in turn. With Y_r people's score of a labelled row, f_r the
-    judge's of it and g_r the mean of the judge's over its partners, the terms are
+    The further rows are dealt out to the labelled rows in turn. The further rows that labelled row r receives are its
+    partners. Let Y_r be people's score of row r, f_r the judge's score of row r, and g_r the mean of the judge's scores
+    of its partners. The terms are
 
-        z_r = Y_r - power f_r + power g_r,
+        z_r = Y_r - power f_r + power g_r.
 
-    independent, of expectation E[Y] whatever function of a row the judge is, since f and g have one expectation, in
-    [lower - power d, upper + power d] with d = upper - lower. So it is a mean of bounded terms like others, and all
-    that holds of these holds of it. Each question may have a judge of its own, chosen by earlier answers. With m
-    partners a term's variance is Var(Y - power f) + power^2 Var(f)/m, that of prediction-powered
-    inference [1]_. An interval may end beyond the scores' bounds; the population's mean does not lie there.
+    They are independent. As f_r and g_r have the same expectation, each term has expectation E[Y], whatever function of
+    a row the judge is. Each term lies in [lower - power d, upper + power d] with d = upper - lower. So the metric is a
+    mean of bounded terms, and has the same confidence bounds as other such means. Each question may have a judge of its
+    own, chosen after earlier answers. With m partners a term's variance is Var(Y - power f) + power^2 Var(f)/m, as in
+    prediction-powered inference [1]_. An interval may extend beyond the scores' bounds, where the population's mean
+    cannot lie.
 
     References
     ----------
@@ -91,10 +95,10 @@ def score_with_judge(*, labelled: int, power: float, lower: float = 0.0, upper: 
 
 @dataclass(frozen=True)
 class BesideAJudge(Judge):
-    """A mean over the rows people have scored; each of them has some of the other rows as partners.
+    """The kernel of :func:`score_with_judge`: a mean over the rows that people have scored, each with its partners.
 
-    People have scored the first rows. The judge's scores are multiplied by `power`, in [0, 1]. The bounds are for
-    people's scores and for the judge's.
+    People have scored the first `labelled` rows. The judge's scores are multiplied by `power`, in [0, 1]. The bounds
+    hold for people's scores and for the judge's.
     """
 
     labelled: int
@@ -105,11 +109,11 @@ class BesideAJudge(Judge):
 
     @property
     def likely_spread(self) -> float:
-        """Largest spread of people's scores; a judge is used where it makes the terms less noisy."""
+        """Largest standard deviation that people's scores can have; a useful judge makes that of the terms smaller."""
         return (self.upper - self.lower) / 2.0
 
     def form(self, ids: Ids) -> HumanAndJudge:
-        """Return the form of two scores for each row."""
+        """Return the form that reads two scores for each row, people's and the judge's."""
         if ids.rows < 2 * self.labelled:
             raise InputError(
                 f"there must be at least as many further rows as are labelled, {self.labelled:,}; got "
@@ -127,7 +131,10 @@ class BesideAJudge(Judge):
         return terms
 
     def _check_one_judge(self, judge: NDArray[np.float64]) -> None:
-        """Refuse means that, by Hoeffding's inequality, no judge has that scores all rows alike."""
+        """Refuse a judge whose mean scores of labelled and of further rows differ by more than chance explains.
+
+        The limit is that of Hoeffding's inequality for a judge who treats all rows alike.
+        """
         labelled, further = judge[: self.labelled], judge[self.labelled :]
         shares = 1.0 / len(labelled) + 1.0 / len(further)
         by_chance = (self.upper - self.lower) * math.sqrt(shares * math.log(2.0 / _BY_CHANCE) / 2.0)
@@ -139,7 +146,7 @@ class BesideAJudge(Judge):
             )
 
     def _of_partners(self, judge: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean of the judge's scores over each labelled row's partners, which are dealt out in turn."""
+        """Return, for each labelled row, the mean of the judge's scores of its partners; they are dealt out in turn."""
         total, count = np.zeros(self.labelled), np.zeros(self.labelled)
         for start in range(self.labelled, len(judge), self.labelled):
             dealt = judge[start : start + self.labelled]
@@ -148,15 +155,15 @@ class BesideAJudge(Judge):
         return np.asarray(total / count)
 
     def __call__(self, metric: Definition, ids: Ids) -> Mean:
-        """Return the mean over the labelled rows of terms that are prepared already."""
+        """Return the statistic: the mean over the labelled rows of the terms that :meth:`of_repeats` returned."""
         return metric.mean_of(lambda terms: terms, self.labelled).of_rows(np.arange(self.labelled))
 
 
 class HumanAndJudge(JudgedScores):
-    """Two scores for each row: people's, of the labelled ones, which come first, and the judge's.
+    """The form of two scores for each row: people's scores of the labelled rows, which come first, and the judge's.
 
-    They come as an array of shape (rows, 2), or as a table with ids and the columns "human" and "judge". People's are
-    missing (NaN) for rows that are not labelled.
+    The scores are passed as an array of shape (rows, 2), or as a table with ids and the columns "human" and "judge".
+    People's scores are missing (NaN) for rows that are not labelled.
     """
 
     _judge: BesideAJudge
@@ -205,26 +212,27 @@ class HumanAndJudge(JudgedScores):
         )
 
 
-# ---- the power of a judge, by rows that are not the holdout's
+# ---- the power of a judge, from rows outside the holdout
 
-_SURELY = 2.0  # standard errors from 0
+_SURELY = 2.0  # standard errors by which the correlation must exceed 0
 _LEAST_ROWS = 10
-_LITTLE = 1.05
+_LITTLE = 1.05  # below this worth a judge "hardly helps"
 
 
 class JudgePower(NamedTuple):
-    """The worth of a judge's scores of more rows.
+    """The gain from a judge's scores of further rows.
 
     Attributes
     ----------
     power : float
         Weight of the judge's scores, in [0, 1], for :func:`score_with_judge`; 0 if the judge does not help.
     worth : float
-        Number of labels that each label then counts as: intervals narrow like one over its root. 1 without help.
+        Number of labels that one label is worth with the judge's help: intervals shrink by the factor 1/sqrt(worth).
+        It is 1 if the judge does not help.
     correlation : float
         Correlation of the judge's scores with people's.
     spread : float
-        Standard deviation of a labelled row's term then, for the guard's ``spread=``.
+        Standard deviation of a labelled row's term at this power, for the guard's ``spread=``.
     """
 
     power: float
@@ -247,32 +255,33 @@ class JudgePower(NamedTuple):
 
 
 def judge_power(human: ArrayLike, judge: ArrayLike, *, labelled: int, judged: int) -> JudgePower:
-    """Choose the weight of a judge's scores.
+    """Choose the weight of a judge's scores in :func:`score_with_judge`.
 
     Parameters
     ----------
     human, judge : array-like of shape (rows,)
-        Scores of the same rows, by people and by the judge. None of them may be the holdout's: power is public.
+        Scores of the same rows, by people and by the judge. None of the rows may be in the holdout, because the power
+        is public.
     labelled : int
-        Rows of the holdout that people have scored.
+        Number of holdout rows that people have scored.
     judged : int
-        Its further rows, which only the judge has scored; at least as many.
+        Number of holdout rows that only the judge has scored; at least `labelled`.
 
     Returns
     -------
     JudgePower
-        Power 0 unless the correlation is above 0 by two standard errors.
+        Its power is 0 unless the correlation is above 0 by two standard errors.
 
     Raises
     ------
     InputError
-        If there are fewer than 10 rows, the two do not fit, or a score is missing.
+        If there are fewer than 10 rows, the two arrays differ in shape, or a score is missing.
 
     Notes
     -----
-    With m = judged / labelled partners of each labelled row, the terms' variance Var(Y - p f) + p^2 Var(f)/m is least
-    at p = Cov(Y, f) / (Var(f)(1 + 1/m)). A judge that is no better than the model it judges saves no more than half
-    of the labels, however many rows it scores [1]_.
+    Let Y be people's score of a row, f the judge's, p the power, and m = judged / labelled the number of partners of a
+    labelled row. The terms' variance Var(Y - p f) + p^2 Var(f)/m is least at p = Cov(Y, f) / (Var(f)(1 + 1/m)). A judge
+    that is no better than the model it judges saves no more than half of the labels, however many rows it scores [1]_.
 
     References
     ----------

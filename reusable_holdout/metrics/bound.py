@@ -1,4 +1,4 @@
-"""A metric with the private labels it is measured on."""
+"""A metric bound to the private labels on which it is computed."""
 
 from __future__ import annotations
 
@@ -36,43 +36,44 @@ _EXACT_MATCH = {"accuracy", "zero_one_loss"}
 
 
 class BoundMetric(HoldsLabels):
-    """A metric bound to private labels, or to ids of the rows, by :meth:`Metric.bind`, whose arguments it takes.
+    """A metric bound to private labels, or to the rows' ids. :meth:`Metric.bind` makes it and explains the arguments.
 
-    Only :meth:`score`, :meth:`row_terms` and :meth:`sample` tell anything about them; repr and errors do not, and it
-    cannot be pickled.
+    Only :meth:`score`, :meth:`row_terms` and :meth:`sample` return anything that depends on the labels of single rows.
+    The repr and the errors do not, and a bound metric cannot be pickled.
 
     Attributes
     ----------
     classes : numpy.ndarray or None
-        Sorted classes, public; None for "values", for several labels of a row, for judged scores, and where the set of
-        labels is private.
+        The sorted classes, which are public. None for real targets ("values"), for rows with several labels, for judged
+        scores, and for a private set of labels.
     class_set : numpy.ndarray, "private" or None
-        `classes`, or "private": the argument that binds the metric to other rows in the same way.
+        `classes`, or "private" for a private set: the argument that binds the metric to other rows in the same way.
     private_labels : {"text", "numbers"} or None
         Kind of the labels if their set is private: predictions are compared with them in a normal form.
     sensitivity : fractions.Fraction
-        Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
-        is replaced, and whose class counts agree if the metric is class-conditional.
+        Largest change of the statistic, normalised to [0, 1], between neighbours: two holdouts that differ in one row,
+        and that have equal class counts if the metric is class-conditional.
     sum_of_squares : float
-        Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise. For some metrics
-        another number of the same use: the statistic lies beyond its population value by t with probability at most
-        exp(-2 t^2 / sum_of_squares) on each side.
+        Sum over rows of c_r^2, where c_r is the largest change of the normalised statistic when row r is replaced. Some
+        metrics have another number in its place. For both it holds that the statistic lies beyond its population value
+        by t with probability at most exp(-2 t^2 / sum_of_squares) on each side.
     family : {"binomial", "bounded", "bounded-difference"}
-        Family of the confidence bound; the metric's, unless weights change it.
+        Family of the confidence bound: the metric's, unless weights change it.
     by_rows : bool
-        True if it is a mean over the rows that count, so that two models can be compared row by row.
+        True if the metric is a mean over the rows that count, so that two models can be compared row by row.
     is_ratio : bool
-        True if the rows of a query give a confidence set of the population's value; see :meth:`sample`.
+        True if the rows of one query give a confidence set of the population value; see :meth:`sample`.
     likely_spread : float or None
-        Standard deviation of a row's term that is far below what its bounds allow; None if that is not known.
+        Standard deviation of a row's term that a plan assumes if the user states none, where the term's bounds allow a
+        much larger one; None for other metrics.
     counted_rows : int
-        Rows with a weight: for a slice, its rows.
+        Number of rows with a weight above 0: for a slice, its rows.
     effective_rows : int
-        Rows that the confidence bound may count: for a recall the rows of its class, for a slice its rows.
+        Number of rows that the confidence bound may count: for a recall the rows of its class, for a slice its rows.
     weights_digest : str or None
-        SHA-256 of the weights, up to a factor; None without weights or if all are equal.
+        SHA-256 of the weights, equal for proportional weights; None without weights or if all are equal.
     groups : Groups or None
-        The groups of the rows, public.
+        The groups of the rows, which are public.
     statistic : Statistic
         The statistic that computes the metric; it holds the labels and is as private as they are.
 
@@ -129,22 +130,22 @@ class BoundMetric(HoldsLabels):
 
     @property
     def exact(self) -> PublicNumbers:
-        """Numbers of its confidence bound and its noise at the labels' own class counts: private."""
+        """The numbers on which confidence bound and noise rest, computed from the true class counts: private."""
         one = self.statistic
         return PublicNumbers(one.sensitivity, one.sum_of_squares, one.effective_rows)
 
     @property
     def numbers(self) -> PublicNumbers:
-        """Numbers that its confidence bound and its noise rest on: the exact ones, until others are told."""
+        """The numbers on which confidence bound and noise rest: the exact ones, until :meth:`told` replaces them."""
         return PublicNumbers(self.sensitivity, self.sum_of_squares, self.effective_rows)
 
     def told(self, numbers: PublicNumbers) -> Self:
-        """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""
+        """Replace the exact numbers on which confidence bound and noise rest by released ones; return the metric."""
         self.sensitivity, self.sum_of_squares, self.effective_rows = numbers
         return self
 
     def describe(self) -> dict[str, Any]:
-        """Describe the parts that tell two configurations apart: the metric, and weights and groups if any."""
+        """Return the facts that distinguish two configurations: the metric's, and digests of its weights and groups."""
         described = self.metric.describe()
         if self.weights_digest is not None:
             described["weights"] = self.weights_digest
@@ -156,7 +157,7 @@ class BoundMetric(HoldsLabels):
 
     @property
     def form(self) -> Predictions:
-        """Form of a model's predictions; it holds nothing private. Refused for judged scores."""
+        """The form that checks a model's predictions; it holds nothing private. Judged scores have none."""
         if not isinstance(self._form, Predictions):
             raise InputError(
                 f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
@@ -164,11 +165,11 @@ class BoundMetric(HoldsLabels):
         return self._form
 
     def know_order(self, indexes: tuple[Any, ...]) -> None:
-        """Refuse predictions from now on whose pandas index is one of these in another order."""
+        """Refuse from now on predictions whose pandas index has the labels of one of these in another order."""
         self._form.indexes = indexes
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """Return one query in canonical form; it depends on no label.
+        """Return one query (the predictions of one model) in canonical form; labels play no part in it.
 
         Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous
         float64 without negative zeros. Always a copy.
@@ -176,8 +177,9 @@ class BoundMetric(HoldsLabels):
         Parameters
         ----------
         predictions : array-like of shape (rows,), (rows, classes), (rows, outputs) or (rows, repeats)
-            As the metric's `response` says. A binary matrix counts as its last column. Judged scores may be a table
-            or series with the rows' ids as a column or index; repeats count as their mean.
+            In the shape for the metric's `response`. Of a matrix for two classes only the last column is kept. Judged
+            scores may be a table or series with the rows' ids as a column or index. Repeated scores of a row are
+            combined into one.
 
         Returns
         -------
@@ -188,15 +190,15 @@ class BoundMetric(HoldsLabels):
     def prepare_many(self, predictions: object) -> NDArray[Any]:
         """Return several queries in canonical form, of shape (queries, rows[, classes]).
 
-        They come as an array or a list of arrays. Each slice has the bytes that :meth:`prepare` gives for it. If one
-        does not fit, the message begins with its index; the message depends on no label.
+        The queries come as an array or a list of arrays. Each gets the bytes that :meth:`prepare` returns for it. If
+        one does not fit, the error message begins with its index. The message does not depend on any label.
         """
         return self._form.prepare_many(predictions)
 
     # ---- private: the guard's alone
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Score each query from :meth:`prepare_many`, or ``prepare(...)[None]``: private, the guard's alone.
+        """Score each query from :meth:`prepare_many`, or ``prepare(...)[None]``: private, for the guard alone.
 
         A score is floor(normalised statistic * 2**32), computed in integers, and differs between neighbours by at most
         ceil(sensitivity * 2**32). A user's own function that fails raises a :class:`ModelError`.
@@ -213,7 +215,7 @@ class BoundMetric(HoldsLabels):
         return cast("Mean", self.statistic)
 
     def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the terms of the rows (or groups) that count in a mean over them, from 0 to 2**32: private.
+        """Return the terms whose mean is the metric, one for each row (or group) that counts, from 0 to 2**32: private.
 
         The query has shape (rows[, classes]).
         """
@@ -223,12 +225,12 @@ class BoundMetric(HoldsLabels):
         return terms
 
     def score_of_terms(self, terms: NDArray[np.int64]) -> int:
-        """Return the statistic of :meth:`row_terms`, as :meth:`score` gives it: private."""
+        """Return the score, in grid units, of the terms that :meth:`row_terms` returned: private."""
         total, whole = self._mean.draws.total(terms)
         return total // whole
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """Return the sample that a ratio's confidence set rests on, of a query of shape (rows,): private."""
+        """Return the data from which a ratio's confidence set is computed, for a query of shape (rows,): private."""
         return self.statistic.sample(query)
 
 
@@ -261,7 +263,7 @@ def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targe
 
 
 def _check_exact_match(metric: Definition) -> None:
-    """Refuse a metric that needs to know all labels; the message quotes none of them."""
+    """Refuse a metric that needs the set of labels, which is private here; the message quotes no label."""
     if metric.kernel is None or metric.name not in _EXACT_MATCH:
         raise InputError(
             f"for {metric.name} the set of labels must be public: declared with classes=, or with at most one label "
@@ -271,7 +273,7 @@ def _check_exact_match(metric: Definition) -> None:
 
 
 def _statistic(metric: Definition, targets: Any, weights: Weights | None, groups: Groups | None) -> Statistic:
-    """Return the statistic of the metric on these rows, or on those that weights choose, or with weights or groups."""
+    """Return the metric's statistic on all rows, on a slice that weights choose, or averaged by weights or groups."""
     if weights is not None and weights.alike:
         own = None if groups is None else groups.part(weights.chosen)
         return _statistic(metric, targets.part(weights.chosen), None, own).of_rows(weights.chosen)
@@ -290,7 +292,7 @@ def _statistic(metric: Definition, targets: Any, weights: Weights | None, groups
 
 
 class Unit(NamedTuple):
-    """Bounds of a metric, or of differences of it, and whether a larger value is better."""
+    """The bounds of a metric, or of a difference of two of its values, and whether a larger value is better."""
 
     lower: float
     upper: float
@@ -298,7 +300,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, metric: Definition | Mapping[str, Any], *, paired: bool = False) -> Self:
-        """Return the unit of a metric, or of its description in a ledger."""
+        """Return the bounds and direction of a metric or its description in a ledger; if `paired`, of a difference."""
         facts = (
             metric
             if isinstance(metric, Mapping)
@@ -315,17 +317,17 @@ class Unit(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """True if values are their own units."""
+        """True if values lie in [0, 1] and larger is better, so that normalising changes nothing."""
         return self.greater_is_better and self.lower == 0.0 and self.upper == 1.0
 
     def unit(self, value: float) -> float:
-        """Return a value in [0, 1]."""
+        """Return a value normalised to [0, 1], where 1 is the best."""
         if self.is_plain:
             return value
         return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
 
     def own(self, unit: float) -> float:
-        """Return the metric's own value, without the digits below the noise grid."""
+        """Return a normalised value in the metric's own units, without the digits below the noise grid."""
         if self.is_plain:
             return unit
         value = self.lower + unit * self.span if self.greater_is_better else self.upper - unit * self.span

@@ -1,6 +1,7 @@
-"""The metrics that come with the library: one entry for each name.
+"""The table of the library's metrics, with one entry for each name.
 
-Names are resolved by this table, users of scikit-learn are advised by it, and its tests try every metric that it lists.
+:func:`resolve_metric` looks names up in this table, and takes from it the advice for users of scikit-learn. The tests
+run every metric in it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from reusable_holdout.metrics.squared_errors import r2, rmse
 
 @dataclass(frozen=True)
 class Entry:
-    """A metric of the catalogue, and the function of scikit-learn that computes the same number.
+    """A metric of the catalogue, with the function of scikit-learn that computes the same number.
 
-    Its response, bounds, direction and family are those of the metric that the factory makes, and so is its name.
+    The name, response, bounds, direction and family are not stored here. They are those of the metric that `factory`
+    makes.
 
     Attributes
     ----------
@@ -40,13 +42,13 @@ class Entry:
     function : str
         Function of `sklearn.metrics` with the same value; empty if there is none.
     called : mapping
-        Arguments of that function, besides labels and predictions.
+        Arguments of `function`, besides labels and predictions.
     fixed : mapping
-        Arguments of the factory that the name stands for.
+        Arguments of `factory` that follow from the name, such as the average of "f1_macro".
     stated : mapping
-        Arguments of the factory that a user must state, with values that tests use; empty if the name is enough.
+        Arguments of `factory` that a user must state, with values that tests use; empty if the name is enough.
     sign : {1, -1}
-        -1 for the opposite sign of the factory's loss.
+        -1 if the metric is the factory's loss with the opposite sign.
     two_classes : bool
         True if the labels must have exactly two classes.
     """
@@ -60,12 +62,12 @@ class Entry:
     two_classes: bool = False
 
     def metric(self, **parameters: Any) -> Metric:
-        """Return the metric with these parameters."""
+        """Make the metric of this entry with the given parameters."""
         made = self.factory(**self.fixed, **parameters)
         return made if self.sign > 0 else negated(made)
 
     def spelled(self) -> str:
-        """Return the code that names the metric, with dots in place of numbers."""
+        """Return the code that a user writes to get this metric, with dots in place of the numbers to state."""
         if not self.stated:
             return f'"{self.metric().name}"'
         shown = dict.fromkeys(self.stated, "...") | {word: repr(one) for word, one in self.fixed.items()}
@@ -77,7 +79,10 @@ _BOUNDS = {"lower": -1.0, "upper": 3.0}
 
 
 def _averaged(factory: Callable[..., Metric], function: str, **stated: float) -> Iterator[Entry]:
-    """List a metric of one class, and its averages over classes; all rows together need no number."""
+    """Yield the entries of a metric of one class and of its averages over classes.
+
+    The stated numbers, such as beta, do not change the "micro" average, so there they are fixed at 1.
+    """
     yield Entry(factory, function, stated=stated, two_classes=True)
     for average in ("macro", "weighted"):
         yield Entry(factory, function, {"average": average}, fixed={"average": average}, stated=stated)
@@ -87,7 +92,7 @@ def _averaged(factory: Callable[..., Metric], function: str, **stated: float) ->
 
 
 def _signed(factory: Callable[..., Metric], function: str, **stated: float) -> Iterator[Entry]:
-    """List a loss, and the loss with the opposite sign."""
+    """Yield the entries of a loss and of the same loss with the opposite sign."""
     for sign in (1, -1):
         yield Entry(factory, function, stated=stated, sign=sign)
 

@@ -1,7 +1,7 @@
-"""Precision and F of a class, with the most one row can change them, and their averages over classes.
+"""Precision, F and Jaccard's index of a class, the most that one row can change them, and their averages over classes.
 
-Class counts are public: neighbours keep every label. Of class k, n_k is the number of rows, TP of them are
-predicted k, FP rows of other classes are too, and PP = TP + FP.
+Class counts are public, because neighbours keep every label. For class k, n_k is the number of its rows. TP of these
+rows are predicted k. FP rows of other classes are predicted k, too. PP = TP + FP.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from reusable_holdout.metrics.targets import Targets
 
 
 def decimal(number: float) -> Fraction:
-    """Return the number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
+    """Return the exact decimal value of a number: a tenth of 50 rows is 5, though the float 0.1 is above 1/10."""
     return Fraction(repr(number))
 
 
 class ClassScore(ABC):
-    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows.
+    """A score in [0, 1] of one class against all others, computed from counts of rows; the class has at least one row.
 
     Attributes
     ----------
     own, rest : int
-        Rows of the class, and of all others.
+        Number of rows of the class, and of all other classes.
     own_change, rest_change : fractions.Fraction
-        Largest change of the score by a row of the class, and by another row.
+        Largest change of the score when a row of the class is replaced, and when another row is.
     spread : float
-        Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side.
+        Number s, used as a sum of squares: Pr[score beyond its population value by t] <= exp(-2 t^2 / s) on each side.
     """
 
     own_change: Fraction
@@ -48,43 +48,43 @@ class ClassScore(ABC):
 
     @abstractmethod
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Return numerator and positive denominator, given TP and PP."""
+        """Return the score's numerator and positive denominator, given TP (`hits`) and PP (`predicted`)."""
 
     @abstractmethod
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return rows that make the score as a ratio of means, or as the least of several such."""
+        """Return the score as a ratio of weighted means over rows, or several ratios; the least of them is the score."""
 
     def likely_hits(self, mean: float) -> float:
-        """Return TP over the class's rows at this score, if the class is predicted as often as it occurs."""
+        """Return TP/n_k at which the score has this value, if the class is predicted as often as it occurs."""
         return mean
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the largest change of the weighted sum of both scores by a row of this class, of two classes."""
+        """Return the most that a row of this class can change the weighted sum of both scores, of two classes."""
         return weight * self.own_change + other_weight * other.rest_change
 
 
 class FScore(ClassScore):
-    """F of one class: B TP / (PP + b n_k), with b = beta^2 > 0 and B = 1 + b.
+    """F-beta of one class: B TP / (PP + b n_k), with b = beta^2 > 0 and B = 1 + b.
 
     Notes
     -----
-    `own_change`: TP and PP grow by one. With X = FP + b n_k the change is B X / ((TP + X)(TP + X + 1)). It falls
-    in TP, so TP = 0: B / (X + 1); and FP = 0: B / (b n_k + 1). Attained.
+    `own_change`: TP and PP grow by one. With X = FP + b n_k the change is B X / ((TP + X)(TP + X + 1)). It decreases
+    in TP, so it is largest at TP = 0, where it is B / (X + 1), and there at FP = 0: B / (b n_k + 1). This is attained.
 
-    `rest_change`: FP grows by one. With Y = PP + b n_k the change is B TP / (Y (Y + 1)), which falls in FP, so
-    FP = 0. In TP it rises while TP^2 < c (c + 1), c = b n_k, and falls from there on: the largest is at one of the
-    two whole numbers around, or at n_k. Attained.
+    `rest_change`: FP grows by one. With Y = PP + b n_k the change is B TP / (Y (Y + 1)). It decreases in FP, so it is
+    largest at FP = 0. In TP it increases while TP^2 < c (c + 1), c = b n_k, and then decreases. So it is largest at one
+    of the two whole numbers around sqrt(c (c + 1)), or at n_k. This is attained.
 
-    `spread`: let r and f be the chances that a row of the class and a row of the rest are predicted k, D = n_k r +
-    (rest) f + b n_k and u = B n_k r / D the population value at these counts. For w in [0, 1] let S_w = B TP - w
-    (PP + b n_k), a sum of independent terms of ranges B - w (n_k rows) and w (the rest); its mean is (u - w) D. A
-    score of v means S_v = 0. As PP >= TP, a score of v makes PP + b n_k at least g(v) = B b n_k / (B - v), and
-    likewise D >= g(u).
+    `spread`: let r and f be the probabilities that a row of the class and another row are predicted k. Let D = n_k r +
+    rest f + b n_k, and let u = B n_k r / D be the population value at these counts. For w in [0, 1] let S_w = B TP - w
+    (PP + b n_k). This is a sum of independent terms, with ranges B - w for the n_k rows of the class and w for the
+    other rows, and its mean is (u - w) D. A score of v means S_v = 0. As PP >= TP, a score of v makes PP + b n_k at
+    least g(v) = B b n_k / (B - v), and likewise D >= g(u).
     If the score is v > u, then S_u = (v - u)(PP + b n_k) >= (v - u) g(v) >= (v - u) g(u), and S_u has mean 0.
     If the score is at most v < u, then S_v <= 0, and S_v has mean (u - v) D >= (u - v) g(u) >= (u - v) g(v).
-    Hoeffding's inequality gives exp(-2 (u - v)^2 / s(w)), s(w) = (n_k (B - w)^2 + rest w^2) / g(w)^2 with w the
-    smaller of u and v. The spread is the largest s(w). Up to a factor it is a polynomial of degree 4; its maximum
-    is at 0, at 1 or at the larger root of a quadratic equation.
+    Hoeffding's inequality gives exp(-2 (u - v)^2 / s(w)), where s(w) = (n_k (B - w)^2 + rest w^2) / g(w)^2 and w is the
+    smaller of u and v. The spread is the largest s(w). Up to a factor s(w) is a polynomial of degree 4; its maximum is
+    at 0, at 1 or at the larger root of a quadratic equation.
     """
 
     def __init__(self, metric: Definition, own: int, rest: int) -> None:
@@ -99,7 +99,7 @@ class FScore(ClassScore):
 
     @staticmethod
     def _largest_spread(own: float, rest: float, b: float) -> float:
-        """Return the largest s(w), w in [0, 1]."""
+        """Return the largest s(w) over w in [0, 1]; the notes of the class define s."""
         whole = 1.0 + b
         # s'(w) has the sign of -2 n_k (B - w)^2 - rest w^2 + rest w (B - w)
         square, slope, constant = 2 * (own + rest), (4 * own + rest) * whole, 2 * own * whole**2
@@ -111,22 +111,26 @@ class FScore(ClassScore):
         return largest / (whole * b * own) ** 2 * (1 + 1e-12)
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
-        """Return numerator and denominator, times the denominator of b."""
+        """Return numerator and denominator of the score, both multiplied by the denominator of b."""
         p, q = self._b.numerator, self._b.denominator
         return (p + q) * hits, q * predicted + p * self.own
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
+        """Return B TP / (B TP + FP + b FN) as a ratio.
+
+        A row counted in TP has value 1 and weight 1, one in FP value 0 and weight 1/B, one in FN value 0 and weight
+        b/B.
+        """
         b = float(self._b)
         missed = (0.0, b / (1.0 + b), self.own - hits)
         return (ratio([(1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed]),)
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the largest change of both scores by a row of this class, of two classes.
+        """Return the most that a row of this class can change the weighted sum of both scores, of two classes.
 
-        For beta >= 1. TP of this class is T before and T + 1 after, so the other's FP falls to n_k - T - 1. Both
-        changes are largest if all rows of the other class are hits, for then FP here is 0, and both are convex in
-        T: the sum is largest at T = 0 or T = n_k - 1.
+        For beta >= 1: let TP of this class be T before and T + 1 after, so that the other class's FP falls to
+        n_k - T - 1. Both changes are largest if all rows of the other class are predicted right, because then FP of
+        this class is 0. Both are convex in T, so their sum is largest at T = 0 or T = n_k - 1.
         """
         if self._b < 1:
             return super().joint_change(other, weight, other_weight)
@@ -143,34 +147,37 @@ class FScore(ClassScore):
 class PrecisionScore(ClassScore):
     """Precision of one class with a floor under its denominator: TP / max(PP, m).
 
-    The floor m is this share, in (0, 1], of the class's rows, rounded up.
+    The floor m is a share, in (0, 1], of the class's rows, rounded up.
 
     Notes
     -----
-    `own_change`: TP and PP grow by one: 1/m while PP < m, else (PP - TP) / (PP (PP + 1)) <= 1 / (m + 1). Attained.
+    `own_change`: TP and PP grow by one. The score changes by 1/m while PP < m, and otherwise by (PP - TP) /
+    (PP (PP + 1)) <= 1 / (m + 1). The value 1/m is attained.
 
-    `rest_change`: PP grows by one: nothing while PP < m, else TP / (PP (PP + 1)) <= 1 / (PP + 1) <= 1 / (m + 1).
-    Attained at PP = TP = m.
+    `rest_change`: PP grows by one. The score does not change while PP < m, and otherwise it changes by TP /
+    (PP (PP + 1)) <= 1 / (PP + 1) <= 1 / (m + 1). This is attained at PP = TP = m.
 
-    `spread`: let N be the other rows, r and f the chances that a row of the class and of the rest is predicted k,
-    D = n_k r + N f, p = n_k r / D, and u = n_k r / max(D, m) the population value at these counts. Two spreads hold at
-    every level up to 1/2, which is all that confidence bounds use: 4.6/m and max(n, 2 n_k)/m^2. For v let A = TP - v PP
-    and t = |u - v|.
+    `spread`: let N be the number of other rows, r and f the probabilities that a row of the class and another row are
+    predicted k, D = n_k r + N f, p = n_k r / D, and u = n_k r / max(D, m) the population value at these counts. Two
+    spreads hold at every probability up to 1/2, which is all that confidence bounds use: 4.6/m and max(n, 2 n_k)/m^2.
+    For a value v let A = TP - v PP and t = |u - v|.
 
-    First: sums of independent 0/1 terms have smaller exponential moments than Poisson variables of the same means. With
-    the best factors for A and for PP - m these give Pr[A beyond 0, PP >= m] and Pr[TP - v m beyond 0, PP < m] <=
-    exp(-m kl(v, p)) <= exp(-2 m (v - p)^2) if v > p, and the former also if v < p; and TP - v m, whose mean is u m or
-    more, lies below 0 with chance at most exp(-m t^2/2) for v < u, above it for v > u and D < m too.
-    A score of v > u: 2 exp(-2 m t^2) if D >= m, else exp(-m t^2/2). A score of at most v < u: exp(-2 m t^2) + exp(-m
-    t^2/2). With x = 2 t^2 m/4.6 the largest is exp(-4.6 x) + exp(-1.15 x), at most exp(-x) for x >= ln 2.
+    First spread: sums of independent 0/1 terms have smaller exponential moments than Poisson variables of the same
+    means. With the best factors for A and for PP - m these give Pr[A beyond 0, PP >= m] and Pr[TP - v m beyond 0,
+    PP < m] <= exp(-m kl(v, p)) <= exp(-2 m (v - p)^2) if v > p. The first of the two also holds if v < p. TP - v m,
+    whose mean is at least u m - v m, lies below 0 with probability at most exp(-m t^2/2) if v < u, and above 0 with
+    at most the same probability if v > u and D < m.
+    So a score of v > u has probability at most 2 exp(-2 m t^2) if D >= m, else exp(-m t^2/2). A score of at most v < u
+    has probability at most exp(-2 m t^2) + exp(-m t^2/2). With x = 2 t^2 m/4.6 the largest of these is exp(-4.6 x) +
+    exp(-1.15 x), which is at most exp(-x) for x >= ln 2.
 
-    Second: for w in [0, 1] the ranges of TP - w PP are 1 - w and w, those of TP - w m are 1 for the rows of the
-    class. A score of v > u means that both A >= 0 and TP >= v m. One of them lies t m or more above its mean: A if
-    D >= m, else TP. By Hoeffding's inequality Pr <= exp(-2 t^2 m^2 / max(n_k, N)). A score of at most v < u means A
-    <= 0 or TP <= v m; both lie t m or more below their means. So Pr <= exp(-x n / max(n_k, N)) + exp(-x n / n_k),
-    with x = 2 t^2 m^2 / n. For n_k <= N this is at most exp(-x) for x >= ln 2: with q = n_k/N it says exp(-x q) +
-    exp(-x/q) <= 1, and 2^-q + 2^-1/q <= 1. For n_k > N the two are equal, and twice exp(-2 y) is at most exp(-y)
-    where that is at most 1/2.
+    Second spread: for w in [0, 1] the terms of TP - w PP have ranges 1 - w and w, and those of TP - w m have range 1
+    for the rows of the class. A score of v > u means that both A >= 0 and TP >= v m. One of them lies t m or more above
+    its mean: A if D >= m, else TP. By Hoeffding's inequality Pr <= exp(-2 t^2 m^2 / max(n_k, N)). A score of at most
+    v < u means A <= 0 or TP <= v m, and both lie t m or more below their means. So Pr <= exp(-x n / max(n_k, N)) +
+    exp(-x n / n_k), with x = 2 t^2 m^2 / n. For n_k <= N this is at most exp(-x) for x >= ln 2: with q = n_k/N this
+    claim is exp(-x q) + exp(-x/q) <= 1, and 2^-q + 2^(-1/q) <= 1. For n_k > N the two terms are equal, and 2 exp(-2 y)
+    is at most exp(-y) where exp(-y) is at most 1/2.
     """
 
     def __init__(self, metric: Definition, own: int, rest: int) -> None:
@@ -185,16 +192,17 @@ class PrecisionScore(ClassScore):
         return hits, max(predicted, self._least)
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return precision, and recall over the floor: the least of both is the score."""
+        """Return two ratios, precision and recall divided by the floor; the smaller one is the score."""
         own = ratio([(1.0, 1.0, hits), (0.0, 1.0, self.own - hits)], factor=1.0 / float(self._floor))
         return ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted - hits)]), own
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the largest change of both scores by a row of this class, of two classes.
+        """Return the most that a row of this class can change the weighted sum of both scores, of two classes.
 
-        If x rows are predicted this class before and x + 1 after, then n - x were predicted the other one. This
-        score moves by at most 1 / max(m, x + 1), the other one by at most 1 / (n - x) if n - x > its m, else not.
-        Between x = m - 1 and x = n - m' - 1 the sum is convex, and beyond them it falls.
+        If x rows are predicted to be of this class before and x + 1 after, then n - x were predicted to be of the other
+        class. This class's score moves by at most 1 / max(m, x + 1). The other class's score moves by at most
+        1 / (n - x) if n - x is above its floor m', and otherwise not at all. Between x = m - 1 and x = n - m' - 1 the
+        sum is convex, and beyond them it decreases.
         """
         floor, rows = other.rest_change.denominator - 1, self.own + self.rest
         few = weight / self._least + other_weight / (rows - self._least + 1)
@@ -203,12 +211,13 @@ class PrecisionScore(ClassScore):
 
 
 class JaccardScore(ClassScore):
-    """Jaccard's index of one class: TP / (PP + n_k - TP), rows of the class that are predicted over those that are one.
+    """Jaccard's index of one class: TP / (PP + n_k - TP), the share of rows in or predicted in the class that are both.
 
     Notes
     -----
-    `own_change`: TP and PP grow by one: 1 / (n_k + FP) <= 1 / n_k. `rest_change`: FP grows by one:
-    TP / ((n_k + FP)(n_k + FP + 1)) <= 1 / (n_k + 1). Both attained at FP = 0. `spread`: the squares of all of them.
+    `own_change`: TP and PP grow by one, and the score changes by 1 / (n_k + FP) <= 1 / n_k. `rest_change`: FP grows by
+    one, and the score changes by TP / ((n_k + FP)(n_k + FP + 1)) <= 1 / (n_k + 1). Both are attained at FP = 0.
+    `spread`: the sum of the squares of these changes over all rows.
     """
 
     def __init__(self, metric: Definition, own: int, rest: int) -> None:
@@ -221,20 +230,20 @@ class JaccardScore(ClassScore):
         return hits, predicted + self.own - hits
 
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return the rows that are either, of value 1 if they are both."""
+        """Return the share, among rows that are in the class or predicted to be, of the rows that are both."""
         return (ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)]),)
 
     def likely_hits(self, mean: float) -> float:
-        """Return TP over the class's rows."""
+        """Return TP/n_k at which the score has this value, if the class is predicted as often as it occurs."""
         return 2.0 * mean / (1.0 + mean)
 
 
 class ClassAverage(RatioMean):
-    """The score of the positive class, or its weighted mean over the classes that have rows.
+    """The score of the positive class, or the weighted mean of the scores of all classes that have rows.
 
-    A row of class k that moves from class j to its own raises k's score and can raise j's;
-    every other move changes less, or two scores in opposite directions. So c_r = w_k own_change_k + max over j
-    other than k of w_j rest_change_j, and less if there are only two classes.
+    Let w_k be the weight of class k. If the prediction for a row of class k moves from class j to k, the score of k
+    rises and that of j can rise. Every other move changes less, or two scores in opposite directions. So c_r = w_k
+    own_change_k + max over j other than k of w_j rest_change_j, and less if there are only two classes.
     """
 
     def __init__(
@@ -259,7 +268,7 @@ class ClassAverage(RatioMean):
         self.sum_of_squares = self._scores[1].spread if self.is_ratio else float(squares)
 
     def _changes(self) -> dict[int, Fraction]:
-        """Return, for each class, the largest change of the weighted mean by one of its rows."""
+        """Return, for each class, the most that replacing one of its rows can change the weighted mean."""
         scores, total = self._scores, sum(self._weights.values())
         shares = {code: Fraction(self._weights.get(code, 0), total) for code in scores}
         if self._classes == 2 and all(shares.values()):
@@ -274,13 +283,13 @@ class ClassAverage(RatioMean):
         }
 
     def _sample(self, query: NDArray[Any]) -> Counted:
-        """Return the rows that make the one class's score."""
+        """Return the positive class's score on the grid, and the ratios for its confidence set."""
         hits, predicted = (count[1] for count in self._counts(query))
         numerator, denominator = self._scores[1].ratio(hits, predicted)
         return Counted((numerator << GRID_BITS) // denominator, self._scores[1].ratios(hits, predicted))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return rows that are as uncertain, for a model that predicts the class as often as it occurs."""
+        """Return an equally uncertain mean over rows, for a model that predicts the class as often as it occurs."""
         own = max(round(prevalence[1] * self.rows), 1)
         at = self._score(own, self.rows)
         return Likely.of(at.ratios(at.likely_hits(mean) * own, own)[0], mean)
@@ -293,6 +302,6 @@ class ClassAverage(RatioMean):
         ]
 
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
-        """Return the hits of each class, and the rows that are predicted to be of it."""
+        """Return, for each class, the number of its rows predicted right, and of all rows predicted to be of it."""
         hits = np.bincount(self._codes[query == self._codes], minlength=self._classes)
         return hits.tolist(), np.bincount(query, minlength=self._classes).tolist()

@@ -1,11 +1,12 @@
-"""Metrics of predicted labels that are no means over rows: ratios of counts.
+"""Metrics of predicted labels that are ratios of counts, and not means over rows.
 
-Those of one class are decided by the rows' evidence about the ratio where the policy allows it, and class counts do not
-matter then; see :class:`~reusable_holdout.metrics.Ratio`. What follows is for the other policies and for averages.
+Where the guard's policy allows it, a metric of one class is decided by the evidence of the rows about the ratio (see
+:class:`~reusable_holdout.metrics.Ratio`), and class counts do not matter. The sensitivities and sums of squares in
+these docstrings are for the other policies, and for averages over classes.
 
-In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
-of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
-after it is normalised to [0, 1]. Class counts are public.
+In all of them n is the number of holdout rows and n_k the number of rows of class k. TP is the number of rows of class
+k that are predicted k, and PP the number of rows of any class that are predicted k. c_r is the most that replacing row
+r, its label kept, can change the statistic after it is normalised to [0, 1]. Class counts are public.
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ _CHUNK = 1 << 20
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
     """Make the precision: the share of the rows predicted positive that are positive, if a model predicts enough.
 
-    Replacing one row's features, its label kept, changes it by at most 1/m, m = ceil(floor n_1), n_1 the rows of the
-    positive class.
+    Replacing one row's features, its label kept, changes it by at most 1/m with m = ceil(floor n_1), where n_1 is the
+    number of rows of the positive class.
 
     Parameters
     ----------
     floor : float
-        A model that predicts the class less than `floor` times as often as it occurs is scored as if its missing
-        predictions were wrong; in (0, 1]. Otherwise this is the plain precision.
+        Share of a class's rows, in (0, 1]. A model that predicts the class less than `floor` times as often as it
+        occurs is scored as if its missing predictions were wrong. Otherwise this is the plain precision.
     average : {"binary", "macro", "micro", "weighted"}
-        "binary": of the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
-        rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
-        :func:`resolve_metric`: "precision", "precision_macro", "precision_micro", "precision_weighted".
+        "binary": the precision of the positive class, which is the last of the two sorted classes. "macro": the mean
+        over all classes that have rows. "micro": the precision of all rows together. "weighted": the mean over classes,
+        weighted by their numbers of rows. The names in :func:`resolve_metric` are "precision", "precision_macro",
+        "precision_micro" and "precision_weighted".
 
     Raises
     ------
@@ -58,19 +60,21 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
 
     Notes
     -----
-    TP / max(PP, m). Without the floor nothing could be promised: a model that predicts a single row positive has
-    precision 0 or 1 by that row alone, so the sensitivity of TP/PP is 1 however large the holdout. A model that
-    predicts no row positive scores 0, as in scikit-learn.
+    The metric is TP / max(PP, m). Without the floor there could be no guarantee: if a model predicts a single row
+    positive, this row alone decides between precision 0 and 1, so the sensitivity of TP/PP is 1 however large the
+    holdout is. A model that predicts no row positive scores 0, as in scikit-learn.
 
-    "binary": c_r = 1/m for a positive row and 1/(m + 1) for a negative one, sensitivity 1/m. In place of the sum of
-    c_r^2 stands the smaller of 4.6/m and max(n, 2 n_1)/m^2: either bounds the distance from the population's n_1 r /
-    max(n_1 r + n_0 f, m), r and f the chances that a positive and a negative are predicted positive. No bias is left
-    out. Derivations: :class:`~reusable_holdout.metrics.confusion.PrecisionScore`.
+    "binary": c_r = 1/m for a positive row and 1/(m + 1) for a negative one, and the sensitivity is 1/m. The sum of
+    c_r^2 is replaced by the smaller of 4.6/m and max(n, 2 n_1)/m^2. Each of them bounds the distance from the
+    population value n_1 r / max(n_1 r + n_0 f, m), where r and f are the probabilities that a positive and a negative
+    row are predicted positive. This bound accounts for bias, too. It is derived in
+    :class:`~reusable_holdout.metrics.confusion.PrecisionScore`.
 
-    "macro" and "weighted": sum_k w_k TP_k / max(PP_k, m_k), with w_k = 1/K over the K classes that have rows, or
-    n_k/n. c_r = w_k/m_k + max over j other than k of w_j/(m_j + 1) for a row of class k. The interval is about the mean
-    of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over classes that are
-    predicted and have no rows. "micro" is the :func:`~reusable_holdout.metrics.accuracy`, for each row gets one label.
+    "macro" and "weighted": sum_k w_k TP_k / max(PP_k, m_k), with w_k = 1/K for the K classes that have rows, or
+    w_k = n_k/n. For a row of class k, c_r = w_k/m_k + max over j other than k of w_j/(m_j + 1). The interval is about
+    the mean of this statistic over fresh holdouts with the same class counts. scikit-learn also averages over classes
+    that are predicted and have no rows. "micro" equals the :func:`~reusable_holdout.metrics.accuracy`, because each row
+    gets one label.
 
     Examples
     --------
@@ -85,14 +89,15 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
 def f1(*, average: Average = "binary") -> Metric:
     """Make the F1: the harmonic mean of precision and recall of the positive class, or its average over classes.
 
-    Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), n_1 the rows of the positive class.
+    Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), where n_1 is the number of rows of
+    the positive class.
 
     Parameters
     ----------
     average : {"binary", "macro", "micro", "weighted"}
-        "binary": the F1 of the positive class, the last of the two sorted classes. "macro": the mean of all classes
-        that have rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
-        :func:`resolve_metric`: "f1", "f1_macro", "f1_micro", "f1_weighted".
+        "binary": the F1 of the positive class, which is the last of the two sorted classes. "macro": the mean over all
+        classes that have rows. "micro": the F1 of all rows together. "weighted": the mean over classes, weighted by
+        their numbers of rows. The names in :func:`resolve_metric` are "f1", "f1_macro", "f1_micro" and "f1_weighted".
 
     Raises
     ------
@@ -102,16 +107,17 @@ def f1(*, average: Average = "binary") -> Metric:
     Notes
     -----
     "binary": 2 TP / (PP + n_1), whose denominator is at least n_1. c_r = 2/(n_1 + 1) for a positive row and
-    1/(2 n_1 + 1) for a negative one, sensitivity 2/(n_1 + 1). In place of the sum of c_r^2 stands the largest
-    (2 - w)^2 (n_1 (2 - w)^2 + n_0 w^2) / (2 n_1)^2 over w in [0, 1]: 4/n_1 unless positives are rare. It bounds the
-    distance from the population's 2 n_1 r / (n_1 r + n_0 f + n_1), r and f the chances that a positive and a negative
-    are predicted positive: no bias is left out. Derivations: :class:`~reusable_holdout.metrics.confusion.FScore`.
+    1/(2 n_1 + 1) for a negative one, and the sensitivity is 2/(n_1 + 1). The sum of c_r^2 is replaced by the largest
+    value of (2 - w)^2 (n_1 (2 - w)^2 + n_0 w^2) / (2 n_1)^2 over w in [0, 1], which is 4/n_1 unless positives are rare.
+    It bounds the distance from the population value 2 n_1 r / (n_1 r + n_0 f + n_1), where r and f are the
+    probabilities that a positive and a negative row are predicted positive. This bound accounts for bias, too. It is
+    derived in :class:`~reusable_holdout.metrics.confusion.FScore`.
 
-    "macro" and "weighted": sum_k w_k F_k, with w_k = 1/K over the K classes that have rows, or n_k/n. c_r = 2 w_k/(n_k
-    + 1) + max over j other than k of w_j/(2 n_j + 1) for a row of class k, and less with two classes. The interval is
-    about the mean of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over
-    classes that are predicted and have no rows. "micro" is the :func:`~reusable_holdout.metrics.accuracy`, for each row
-    gets one label.
+    "macro" and "weighted": sum_k w_k F_k, where F_k is the F1 of class k, with w_k = 1/K for the K classes that have
+    rows, or w_k = n_k/n. For a row of class k, c_r = 2 w_k/(n_k + 1) + max over j other than k of w_j/(2 n_j + 1), and
+    less with two classes. The interval is about the mean of this statistic over fresh holdouts with the same class
+    counts. scikit-learn also averages over classes that are predicted and have no rows. "micro" equals the
+    :func:`~reusable_holdout.metrics.accuracy`, because each row gets one label.
 
     Examples
     --------
@@ -124,15 +130,15 @@ def f1(*, average: Average = "binary") -> Metric:
 def fbeta(*, beta: float, average: Average = "binary") -> Metric:
     """Make the F-beta: the weighted harmonic mean of precision and recall, recall counting `beta` times as much.
 
-    Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1), b = beta^2, or by a
-    negative's change if that is more.
+    Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1) with b = beta^2, where n_1
+    is the number of rows of the positive class, or by what a negative row can change (see Notes) if that is more.
 
     Parameters
     ----------
     beta : float
-        In [0.1, 10].
+        Weight of recall against precision, in [0.1, 10]; 1 gives the F1.
     average : {"binary", "macro", "micro", "weighted"}
-        As for :func:`f1`.
+        The same averages as for :func:`f1`.
 
     Raises
     ------
@@ -141,10 +147,11 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
 
     Notes
     -----
-    With B = 1 + b: B TP / (PP + b n_1). c_r = B/(b n_1 + 1) for a positive row; for a negative one the largest
-    B TP/((TP + b n_1)(TP + b n_1 + 1)), TP <= n_1. In place of the sum of c_r^2 stands the largest (B - w)^2 (n_1
-    (B - w)^2 + n_0 w^2) / (B b n_1)^2 over w in [0, 1], to the population's value as for :func:`f1`. Derivations:
-    :class:`~reusable_holdout.metrics.confusion.FScore`. Averages are as for :func:`f1`.
+    With B = 1 + b the metric is B TP / (PP + b n_1). For a positive row c_r = B/(b n_1 + 1). For a negative row c_r is
+    the largest value of B TP/((TP + b n_1)(TP + b n_1 + 1)) over TP <= n_1. The sum of c_r^2 is replaced by the largest
+    value of (B - w)^2 (n_1 (B - w)^2 + n_0 w^2) / (B b n_1)^2 over w in [0, 1], which bounds the distance from the
+    population value as for :func:`f1`. Derivations are in :class:`~reusable_holdout.metrics.confusion.FScore`. Averages
+    are computed as for :func:`f1`.
 
     Examples
     --------
@@ -160,17 +167,18 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
 def jaccard() -> Metric:
     """Make Jaccard's index: of the rows that are positive or predicted positive, the share that are both.
 
-    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, where n_1 is the number of rows of the
+    positive class.
 
     Raises
     ------
     InputError
-        When binding, if there are not two classes, both present.
+        When binding, if there are not exactly two classes, both present.
 
     Notes
     -----
-    TP / (PP + n_1 - TP), whose denominator is at least n_1. c_r = 1/n_1 for a positive row and 1/(n_1 + 1) for a
-    negative one. It ranks models as :func:`f1` does: it is F / (2 - F).
+    The metric is TP / (PP + n_1 - TP), whose denominator is at least n_1. c_r = 1/n_1 for a positive row and
+    1/(n_1 + 1) for a negative one. It ranks models as :func:`f1` does, because it equals F / (2 - F) for the F1 F.
 
     Examples
     --------
@@ -183,30 +191,31 @@ def jaccard() -> Metric:
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
     """Make Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
 
-    Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n for two classes
-    of one size and floor 0.5.
+    Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n if both classes
+    have equally many rows and the floor is 0.5.
 
     Parameters
     ----------
     floor : float
-        A model that predicts a class less than `floor` times as often as the rarer class occurs is scored as if its
-        predictions varied as much as if it did; in (0, 1]. Otherwise this is the plain correlation.
+        Share of the rarer class's rows, in (0, 1]. If a model predicts a class less than `floor` times as often as the
+        rarer class occurs, its score is computed with the variance of predictions that are exactly so frequent.
+        Otherwise this is the plain correlation.
 
     Raises
     ------
     InputError
-        If `floor` is out of range; when binding, if there are not two classes, both present.
+        If `floor` is out of range; when binding, if there are not exactly two classes, both present.
 
     Notes
     -----
-    (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), P and N the rows of the classes, m = ceil(floor min(P, N)).
-    Without the floor nothing could be promised: a model that predicts a single row positive moves from 0 by about
-    1/sqrt(n) if that row is, so the squares of c_r sum to a number that does not fall with n. A model that predicts
-    one class only scores 0, as in scikit-learn.
+    The metric is (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), where P and N are the numbers of positive and
+    negative rows and m = ceil(floor min(P, N)). Without the floor there could be no guarantee: the score of a model
+    that predicts a single row positive is about 1/sqrt(n) away from 0, and that row's label decides the sign, so the
+    sum of c_r^2 does not decrease with n. A model that predicts one class only scores 0, as in scikit-learn.
 
-    c_r is the same for all rows of a class: the largest change found by trying every PP, as the class of its statistic
-    explains. The interval is about the mean of this statistic over fresh holdouts of the same class counts; it differs
-    from the correlation of endless data at these shares by a multiple of 1/n.
+    c_r is the same for all rows of a class. It is the largest change that is found by trying every PP. The interval is
+    about the mean of this statistic over fresh holdouts with the same class counts. This mean differs from the
+    correlation on endless data with these class shares by a multiple of 1/n.
 
     References
     ----------
@@ -237,7 +246,7 @@ def _checked_floor(floor: float) -> float:
 
 
 def _averaged(name: str, score: type[ClassScore], average: Average, **parameters: float) -> Metric:
-    """Return a metric with these parameters; the average of all rows together has none."""
+    """Return the metric of this score and average; the "micro" average has no parameters."""
     name = averaged_name(name, average)
     if average == "micro":
         return metric_of(name, "labels", Agreement, family="binomial")
@@ -246,19 +255,19 @@ def _averaged(name: str, score: type[ClassScore], average: Average, **parameters
 
 
 class _Matthews(Statistic):
-    """Correlation of two binary labels, with a floor under the predictions' variance, computed in integers.
+    """Correlation of true and predicted labels of two classes, with a floor under the predictions' variance.
 
-    With P and N rows of the classes, both public, TP and PP as for a precision: (n TP - P PP) / sqrt(P N Q), Q =
-    max(PP (n - PP), m (n - m)), with the floor m from 1 to min(P, N).
+    It is (n TP - P PP) / sqrt(P N Q) with Q = max(PP (n - PP), m (n - m)). P and N are the numbers of positive and
+    negative rows, both public, and the floor m lies between 1 and min(P, N). Scores are computed in integers.
 
     Notes
     -----
-    It lies in [-1, 1]: without the floor by the inequality of Cauchy and Schwarz, and the floor makes it no larger.
+    It lies in [-1, 1]: without the floor by the Cauchy-Schwarz inequality, and the floor does not increase its size.
 
-    A positive row whose prediction becomes positive takes (TP, PP) to (TP + 1, PP + 1), a negative one to (TP, PP +
-    1). At a given PP the change is a linear function of TP, so it is largest at the smallest or at the largest TP that
-    PP allows. All PP from 0 to n - 1 with both ends of TP are tried: the changes are exact, up to rounding, for which
-    there is room.
+    If the prediction for a positive row becomes positive, (TP, PP) becomes (TP + 1, PP + 1); for a negative row it
+    becomes (TP, PP + 1). At a given PP the change is a linear function of TP, so its size is largest at the smallest or
+    the largest TP that PP allows. The code tries all PP from 0 to n - 1 with both these values of TP. So the changes
+    are exact up to rounding, and a margin is added for the rounding.
     """
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
@@ -275,7 +284,7 @@ class _Matthews(Statistic):
         self.sum_of_squares = positives * own**2 + negatives * other**2
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Return half the grid, plus as much of the other half as the correlation says, by roots of integers."""
+        """Return the correlation mapped from [-1, 1] to [0, 1], in grid units, by square roots of integers."""
         upper, square = self._fraction(query)
         scaled = upper**2 * (GRID // 2) ** 2
         if upper >= 0:
@@ -287,7 +296,7 @@ class _Matthews(Statistic):
         return upper / math.sqrt(square)
 
     def _fraction(self, query: NDArray[Any]) -> tuple[int, int]:
-        """Return the numerator, and the square of the denominator."""
+        """Return the numerator of the correlation, and the square of its denominator."""
         positives, negatives = self._counts
         predicted = int(np.count_nonzero(query))
         hits = int(np.count_nonzero(query[self._positive]))

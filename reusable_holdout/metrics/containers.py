@@ -1,7 +1,8 @@
-"""Labels and predictions from the containers that people use, as NumPy arrays of booleans, numbers or text.
+"""Conversion of labels and predictions from users' containers to NumPy arrays of booleans, numbers or text.
 
-Columns that do not fit into memory come piece by piece, from Dask or by a method ``row_pieces``. They are read once, in
-order, and the copy that is kept is small: whole numbers in the fewest bytes that hold them, and text as codes.
+Columns that do not fit into memory are read piece by piece, from Dask or from an object with a method ``row_pieces``.
+They are read once, in order, and the copy that is kept is small: whole numbers in the fewest bytes that hold them, and
+text as codes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _OBJECTS: dict[str, Any] = {
     "mixed-integer-float": np.float64,
     "string": np.str_,
 }
-_AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and held, together
+_AHEAD = min(os.cpu_count() or 1, 8)  # number of Dask chunks that are computed, and held in memory, together
 BLOCK = 1 << 17  # rows worked on at a time: their bytes stay in a processor's cache
 
 
@@ -44,10 +45,10 @@ def from_arrow(values: Any) -> Any:
 
 
 def as_array(values: object, *, what: str) -> NDArray[Any]:
-    """Return the NumPy array of a list, array, sparse matrix, or pandas, polars or pyarrow object.
+    """Convert a list, array, sparse matrix, or pandas, polars or pyarrow object to a NumPy array.
 
-    Messages call the values `what`. No value changes its meaning: a list that mixes text and numbers stays a list of
-    objects, which a later check refuses, and never becomes text.
+    Error messages call the values `what`. No value changes its meaning: a list that mixes text and numbers becomes an
+    array of objects, which a later check refuses, and never an array of text.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{what} must not be missing; got masked entries; drop or fill them")
@@ -68,7 +69,7 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
 
 
 def no_array(values: object, *, what: str) -> InputError:
-    """Return the error for something that is no array: it names its type alone, and says what to pass."""
+    """Return the error for an object that is not an array: it names only the object's type, and says what to pass."""
     came, advice = f"got {type(values).__name__}", "convert it"
     if values is None:
         came, advice = "got None", "pass them"
@@ -96,9 +97,9 @@ def index_of(values: object) -> Any:
 
 
 def is_reordered(values: object, index: Any) -> bool:
-    """Return True if the rows of a pandas object have the labels of an index, each once, in another order.
+    """Return True if a pandas object's index has the same labels as `index`, each once, in another order.
 
-    The answer is False for rows with pandas' default index, for other labels, and for labels that come twice.
+    The answer is False for pandas' default index, for other labels, and for labels that occur twice.
     """
     own = index_of(values)
     if own is None or index is None or len(own) != len(index) or own.nlevels != index.nlevels:
@@ -116,7 +117,7 @@ def is_reordered(values: object, index: Any) -> bool:
 
 
 def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
-    """Refuse two pandas objects that have the same labels in another order, for their rows would be mixed up.
+    """Refuse two pandas objects whose indexes have the same labels in different orders: rows would be mixed up.
 
     The message quotes no label.
     """
@@ -134,7 +135,7 @@ def one_column(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def column_of(values: object, rows: int, *, what: str, advice: str) -> NDArray[Any]:
-    """Return public values of shape (rows,), such as weights."""
+    """Convert public values, such as weights, to an array, and refuse it unless its shape is (rows,)."""
     given = one_column(as_array(values, what=what))
     if given.shape != (rows,):
         raise InputError(f"{what} must have shape ({rows},); got {given.shape}; {advice}")
@@ -142,9 +143,10 @@ def column_of(values: object, rows: int, *, what: str, advice: str) -> NDArray[A
 
 
 def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
-    """Return an array of numbers or text in native byte order, and its kind; booleans are the numbers 0 and 1.
+    """Return an array of numbers or text in native byte order, and its kind; booleans count as numbers.
 
-    An array of objects is read one by one. A mixture or a missing value is refused, and no value is quoted.
+    The elements of an object array are inspected. A mixture of kinds or a missing value is refused, and no value is
+    quoted.
     """
     if array.dtype.kind in "OT":
         array = _from_objects(array.astype(np.object_), what=what)
@@ -180,9 +182,10 @@ def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
 
 
 def as_floats(values: object) -> NDArray[Any]:
-    """Return the float array of an object that a user gives, or an empty one if it is no real numbers.
+    """Convert a user's object to an array of floats, or to an empty array if it does not hold real numbers.
 
-    The empty array fits no shape. An error inside the object is withheld.
+    The empty array has a shape that every later check refuses. If the object's own code raises, the error is withheld,
+    because it may quote labels.
     """
     with suppress(Exception):  # an error of a user's own object may quote the labels
         array = np.asarray(values)
@@ -192,7 +195,7 @@ def as_floats(values: object) -> NDArray[Any]:
 
 
 def check_class_labels(labels: NDArray[Any]) -> None:
-    """Refuse labels that are numbers but not whole, or too large; the message quotes none."""
+    """Refuse numeric class labels that are not whole or too large for 64 bits; the message quotes no label."""
     if labels.dtype.kind == "f" and not all(_are_whole(labels[rows]) for rows in in_blocks(len(labels))):
         raise InputError(
             "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
@@ -207,7 +210,7 @@ def _are_whole(numbers: NDArray[Any]) -> bool:
 
 
 def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
-    """Return labels as signed integers of at most 64 bits, or None if they are no such numbers."""
+    """Return labels as signed integers of at most 64 bits, or None if one of them is not such an integer."""
     if labels.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
             whole = labels.astype(np.int64)
@@ -221,7 +224,7 @@ def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 
 class CodedLabels:
-    """Text labels as codes, a byte or so per row: places in `values`, which are distinct and sorted.
+    """Text labels stored as codes, in a byte or two per row. A code is a position in `values`, distinct and sorted.
 
     The repr does not depend on the labels' values.
     """
@@ -252,13 +255,13 @@ def in_pieces(values: object) -> bool:
 
 
 def in_blocks(rows: int, *, width: int = 1) -> Iterator[slice]:
-    """Return slices that cover all rows, each of at most :data:`BLOCK` numbers if a row has `width` numbers."""
+    """Return consecutive slices that cover all rows; if a row has `width` numbers, a slice has about :data:`BLOCK`."""
     step = max(1, BLOCK // width)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
-    """Return consecutive pieces of a column or matrix, rows first."""
+    """Yield consecutive pieces of a column or matrix as arrays, each with all columns of some rows."""
     if is_dask(values):
         return _computed(values)
     pieces: Iterator[NDArray[Any]] = values.row_pieces()
@@ -266,9 +269,10 @@ def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
 
 
 def compact(values: object, *, what: str) -> Any:
-    """Return labels in little memory: unchanged if they are in memory, else read once, piece by piece.
+    """Return labels in little memory: unchanged if they are in memory, otherwise read once, piece by piece.
 
-    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
+    Numbers keep their values and their kind: booleans, integers or floats. Text becomes :class:`CodedLabels`. Error
+    messages quote no value.
     """
     if not in_pieces(values):
         return values
@@ -296,14 +300,14 @@ def compact(values: object, *, what: str) -> Any:
 
 
 def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Return codes of a piece of text labels, and add new labels to `codes`."""
+    """Return the codes of one piece of text labels, and add labels that are new to `codes`."""
     places, values = pd.factorize(labels.astype(np.object_))
     mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
     return mine.astype(np.min_scalar_type(len(codes)))[places]
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Copy pieces into one array: integers in as few bytes as they need, but unsigned 64-bit integers unchanged."""
+    """Join pieces into one array; integers take as few bytes as they need, but unsigned 64-bit integers stay so."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
         low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)

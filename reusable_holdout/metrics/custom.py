@@ -1,6 +1,6 @@
-"""Metrics of the user's own, run on the holdout without revealing anything through their errors.
+"""Metrics that users define with their own functions, run so that no error reveals anything about the holdout.
 
-The words of an error that a user's function raises are withheld, because they may quote the holdout.
+If a user's function raises, the text of its error is withheld, because it may quote the holdout.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from reusable_holdout.metrics.targets import HoldsLabels, Targets
 
 
 def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
-    """Return the mean of the user's per-row losses.
+    """Return the mean of the user's per-row losses as a statistic.
 
-    The loss is tried once on made-up labels and harmless predictions before any question is asked, so that its author
-    finds a wrong definition. Made-up real targets have nothing in common with the holdout's, so there the numbers are
-    not compared with the bounds: values outside are moved to them anyway.
+    Before any question is asked, the loss is tried once on made-up labels and predictions, so that its author learns of
+    a wrong definition early. The results of this trial are compared with the metric's bounds only for class labels.
+    Made-up real targets have nothing in common with the holdout's, and losses outside the bounds are clipped anyway.
     """
     loss = _Own(metric, targets)
     trial, slack = loss.tried(), 1e-9 * (metric.upper - metric.lower)
@@ -47,9 +47,10 @@ def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 class BoundedDifferences(Statistic):
-    """The user's statistic, with the user's statement of how much each row can move it, in the statistic's units.
+    """The user's own statistic, for which the user has stated how much each row can change it, in its units.
 
-    It is tried once, too. Values outside the bounds are moved to them, and one that is not a number becomes the worst.
+    It is tried once, as a user's loss is. Values outside the bounds are clipped to them, and NaN becomes the worst
+    value.
     """
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
@@ -79,11 +80,11 @@ class BoundedDifferences(Statistic):
         self.sum_of_squares = math.fsum(np.square(differences / float(self._range)).tolist())
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Normalise the value in fractions, so that only the user's own function rounds."""
+        """Return the normalised value in grid units, computed in fractions: only the user's own function rounds."""
         return math.floor((Fraction(self._value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
 
     def _value(self, query: NDArray[Any]) -> float:
-        """Return the value of the statistic within its bounds."""
+        """Return the statistic's value, clipped to its bounds."""
         value, metric = self._own.of(query), self._metric
         if value.size != 1:
             raise self._own.failed("one number")
@@ -94,7 +95,7 @@ class BoundedDifferences(Statistic):
 
 
 class _Own(HoldsLabels):
-    """The metric's loss or statistic, with the labels as its first argument."""
+    """The user's loss or statistic, with the private labels bound as its first argument."""
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
         self.rows = targets.rows
@@ -104,12 +105,12 @@ class _Own(HoldsLabels):
         self._classes: NDArray[Any] | None = None if targets.coder is None else targets.coder.classes
 
     def of(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return what the function gives for a query, as floats."""
+        """Call the function with the labels and one query, and return its result as floats."""
         coded = self._metric.response == "labels" and self._classes is not None
         return self._called(self._labels, cast("Any", self._classes)[query] if coded else query.view())
 
     def tried(self) -> NDArray[Any]:
-        """Return what it gives for made-up labels and predictions that every metric must accept."""
+        """Call the function with made-up labels and predictions, which every metric must accept; return its result."""
         labels, wide = _made_up(self._targets), 1 if self._classes is None else len(self._classes)
         predictions = labels
         if self._metric.response == "probabilities":
@@ -119,7 +120,7 @@ class _Own(HoldsLabels):
         return self._called(labels, predictions)
 
     def failed(self, what: str) -> ModelError:
-        """Return the error of a function that gave something else."""
+        """Return the error for a function whose result is not `what` it must return."""
         return ModelError(
             f"the {self._what} of metric {self._metric.name!r} must give {what}; it did not; nothing was answered; "
             "mend the metric"
@@ -132,9 +133,10 @@ class _Own(HoldsLabels):
 
 
 def _made_up(targets: Targets) -> NDArray[Any]:
-    """Return labels of the same shape that say nothing of these: all classes in turn, zeros in columns, or 0.5.
+    """Return made-up labels of the same shape, which do not depend on the true ones.
 
-    Most functions of real targets are defined at 0.5: shares, logarithms and the like.
+    They are all classes in turn, zeros for rows with several labels, or 0.5 for real targets: most functions of real
+    targets are defined at 0.5, such as shares and logarithms.
     """
     labels: NDArray[Any]
     if targets.coder is None:
@@ -149,7 +151,7 @@ def _made_up(targets: Targets) -> NDArray[Any]:
 
 
 def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
-    """Call the user's function; if it raises, raise an error without its words and without its context."""
+    """Call the user's function; if it raises, raise a ModelError without the text and context of its error."""
     try:
         return function(*arguments)
     except KeyboardInterrupt:

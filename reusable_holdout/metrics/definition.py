@@ -1,4 +1,4 @@
-"""Definition of a metric: its name, its bounds, and the function that computes it."""
+"""The definition of a metric: its name, its bounds, and the function that computes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # scikit-learn's
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """All parts of a :class:`Metric` but the methods that bind it to labels."""
+    """The fields of a :class:`Metric` and their checks, without the methods that bind it to labels."""
 
     name: str
     lower: float
@@ -53,9 +53,9 @@ class Definition:
             object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
 
     def describe(self) -> dict[str, Any]:
-        """Describe the parts that tell two configurations apart, as JSON can write them.
+        """Return the fields that distinguish two metrics, as values that JSON can represent.
 
-        Functions are not described: give a metric of your own another name when its code changes.
+        Functions are not included: give a metric of your own another name when its code changes.
 
         Examples
         --------
@@ -67,12 +67,12 @@ class Definition:
         return described | {"parameters": dict(sorted(self.parameters.items()))}
 
     def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
-        """Return the mean over so many rows of losses within the metric's bounds."""
+        """Return the statistic that is the mean over `rows` rows of losses within the metric's bounds."""
         bounds, binary = (self.lower, self.upper), self.family == "binomial"
         return MeanLoss(rows, losses, bounds, greater_is_better=self.greater_is_better, binary=binary)
 
     def check_over_outputs(self, outputs: int) -> None:
-        """Refuse rows with several outputs, unless the metric is a mean over the outputs, too."""
+        """Refuse labels with several outputs per row, unless the metric is defined for them."""
         own = self.kernel is None and self.response in {"labels", "values"}
         if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS or self.name.endswith("_samples"):
             return
@@ -138,7 +138,7 @@ class Definition:
 
 
 def is_finite(value: object) -> bool:
-    """Return True for a real number, of Python or NumPy, that a float can hold."""
+    """Return True if a value is a finite real number, of Python or NumPy, that a float can hold."""
     try:
         return isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
@@ -146,7 +146,7 @@ def is_finite(value: object) -> bool:
 
 
 def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advice: str) -> float:
-    """Return a finite number that is allowed, as a float; an InputError says what it must be, and what came."""
+    """Return a number as a float; raise an InputError with these words if it is not finite or not allowed."""
     if not (is_finite(value) and allowed(value)):
         raise InputError(f"{must}; got {value!r}; {advice}")
     return float(value)
@@ -155,7 +155,7 @@ def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advi
 def checked_bounds(
     lower: Any, upper: Any, what: str, advice: str, *, widest: float = math.inf
 ) -> tuple[float, float]:
-    """Return bounds as floats; an InputError says that they must be finite, lower < upper, and not too far apart."""
+    """Return bounds as floats; raise an InputError unless they are finite, lower < upper, and less than `widest` apart."""
     if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < widest):
         apart = f", not {widest:g} apart" if widest < math.inf else ""
         raise InputError(

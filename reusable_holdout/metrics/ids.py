@@ -1,4 +1,4 @@
-"""Names of rows, and scores of rows that have names: they are brought into the rows' order by their names.
+"""Ids of rows, and tables of scores with ids, which are brought into the guard's row order by these ids.
 
 Ids are public, so messages may quote them.
 """
@@ -25,7 +25,7 @@ _LONGEST = 60  # of an id, in a message
 
 
 class Ids:
-    """One name for each row, a number or text: distinct, none missing, in the order of the rows."""
+    """The ids of all rows, in the order of the rows: numbers or text, distinct, none missing."""
 
     def __init__(self, y: object) -> None:
         given = rows_of(compact(y, what="the ids"), what="the ids")
@@ -52,7 +52,7 @@ class Ids:
         return Ids([self.names[place] for place in chosen.tolist()])
 
     def refuse(self, marks: NDArray[np.bool_], words: str) -> None:
-        """Raise an InputError if rows are marked; the first few of their ids take the place of {} in the words."""
+        """Raise an InputError with these words if any row is marked; {} is replaced by the first few marked ids."""
         if marks.any():
             raise InputError(words.format(few(self.names[place] for place in np.flatnonzero(marks).tolist())))
 
@@ -68,7 +68,10 @@ def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
-    """Return the reasons why names are not the owner's wanted, distinct names in some order; empty if they are."""
+    """Return the reasons why the found names are not the wanted names in some order, or an empty list if they are.
+
+    The wanted names are distinct and belong to the `owner`, as messages call them.
+    """
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
     strange = [name for name in dict.fromkeys(found) if name not in expected]
@@ -85,13 +88,13 @@ def _folded(names: Iterable[Any]) -> set[str]:
 
 
 def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
-    """Return the place of each wanted name among the found ones."""
+    """Return the position of each wanted name in the list of found names."""
     places = {name: place for place, name in enumerate(found)}
     return np.fromiter((places[name] for name in wanted), np.int64)
 
 
 def doubled(names: Sequence[Any]) -> list[Any]:
-    """Return the names that come more than once."""
+    """Return the names that occur more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
@@ -103,7 +106,7 @@ def few(items: Iterable[Any]) -> str:
 
 
 def shown(names: Iterable[Any]) -> str:
-    """Return the first few ids for a message, with escapes for characters that look like others or end a line."""
+    """Return the first few ids as text for a message; characters that are not plain ASCII are escaped."""
     return few(_plain(name) for name in names)
 
 
@@ -118,14 +121,14 @@ def _plain(name: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Scores of rows by their ids; a guard of judged scores aligns them by id.
+    """A table of scores with the ids of their rows; a guard of judged scores aligns it by id.
 
     Parameters
     ----------
     ids : sequence of str
-        One for each row, distinct and not empty.
+        One id for each row, distinct and not empty.
     scores : array-like of shape (rows,) or (rows, repeats)
-        Finite.
+        One finite score for each row, or several scores of repeated runs.
     groups : sequence of str, optional
         The group of each row, for ``groups=`` of a guard.
     name : str
@@ -133,7 +136,7 @@ class ScoreTable:
     metric : str
         Name of the scorer.
     left_out : tuple of str
-        The parts of its file that the table leaves out, one sentence each.
+        The parts of the file it was read from that the table leaves out, described in one sentence each.
 
     Raises
     ------
@@ -180,19 +183,19 @@ class ScoreTable:
 
     @property
     def repeats(self) -> int:
-        """Scores of each row."""
+        """Number of scores of each row."""
         return 1 if self.scores.ndim == 1 else self.scores.shape[1]
 
     def __repr__(self) -> str:
         return f"<ScoreTable: {self.rows:,} rows, {self.repeats} repeats of {self.metric}>"
 
     def frame(self) -> pd.DataFrame:
-        """Return a pandas table with a column of ids, one for each repeat, and one of groups if there are some."""
+        """Return a pandas table with a column of ids, a column for each repeat, and a column of groups if given."""
         scores = self.without_groups()
         return scores if self.groups is None else scores.assign(group=self.groups)
 
     def without_groups(self) -> pd.DataFrame:
-        """Return the pandas table of ids and scores."""
+        """Return a pandas table with a column of ids and a column of scores for each repeat."""
         repeats = self.scores.reshape(self.rows, -1).T
         return pd.DataFrame(
             {"id": self.ids} | {f"score_{place}": one for place, one in enumerate(repeats, 1)}
@@ -203,22 +206,22 @@ class ScoreTable:
 
 
 class Column(NamedTuple):
-    """Values of shape (rows,), with their name in messages."""
+    """One column of a table: its name for messages, and its values of shape (rows,)."""
 
     name: str
     values: NDArray[Any]
 
 
 class Table(NamedTuple):
-    """Columns of one length, and the index that names their rows; None for an index that only counts them."""
+    """The columns of a table, all of one length, and its index, or None if the index only counts the rows."""
 
     row_names: Column | None
     columns: list[Column]
 
     def in_order_of(self, ids: Ids) -> list[Column]:
-        """Return the columns, but that of the ids, in the order of these.
+        """Return the columns without the column of ids, with the rows in the order of `ids`.
 
-        A table of one column whose index only counts its rows is taken to be in order.
+        A table of one column whose index only counts its rows is assumed to be in this order already.
         """
         of_rows = [] if self.row_names is None else [self.row_names]
         if len(self.columns) > 1:  # a single column holds no ids, for no scores would be beside them
@@ -240,7 +243,7 @@ class Table(NamedTuple):
         return [Column(name, values[places]) for name, values in rest]
 
     def _check_order_is_meant(self, ids: Ids) -> None:
-        """Refuse an index that counts the rows if the ids are the same numbers in another order."""
+        """Refuse an index 0, 1, 2, ... if the guard's ids are these numbers in another order."""
         counted = list(range(ids.rows))
         if ids.names != counted and set(ids.names) == set(counted):
             raise InputError(
@@ -266,14 +269,14 @@ def _not_found(named: Mapping[str, list[Any]], holding: Sequence[str], ids: Ids)
 
 
 def _names(values: NDArray[Any], ids: Ids) -> list[Any]:
-    """Return the values of a column as names of rows; text with the digits of an id is that id."""
+    """Return the values of a column as ids; text that spells a numeric id is converted to that id."""
     digits = {str(name): name for name in ids.names}
     hashable = (name if isinstance(name, Hashable) else repr(type(name)) for name in values.tolist())
     return [digits.get(name, name) if isinstance(name, str) else name for name in hashable]
 
 
 def table_of(values: Any) -> Table | None:
-    """Return the columns of a table or series, or None for anything else; this imports neither pandas nor polars."""
+    """Return a table or series as a :class:`Table`, or None for any other object; imports neither pandas nor polars."""
     values = values.without_groups() if isinstance(values, ScoreTable) else from_arrow(values)
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(values, pandas.Series):

@@ -154,7 +154,7 @@ class Judge(ABC):
 
     @property
     def likely_spread(self) -> float | None:
-        """Standard deviation of a row's term that is far below what its bounds allow; None if that is not known."""
+        """Standard deviation of a row's term that a plan assumes; None if the term's bounds say enough."""
         return None
 
     def form(self, ids: Ids) -> Form:

@@ -229,7 +229,7 @@ class Wish:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
-        """Return the nats that may be released beside the charges and the reserve while these four numbers hold."""
+        """Return the nats that reveals and choices may cost, beside all charges, while a plan keeps these numbers."""
         if self.asks == "claims":
             return 0.0  # whose intervals grow with all that is told
 

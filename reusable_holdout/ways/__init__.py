@@ -1,8 +1,8 @@
-"""The ways to ask: each has public outcomes with public costs, a choice among them, and an interval for each.
+"""The ways to ask: each has public outcomes with public costs, picks one by the rows, and has an interval for each.
 
 Before the rows are read, a question has a public list of outcomes. Each has a public weight, and the weights sum to at
-most one. The released outcome costs minus the logarithm of its weight. Any function of the holdout may pick it. All
-values inside lie in [0, 1], and greater is better.
+most one. The released outcome costs minus the logarithm of its weight, in nats. The code that picks the outcome may use
+the holdout in any way. In this package all scores are rescaled to [0, 1], and greater is better.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Claims: one that stands is agreed, one that would lead is measured, and a wrong one is charged to its asker."""
+"""Claims: the way in which the teams of a board ask.
+
+A claim that the rows do not contradict stands, and costs nothing. A claim that would take the lead is measured. A wrong
+claim is corrected, and costs its team one of its charges.
+"""
 
 from __future__ import annotations
 

@@ -129,14 +129,14 @@ class Reveal(Noisy):
 class Choose(Reveal):
     """The best candidate by the holdout, by report-noisy-max, and the cell of its value.
 
-    About the other candidates it releases only that, up to the noise, they are no better than the winner's cell. If one
-    of them failed on the holdout, the choice has failed: it names the best of the others, and releases no value. Each
-    candidate takes one of the declared queries. The winner's name costs by the rank of its prior, which is public
-    before the rows are read: a favourite that wins costs little. Its cell costs the same as a reveal's.
+    A cell is one of the public intervals around a prior. About the other candidates it releases only that, up to the
+    noise, they are no better than the winner's cell. If a candidate fails on the holdout, the choice fails: it names the
+    best of the others, and releases no value. Each candidate takes one of the declared queries. Naming the winner costs
+    the less, the higher its prior ranks among the priors, which are public. The cell costs what it costs in a reveal.
     """
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
-        """Return an outcome."""
+        """Return value and cost of a winner and its cell, or of a failed choice; none is a charge."""
         if told.winner is None:
             raise self.unknown(told)
         cell = super().outcome(told._replace(winner=None), terms)
