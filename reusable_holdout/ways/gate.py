@@ -96,7 +96,7 @@ class GuardedGate(Way):
         return self.gate.unit(prior, state, tolerance)
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
-        """Return an outcome."""
+        """Return the outcome of the gate itself, with its guardrails named."""
         if not told.rails:
             raise self.unknown(told)
         return self.gate.outcome(told._replace(rails=()), terms)._replace(told=told)

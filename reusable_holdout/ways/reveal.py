@@ -130,9 +130,9 @@ class Choose(Reveal):
     """The best candidate by the holdout, by report-noisy-max, and the cell of its value.
 
     A cell is one of the public intervals around a prior. About the other candidates it releases only that, up to the
-    noise, they are no better than the winner's cell. If a candidate fails on the holdout, the choice fails: it names the
-    best of the others, and releases no value. Each candidate takes one of the declared queries. Naming the winner costs
-    the less, the higher its prior ranks among the priors, which are public. The cell costs what it costs in a reveal.
+    noise, they are no better than the winner's cell. If a candidate fails on the holdout, the choice fails: it names
+    the best of the others, and releases no value. Each candidate takes one of the declared queries. Naming the winner
+    costs the less, the higher its prior ranks among the priors, which are public. The cell costs what a reveal does.
     """
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
