@@ -52,7 +52,7 @@ class ClassScore(ABC):
 
     @abstractmethod
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return the score as a ratio of weighted means over rows, or several ratios; the least of them is the score."""
+        """Return the score as a ratio of weighted means over rows, or several ratios whose least is the score."""
 
     def likely_hits(self, mean: float) -> float:
         """Return TP/n_k at which the score has this value, if the class is predicted as often as it occurs."""

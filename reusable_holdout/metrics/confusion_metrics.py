@@ -209,9 +209,9 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
     Notes
     -----
     The metric is (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), where P and N are the numbers of positive and
-    negative rows and m = ceil(floor min(P, N)). Without the floor there could be no guarantee: the score of a model
-    that predicts a single row positive is about 1/sqrt(n) away from 0, and that row's label decides the sign, so the
-    sum of c_r^2 does not decrease with n. A model that predicts one class only scores 0, as in scikit-learn.
+    negative rows and m = ceil(floor min(P, N)). Without the floor there could be no guarantee: where no row is
+    predicted positive, a single one that becomes so moves the score from 0 by about 1/sqrt(n), so the sum of c_r^2 does
+    not decrease with n. A model that predicts one class only scores 0, as in scikit-learn.
 
     c_r is the same for all rows of a class. It is the largest change that is found by trying every PP. The interval is
     about the mean of this statistic over fresh holdouts with the same class counts. This mean differs from the

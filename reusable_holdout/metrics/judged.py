@@ -1,7 +1,8 @@
-"""Means of scores that a judge, a checker or a grader gave each row; rows have ids, and no labels.
+"""Metrics of scores that a judge, a checker or a grader gave to each row. The rows have ids and no labels.
 
-Scores are read as arrays, or as tables by the rows' ids, and repeats are averaged. They are the analyst's own and
-depend on no label, so a refusal tells nothing; messages name rows and quote no score.
+Scores are read as arrays, or as tables that are aligned by the rows' ids. Several scores of a row, its repeats, are
+combined into one. The analyst supplies the scores, so refusing them reveals nothing. Messages name rows and quote no
+score.
 """
 
 from __future__ import annotations
@@ -29,25 +30,27 @@ _LONGEST = 200
 def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> Metric:
     """Make the mean of judged scores in [lower, upper]; greater is better.
 
-    Replacing one row changes it by at most (upper - lower)/n.
+    Replacing one of the n rows changes it by at most (upper - lower)/n.
 
     Parameters
     ----------
     lower, upper : float
         Bounds of a score, such as 1 and 5.
     of : str, optional
-        Name of the score, such as its scorer's, if the same rows have several: a score of another name is another
-        metric for :meth:`ReusableHoldout.on`, and may be a gate's guardrail.
+        Name of the score, such as "politeness", if the same rows have several. A score with another name is another
+        metric for :meth:`ReusableHoldout.on`, and may be a guardrail of a gate.
 
     Raises
     ------
     InputError
-        If the bounds are not finite with lower < upper, or `of` is no text; when asked, if a score lies outside.
+        If the bounds are not finite with lower < upper, or `of` is not text; when asked, if a score lies outside the
+        bounds.
 
     Notes
     -----
-    Several scores of a row, its repeats, are averaged first. Normalised by its bounds it is a mean of n terms in
-    [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    Several scores of a row, its repeats, are averaged first. Normalised by its bounds the metric is a mean of n terms
+    in [0, 1]. With c_r the most that replacing row r can change it, c_r = 1/n, the sensitivity is 1/n, and the sum of
+    c_r^2 is 1/n.
 
     Examples
     --------
@@ -66,24 +69,26 @@ def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> M
 
 
 def pass_at(k: int) -> Metric:
-    """Make pass@k: the mean over rows of the chance that at least one of k repeats passes.
+    """Make pass@k: the mean over rows of the probability that at least one of k repeats passes.
 
-    Replacing one row changes it by at most 1/n.
+    Replacing one of the n rows changes it by at most 1/n.
 
     Parameters
     ----------
     k : int
-        Repeats that are drawn; at least 1.
+        Number of repeats that are drawn from each row's repeats; at least 1.
 
     Raises
     ------
     InputError
-        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
+        If `k` is not a whole number in range; when asked, if a row has fewer than `k` repeats, or a score is neither 0
+        nor 1.
 
     Notes
     -----
-    For a row with c passes in m repeats it is 1 - C(m - c, k)/C(m, k), the mean over all sets of k repeats, and so
-    unbiased. It is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    The term of a row with c passes in m repeats is 1 - C(m - c, k)/C(m, k). This is the mean over all sets of k
+    repeats, so it is unbiased. The metric is a mean of n terms in [0, 1]. With c_r the most that replacing row r can
+    change it, c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
 
     References
     ----------
@@ -98,24 +103,26 @@ def pass_at(k: int) -> Metric:
 
 
 def pass_hat(k: int) -> Metric:
-    """Make pass^k: the mean over rows of the chance that all of k repeats pass.
+    """Make pass^k: the mean over rows of the probability that all of k repeats pass.
 
-    Replacing one row changes it by at most 1/n.
+    Replacing one of the n rows changes it by at most 1/n.
 
     Parameters
     ----------
     k : int
-        Repeats that are drawn; at least 1.
+        Number of repeats that are drawn from each row's repeats; at least 1.
 
     Raises
     ------
     InputError
-        If k is no such number; when asked, if there are fewer repeats, or scores other than 0 and 1.
+        If `k` is not a whole number in range; when asked, if a row has fewer than `k` repeats, or a score is neither 0
+        nor 1.
 
     Notes
     -----
-    For a row with c passes in m repeats it is C(c, k)/C(m, k), the mean over all sets of k repeats, and so unbiased. It
-    is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    The term of a row with c passes in m repeats is C(c, k)/C(m, k). This is the mean over all sets of k repeats, so it
+    is unbiased. The metric is a mean of n terms in [0, 1]. With c_r the most that replacing row r can change it,
+    c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
 
     References
     ----------
@@ -139,7 +146,7 @@ def _passes(sign: str, k: int, *, every: bool) -> Metric:
 
 
 def score_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Return checked bounds of scores."""
+    """Check the bounds of scores and return them as floats."""
     return checked_bounds(lower, upper, "the scores' bounds", "state which scores can be given", widest=1e150)
 
 
@@ -147,10 +154,10 @@ def score_bounds(lower: float, upper: float) -> tuple[float, float]:
 
 
 class Judge(ABC):
-    """A rule that makes one score of a row's repeats; the metric is the mean of these over rows."""
+    """A rule that combines the repeated scores of a row into one score; the metric is the mean of these over rows."""
 
     every_row = False
-    """True if it needs all rows, each as a draw of its own: then there are no slices or groups."""
+    """True if the metric needs all rows, each as an independent draw, so that it allows no slices or groups."""
 
     @property
     def likely_spread(self) -> float | None:
@@ -158,30 +165,30 @@ class Judge(ABC):
         return None
 
     def form(self, ids: Ids) -> Form:
-        """Return the form in which scores of these rows are read."""
+        """Return the form that reads and checks scores of these rows."""
         return JudgedScores(ids, self)
 
     @abstractmethod
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Return one score for each row, of shape (rows,), from finite ones of shape (rows, repeats)."""
+        """Return one score for each row, given finite scores of shape (rows, repeats)."""
 
     def __call__(self, metric: Definition, ids: Ids) -> Statistic:
-        """Return the mean over rows of scores that are prepared already."""
+        """Return the statistic: the mean over rows of the scores that :meth:`of_repeats` returned."""
         return metric.mean_of(lambda scores: scores, ids.rows)
 
 
 @dataclass(frozen=True)
 class MeanOfRepeats(Judge):
-    """Mean of the repeats, each in [lower, upper].
+    """The mean of a row's repeats, each in [lower, upper].
 
-    It does not depend on their order, and equal repeats give that score exactly.
+    The mean does not depend on the order of the repeats. If all repeats are equal, it is exactly their value.
     """
 
     lower: float
     upper: float
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Return the mean over repeats."""
+        """Return the mean of each row's repeats."""
         check_within(scores, self.lower, self.upper, ids=ids, made_by="score")
         ordered = np.sort(scores, axis=1)
         low, high = ordered[:, 0], ordered[:, -1]
@@ -194,13 +201,13 @@ class MeanOfRepeats(Judge):
 
 @dataclass(frozen=True)
 class Passes(Judge):
-    """Chance that `k` repeats, drawn without replacement from a row's, hold a pass, or that every one is a pass."""
+    """The probability that of `k` of a row's repeats, drawn without replacement, at least one passes, or `every` one."""
 
     k: int
     every: bool
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """Return the unbiased estimate of each row from the number of its passes, in fractions, rounded once."""
+        """Return this probability for each row, computed from its number of passes in fractions and rounded once."""
         repeats = scores.shape[1]
         if repeats < self.k:
             raise InputError(
@@ -220,7 +227,7 @@ class Passes(Judge):
 
 
 def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids: Ids, made_by: str) -> None:
-    """Refuse scores outside of their bounds; missing ones are not outside."""
+    """Refuse scores outside of their bounds; missing scores (NaN) are accepted here."""
     ids.refuse(
         np.any((scores < lower) | (scores > upper), axis=1),
         f"the scores must lie in [{lower:g}, {upper:g}]; got others for {{}}; make the guard with "
@@ -232,14 +239,14 @@ def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids
 
 
 class JudgedScores(Form):
-    """Scores of the rows, or of several repeats of each; a column or index that holds exactly the ids orders them."""
+    """The form of scores, one or several repeats for each row; a column or index of ids brings them into row order."""
 
     def __init__(self, ids: Ids, judge: Judge) -> None:
         self.rows = ids.rows
         self._ids, self._judge = ids, judge
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """Return one float64 for each row; equal scores are one question in every container."""
+        """Return one float64 for each row; equal scores give equal bytes, whatever the container."""
         return self._judge.of_repeats(self.aligned(predictions), self._ids) + 0.0  # turns -0.0 into 0.0
 
     def aligned(self, predictions: object) -> NDArray[np.float64]:
@@ -255,7 +262,7 @@ class JudgedScores(Form):
         return scores
 
     def _numbers(self, predictions: object) -> NDArray[Any]:
-        """Return the scores as real numbers in the order of the rows, of whatever shape they have."""
+        """Return the scores as real numbers in the order of the rows, in their own shape."""
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")
@@ -263,7 +270,7 @@ class JudgedScores(Form):
         return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
 
     def _of_table(self, columns: list[Column]) -> list[Column]:
-        """Return the columns of a table that are scores."""
+        """Return the columns of scores, given all columns of a table but its ids."""
         if not columns:
             raise InputError("a table of scores must have a column beside the ids; got none; add it")
         return columns
@@ -282,7 +289,7 @@ class JudgedScores(Form):
 
 
 def scores_in_memory(scores: object) -> NDArray[Any]:
-    """Return scores as an array, if they are no table and in memory."""
+    """Return scores that are not a table as an array, and refuse scores that are not in memory."""
     if in_pieces(scores):
         raise InputError(
             f"the scores must be in memory; got {type(scores).__name__}; pass what its compute() gives"

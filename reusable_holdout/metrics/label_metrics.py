@@ -38,12 +38,12 @@ SetScore = Literal["f1", "jaccard", "precision", "recall"]
 def accuracy() -> Metric:
     """Make the accuracy: the share of rows whose label is predicted.
 
-    Replacing one row, label and features, changes it by at most 1/n.
+    Replacing one of the n rows, label and features, changes it by at most 1/n.
 
     Notes
     -----
-    A mean of n terms in {0, 1} of which one changes: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = n (1/n)^2 =
-    1/n. The set of classes is public.
+    The metric is a mean of n terms in {0, 1}, of which a replaced row changes one. So c_r = 1/n, the sensitivity is
+    1/n, and the sum of c_r^2 is n (1/n)^2 = 1/n. The set of classes is public.
 
     Examples
     --------
@@ -56,11 +56,12 @@ def accuracy() -> Metric:
 def zero_one_loss() -> Metric:
     """Make the zero-one loss: the share of rows whose label is not predicted.
 
-    Replacing one row, label and features, changes it by at most 1/n.
+    Replacing one of the n rows, label and features, changes it by at most 1/n.
 
     Notes
     -----
-    One minus the accuracy: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+    The metric is one minus the accuracy. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n. The set of
+    classes is public.
 
     Examples
     --------
@@ -70,18 +71,18 @@ def zero_one_loss() -> Metric:
     return metric_of("zero_one_loss", "labels", Disagreement, family="binomial", greater_is_better=False)
 
 
-# ---- several labels for each row: a row is one independent draw, with all its labels, and one term
+# ---- several labels for each row: a row with all its labels is one independent draw, and gives one term of the mean
 
 
 def hamming_loss() -> Metric:
     """Make the Hamming loss: the mean over the rows of the share of a row's labels that are predicted wrong.
 
-    Replacing one row, labels and features, changes it by at most 1/n.
+    Replacing one of the n rows, labels and features, changes it by at most 1/n.
 
     Notes
     -----
-    A mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. With one label for each row it is the
-    :func:`~reusable_holdout.metrics.zero_one_loss`.
+    The metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n. With
+    one label for each row it is the :func:`~reusable_holdout.metrics.zero_one_loss`.
 
     Examples
     --------
@@ -98,25 +99,26 @@ def _share_of_errors(metric: Definition, targets: Targets) -> Mean:
 
 
 def score_of_sets(score: SetScore) -> Metric:
-    """Make a mean over the rows of a score of the row's predicted set of labels; scikit-learn's average "samples".
+    """Make the mean over rows of a score of each row's predicted set of labels, as scikit-learn's average "samples".
 
-    Replacing one row, labels and features, changes it by at most 1/n.
+    Replacing one of the n rows, labels and features, changes it by at most 1/n.
 
     Parameters
     ----------
     score : {"f1", "jaccard", "precision", "recall"}
-        The number of labels in both sets, divided by the mean size of the two sets, by the number of labels in either,
-        of predicted labels, or of true labels; 0 where there are none. In :func:`resolve_metric` "f1_samples",
-        "jaccard_samples", ...
+        Each score is the number of labels that are both predicted and true, divided by a size. For "f1" the size is the
+        mean size of the predicted and the true set, for "jaccard" the number of labels in either set, for "precision"
+        that of predicted labels, and for "recall" that of true labels. The score is 0 where the size is 0. The names in
+        :func:`resolve_metric` are "f1_samples", "jaccard_samples" and so on.
 
     Raises
     ------
     InputError
-        If there is no such score; when binding, if a row has one label only.
+        If there is no such score; when binding, if the labels are a single column.
 
     Notes
     -----
-    A mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    The metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
 
     Examples
     --------
@@ -152,14 +154,16 @@ def _overlap(score: SetScore, metric: Definition, targets: Targets) -> MeanLoss:
 def recall(*, average: Average = "binary") -> Metric:
     """Make the recall: the share of the positive class's rows that are predicted right, or its average over classes.
 
-    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, where n_1 is the number of rows of the
+    positive class.
 
     Parameters
     ----------
     average : {"binary", "macro", "micro", "weighted"}
-        "binary": the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
-        rows. "micro": all rows together. "weighted": the mean, weighted by the classes' rows. As names in
-        :func:`resolve_metric`: "recall", "recall_macro", "recall_micro", "recall_weighted".
+        "binary": the recall of the positive class, which is the last of the two sorted classes. "macro": the mean over
+        all classes that have rows. "micro": the recall of all rows together. "weighted": the mean over classes,
+        weighted by their numbers of rows. The names in :func:`resolve_metric` are "recall", "recall_macro",
+        "recall_micro" and "recall_weighted".
 
     Raises
     ------
@@ -168,12 +172,13 @@ def recall(*, average: Average = "binary") -> Metric:
 
     Notes
     -----
-    "binary": TP/n_1. The class counts are public and equal between neighbours, so it is a mean of n_1 terms in {0, 1}:
-    c_r = 1/n_1 for a row of the class and 0 for others, sensitivity 1/n_1, sum of c_r^2 = n_1/n_1^2 = 1/n_1. Bound to
-    labels its family is "binomial", with n_1 effective rows.
+    "binary": the metric is TP/n_1, with TP the number of positive rows predicted right. The class counts are public and
+    equal between neighbours, so it is a mean of n_1 terms in {0, 1}. So c_r = 1/n_1 for a row of the class and 0 for
+    others, the sensitivity is 1/n_1, and the sum of c_r^2 is n_1/n_1^2 = 1/n_1. Bound to labels its family is
+    "binomial", with n_1 effective rows.
 
-    "macro" is :func:`balanced_accuracy`. "micro" and "weighted" are the :func:`accuracy`: sum_k (n_k/n)(hits_k/n_k) is
-    the share of all hits.
+    "macro" equals :func:`balanced_accuracy`. "micro" and "weighted" equal the :func:`accuracy`: with hits_k the rows of
+    class k that are predicted right, sum_k (n_k/n)(hits_k/n_k) is the share of all rows predicted right.
 
     Examples
     --------
@@ -193,13 +198,14 @@ def recall(*, average: Average = "binary") -> Metric:
 def specificity() -> Metric:
     """Make the specificity: the share of the negative class's rows that are predicted right.
 
-    Replacing one row's features, its label kept, changes it by at most 1/n_0, n_0 the rows of the negative class.
+    Replacing one row's features, its label kept, changes it by at most 1/n_0, where n_0 is the number of rows of the
+    negative class.
 
     Notes
     -----
-    The :func:`recall` of the first of the two sorted classes: a mean of n_0 terms in {0, 1}, n_0 public. c_r = 1/n_0
-    for its rows and 0 for others, sensitivity 1/n_0, sum of c_r^2 = 1/n_0. Bound to labels its family is "binomial",
-    with n_0 effective rows.
+    The metric is the :func:`recall` of the first of the two sorted classes: a mean of n_0 terms in {0, 1}, where n_0 is
+    public. So c_r = 1/n_0 for rows of this class and 0 for others, the sensitivity is 1/n_0, and the sum of c_r^2 is
+    1/n_0. Bound to labels its family is "binomial", with n_0 effective rows.
 
     Examples
     --------
@@ -210,7 +216,7 @@ def specificity() -> Metric:
 
 
 def averaged_name(name: str, average: Average) -> str:
-    """Return the name of a metric's averaged form, as scikit-learn calls it: "f1" or "f1_macro"."""
+    """Return scikit-learn's name for a metric with this average, such as "f1" or "f1_macro"."""
     if average not in get_args(Average):
         raise InputError(f"average must be one of {get_args(Average)}; got {average!r}; choose one")
     return name if average == "binary" else f"{name}_{average}"
@@ -227,17 +233,17 @@ def _recall_of(code: int, metric: Definition, targets: Targets) -> Agreement:
 def balanced_accuracy() -> Metric:
     """Make the balanced accuracy: the mean over classes of the share of a class's rows that are predicted right.
 
-    Replacing one row's features, its label kept, changes it by at most 1/(K min n_k).
+    Replacing one row's features, its label kept, changes it by at most 1/(K min n_k) for K classes with n_k rows.
 
     Notes
     -----
-    (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours,
-    so a row of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K
-    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. Its family is "bounded", with K min_k n_k
-    effective rows.
+    The metric is (1/K) sum_k hits_k / n_k over the K classes that have rows, where hits_k is the number of rows of
+    class k that are predicted right. Class counts are public and equal between neighbours. So a row of class k changes
+    hits_k by at most one, and c_r = 1/(K n_k). The sensitivity is the largest of these, 1/(K min_k n_k). The sum of
+    c_r^2 is sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. The family is "bounded", with K min_k n_k effective rows.
 
-    Decided by the rows' evidence it is about all classes that may occur: nothing is known of the recall of a class
-    without rows, and the interval is as much wider.
+    If the rows' evidence decides, the interval is about the mean over all classes that may occur. Nothing is known
+    about the recall of a class without rows, and the interval is wider accordingly.
 
     Examples
     --------
@@ -248,14 +254,14 @@ def balanced_accuracy() -> Metric:
 
 
 class _BalancedAgreement(RatioMean):
-    """Mean over the classes that have rows of the share of these rows that are predicted right.
+    """The mean over the classes that have rows of the share of a class's rows that are predicted right.
 
-    Class counts are public: neighbours keep every label.
+    Class counts are public, because neighbours keep every label.
 
     Notes
     -----
-    Given the class counts it is a mean of independent terms with the weights c_r = 1/(K n_k), so it has the confidence
-    bound of :class:`~reusable_holdout.metrics.weights.Weights`, of 1/max c_r = K min n_k rows.
+    Given the class counts it is a mean of independent terms with the weights c_r = 1/(K n_k). So it has the confidence
+    bound of :class:`~reusable_holdout.metrics.weights.Weights`, with 1/max c_r = K min n_k effective rows.
     """
 
     family = "bounded"
@@ -277,14 +283,14 @@ class _BalancedAgreement(RatioMean):
         self._whole = common * len(counts)
 
     def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
-        """Weigh each class's hits by an integer, so that all share one denominator."""
+        """Return the mean as one ratio: integer weights bring the recalls of all classes to one denominator."""
         return [(1, self._weighted(self._hits(query)), self._whole)]
 
     def _sample(self, query: NDArray[Any]) -> Counted:
-        """Return hits and misses of each class, with the weight of its rows.
+        """Return the score, and each class's counts of rows predicted right and wrong, with the weight of its rows.
 
-        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value.
-        Nothing is known of the recall of a class that may occur and has no rows.
+        Given the labels, the rows' terms are independent, and the weighted mean of their expectations is the population
+        value. Nothing is known about the recall of a class that may occur and has no rows.
         """
         hits, missing = self._hits(query), self._possible - len(self._counts)
         misses = [count - hit for count, hit in zip(self._counts, hits, strict=True)]
@@ -294,7 +300,7 @@ class _BalancedAgreement(RatioMean):
         return Counted(score, (ratio(rows, factor=1.0 - missing / self._possible),))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return rows that are as uncertain if all recalls are alike."""
+        """Return an equally uncertain mean over rows, assuming that all classes have the same recall."""
         counts = [share * self.rows for share in prevalence]
         hits, misses = ([count * share for count in counts] for share in (mean, 1.0 - mean))
         return Likely.of(ratio(_hits_and_misses(counts, hits, misses)), mean)
@@ -310,7 +316,10 @@ class _BalancedAgreement(RatioMean):
 
 
 def _hits_and_misses(*classes: Sequence[float]) -> Iterable[tuple[float, float, float]]:
-    """Return (value, weight, count) of each class's hits and of its misses; given rows, hits and misses."""
+    """Yield (value, weight, count) for the rows of each class that are predicted right, and for those predicted wrong.
+
+    The arguments are, for all classes, the numbers of rows, of rows predicted right, and of rows predicted wrong.
+    """
     for count, hits, misses in zip(*classes, strict=True):
         weight = min(classes[0]) / count
         yield from ((1.0, weight, hits), (0.0, weight, misses))

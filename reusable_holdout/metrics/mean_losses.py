@@ -1,4 +1,4 @@
-"""Means of losses that are graded, of predicted probabilities and values, and losses with the opposite sign.
+"""Means of real-valued losses of predicted probabilities and values, and the same losses with the opposite sign.
 
 In all of them n is the number of holdout rows, and c_r the most that replacing row r can change the statistic after it
 is normalised to [0, 1].
@@ -21,7 +21,7 @@ from reusable_holdout.metrics.scoring import MeanLoss, Statistic
 from reusable_holdout.metrics.targets import Targets
 
 Losses = Callable[[NDArray[Any]], NDArray[Any]]
-_SCORERS = {  # where scikit-learn's name is another than "neg_" and ours
+_SCORERS = {  # scikit-learn's names of scorers, where they are not "neg_" followed by our name
     "brier": "neg_brier_score",
     "mae": "neg_mean_absolute_error",
     "mse": "neg_mean_squared_error",
@@ -32,13 +32,15 @@ _SCORERS = {  # where scikit-learn's name is another than "neg_" and ours
 def brier() -> Metric:
     """Make the Brier score: the mean squared distance of the predicted probabilities from the truth.
 
-    Replacing one row, label and features, changes it by at most 1/n.
+    Replacing one of the n rows, label and features, changes it by at most 1/n.
 
     Notes
     -----
-    Binary: (p - y)^2 with p the probability of the last of the sorted classes, in [0, 1]. More classes: half
-    of sum_k (p_k - [y = k])^2, in [0, 1] on the simplex and equal to the binary form for K = 2. A mean of n
-    terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+    With two classes a row's loss is (p - y)^2, where p is the probability of the last of the sorted classes and y is 1
+    if the label is that class, else 0. With more classes it is half of sum_k (p_k - [y = k])^2, where p_k is the
+    probability of class k. On the simplex this lies in [0, 1], and for two classes it equals the binary form. The
+    metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n. The set of
+    classes is public.
 
     References
     ----------
@@ -55,12 +57,12 @@ def brier() -> Metric:
 def log_loss(*, clip: float = 0.01) -> Metric:
     """Make the log loss: the mean negative logarithm of the true class's probability, which counts as `clip` at least.
 
-    Replacing one row, label and features, changes it by at most ln(1/clip)/n nats.
+    Replacing one of the n rows, label and features, changes it by at most ln(1/clip)/n nats.
 
     Parameters
     ----------
     clip : float
-        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without limit.
+        A smaller probability counts as this; in (0, 1). Without it one row could change the mean without limit.
 
     Raises
     ------
@@ -69,8 +71,9 @@ def log_loss(*, clip: float = 0.01) -> Metric:
 
     Notes
     -----
-    -ln max(p_y, clip) lies in [0, ln(1/clip)]. Normalised by that bound it is a mean of n terms in [0, 1]:
-    c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+    With p_y the probability of the true class, a row's loss -ln max(p_y, clip) lies in [0, ln(1/clip)]. Normalised by
+    that bound the metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is
+    1/n. The set of classes is public.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def _clipped_logarithm(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def _of_truth(p: NDArray[Any], targets: Targets) -> NDArray[Any]:
-    """Return the probability of the true class; `p` is the last of two classes' or (rows, classes)."""
+    """Return the probability of the true class; `p` has shape (rows,), for the last of two classes, or (rows, classes)."""
     if p.ndim == 1:
         return np.where(targets.values == 1, p, 1 - p)
     truth: NDArray[Any] = p[np.arange(targets.rows), targets.values]
@@ -119,13 +122,13 @@ def _of_truth(p: NDArray[Any], targets: Targets) -> NDArray[Any]:
 def mae(*, lower: float, upper: float) -> Metric:
     """Make the mean absolute error of targets in [lower, upper].
 
-    Replacing one row changes it by at most (upper - lower)/n.
+    Replacing one of the n rows changes it by at most (upper - lower)/n.
 
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
-        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
+        never makes an error larger; if a target lies outside, its error may count for less than it is.
 
     Raises
     ------
@@ -134,8 +137,8 @@ def mae(*, lower: float, upper: float) -> Metric:
 
     Notes
     -----
-    |p - y| lies in [0, upper - lower]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r = 1/n,
-    sensitivity 1/n, sum of c_r^2 = 1/n.
+    With prediction p and target y, both clipped, a row's loss |p - y| lies in [0, upper - lower]. Normalised by that
+    bound the metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
 
     Examples
     --------
@@ -150,13 +153,13 @@ def mae(*, lower: float, upper: float) -> Metric:
 def mse(*, lower: float, upper: float) -> Metric:
     """Make the mean squared error of targets in [lower, upper].
 
-    Replacing one row changes it by at most (upper - lower)^2/n.
+    Replacing one of the n rows changes it by at most (upper - lower)^2/n.
 
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
-        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
+        never makes an error larger; if a target lies outside, its error may count for less than it is.
 
     Raises
     ------
@@ -165,8 +168,9 @@ def mse(*, lower: float, upper: float) -> Metric:
 
     Notes
     -----
-    (p - y)^2 lies in [0, (upper - lower)^2]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r
-    = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    With prediction p and target y, both clipped, a row's loss (p - y)^2 lies in [0, (upper - lower)^2]. Normalised by
+    that bound the metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is
+    1/n.
 
     Examples
     --------
@@ -181,15 +185,16 @@ def mse(*, lower: float, upper: float) -> Metric:
 def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metric:
     """Make the mean pinball loss of predicted quantiles, of targets in [lower, upper].
 
-    Replacing one row changes it by at most max(quantile, 1 - quantile)(upper - lower)/n.
+    Replacing one of the n rows changes it by at most max(quantile, 1 - quantile)(upper - lower)/n.
 
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
-        never makes a loss larger: of targets that lie outside, a loss counts for less than it is.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
+        never makes a loss larger; if a target lies outside, its loss may count for less than it is.
     quantile : float
-        Quantile that the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
+        Quantile that the model predicts, in (0, 1); scikit-learn's `alpha`. With 0.5 the loss is half the absolute
+        error.
 
     Raises
     ------
@@ -198,8 +203,9 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
 
     Notes
     -----
-    max(quantile (y - p), (1 - quantile)(p - y)) lies in [0, max(quantile, 1 - quantile)(upper - lower)]. Normalised by
-    that bound it is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+    With prediction p and target y, both clipped, a row's loss max(quantile (y - p), (1 - quantile)(p - y)) lies in
+    [0, max(quantile, 1 - quantile)(upper - lower)]. Normalised by that bound the metric is a mean of n terms in [0, 1].
+    So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
 
     Examples
     --------
@@ -224,14 +230,14 @@ def _pinball(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def checked_targets(lower: float, upper: float) -> tuple[dict[str, float], float]:
-    """Return checked bounds of targets as parameters, and their distance."""
+    """Check the bounds of targets, and return them as a metric's parameters, with their distance."""
     advice = "state what is known about the targets without the holdout"
     least, most = checked_bounds(lower, upper, "the targets' bounds", advice, widest=1e150)
     return {"lower": least, "upper": most}, most - least
 
 
 def mean_of_values(size: Losses, metric: Definition, targets: Targets) -> MeanLoss:
-    """Return the mean over the rows of the sizes of their errors; if a row has several, of their mean."""
+    """Return the mean over rows of a row's loss, which is `size` of its error, or the mean of these over its outputs."""
     losses = losses_of_values(size, metric, targets)
     if targets.outputs == 1:
         return metric.mean_of(losses, targets.rows)
@@ -239,13 +245,13 @@ def mean_of_values(size: Losses, metric: Definition, targets: Targets) -> MeanLo
 
 
 def losses_of_values(size: Losses, metric: Definition, targets: Targets) -> Losses:
-    """Return the sizes of errors: of the prediction less the target, both clipped to the targets' bounds."""
+    """Return a function that computes `size` of each error: prediction minus target, both clipped to the bounds."""
     lower, upper, kept = metric.parameters["lower"], metric.parameters["upper"], clipped(metric, targets)
     return lambda p: size(np.clip(p, lower, upper) - kept)
 
 
 def clipped(metric: Definition, targets: Targets) -> NDArray[np.float64]:
-    """Return the targets, clipped to their stated bounds, whatever they are."""
+    """Return the targets, clipped to the bounds that the metric states."""
     return targets.values.clip(metric.parameters["lower"], metric.parameters["upper"])
 
 
@@ -253,31 +259,31 @@ def clipped(metric: Definition, targets: Targets) -> NDArray[np.float64]:
 
 
 def negated(loss: Metric) -> Metric:
-    """Return a loss of the catalogue with the opposite sign, named as scikit-learn's scorer of it.
+    """Return a loss of the catalogue with the opposite sign, under the name of scikit-learn's scorer for it.
 
-    Replacing one row changes it as much as the loss.
+    Replacing one row changes it by as much as it changes the loss.
 
     Parameters
     ----------
     loss : Metric
-        "brier" or "log_loss" by :func:`resolve_metric`, :func:`mae`, ...; no share of rows that are wrong, whose
-        opposite is the "accuracy".
+        A loss such as ``resolve_metric("brier")``, ``resolve_metric("log_loss")`` or :func:`mae`. A share of wrong rows,
+        such as the zero-one loss, is refused; use the "accuracy" instead.
 
     Returns
     -------
     Metric
-        Greater is better, from minus the loss's upper bound to minus its lower one: what ``cross_val_score`` gives for
-        the same name is its prior, unchanged.
+        Greater is better. Its values lie between minus the loss's upper bound and minus its lower bound. The result of
+        ``cross_val_score`` for the same name can be passed as the prior, unchanged.
 
     Raises
     ------
     InputError
-        If it is no such loss; when binding, of "brier" if there are more than two classes.
+        If it is not such a loss; when binding, for "brier" if there are more than two classes.
 
     Notes
     -----
-    Normalised, one minus the loss, of the same rows: c_r, the sensitivity, the sum of c_r^2 and the family are the
-    loss's. A mean over rows stays one, so that models can be compared row by row.
+    After normalisation it is one minus the loss on the same rows. So c_r, the sensitivity, the sum of c_r^2 and the
+    family are those of the loss. If the loss is a mean over rows, models can be compared row by row here, too.
 
     Examples
     --------
