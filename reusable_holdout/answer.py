@@ -31,7 +31,7 @@ class Guardrail(NamedTuple):
     ----------
     metric : str
     prior : float
-        What was named for it.
+        The value that the gate named for it.
     low, high : float
         The interval of its population value; all values there are, unless the gate said "better".
     """
@@ -50,41 +50,41 @@ class Answer(NamedTuple):
     Attributes
     ----------
     value : float
-        The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
-        does not, or if the value was asked for; of a final, the holdout's own.
+        The answer, in the metric's unit: the prior if the holdout agrees; the middle of the released cell if it does
+        not, or if the value was asked for; for a final, the holdout's own value.
     low, high : float
         The interval of the population value.
     outcome : str
         "agreed", "corrected", "better" and "not shown" (of a gate), "revealed", "chosen", "final", "measured" and "not
         certified" (of a claim).
     measured : float or None
-        What the holdout itself said; None if it only agreed, or said no more than yes or no.
+        The value released from the holdout; None if it only agreed, or said no more than yes or no.
     charged : bool
-        Whether a charge was paid.
+        True if a charge was paid.
     charges_left : int
         Charges still affordable; at 0 the guard has halted.
     replayed : bool
-        Whether the same question had been answered before: then this is that answer, and it cost nothing.
+        True if the same question had been answered before: then this is that answer, and it cost nothing.
     prior : float
-        The analyst's own estimate that the question came with, or what was named for a gate; a final repeats its value.
+        The analyst's own estimate, given with the question, or a gate's named value; a final repeats its value.
     query : int
         Number of the question, from 1.
     nats : float
-        What the answer cost of the description length that widens later intervals.
+        Cost of the answer, in description length; it widens later intervals.
     name : str
-        What the analyst called the question; may be empty.
+        The analyst's name of the question; may be empty.
     way : str
-        In which way it was asked, as the ledger names it: "check", "compare", "gate", "gate-compare", "guarded-gate",
-        "guarded-compare", "reveal", "choose", "final", "claim".
+        The way in which it was asked, as the ledger names it: "check", "compare", "gate", "gate-compare",
+        "guarded-gate", "guarded-compare", "reveal", "choose", "final", "claim".
     threshold : float
-        Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
+        Deviation beyond which this question would be charged, before noise; for a reveal or choice the unit of its
         cells.
     told : str
         Name of the outcome in the ledger: "agreed", "cell 3" ...
     guardrails : tuple of Guardrail
-        Of a gate that was asked with some.
+        The results of a gate's guardrails; empty if it has none.
     another_budget : bool
-        Whether the rows had another budget besides: then the two sets of intervals are no longer jointly valid.
+        True if the rows also had another budget: then the two sets of intervals are no longer jointly valid.
     """
 
     value: float
@@ -138,7 +138,7 @@ class Choice:
     index : int
         Place of the winner among the candidates, from 0.
     answer : Answer
-        Its value, with its interval.
+        The winner's value, with its interval.
     others : float
         With the guard's confidence, the population value of no other candidate is better than this.
     """
@@ -181,12 +181,12 @@ class Price(NamedTuple):
     Attributes
     ----------
     least, most : float
-        Nats, at its cheapest and at its dearest outcome.
+        Nats, at its cheapest and at its most expensive outcome.
     final_width : float
-        Half-width that a final would certify after the dearest, at the plan's `estimate`.
+        Half-width that a final would certify after the most expensive outcome, at the plan's `estimate`.
     allowed : bool
-        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
-        candidates, and no outcome would break a promise of the plan.
+        True if it would be answered now: the guard has not halted, enough queries are left (a choice takes one for each
+        candidate), and no outcome would break a promise of the plan.
     """
 
     least: float

@@ -99,9 +99,9 @@ class OverlapError(InputError):
     Attributes
     ----------
     rows : int
-        How many.
+        Number of these rows.
     explained : int
-        How many chance explains at most.
+        Largest number that chance explains.
     """
 
     def __init__(self, message: str, rows: int, explained: int) -> None:
@@ -118,7 +118,7 @@ class MissingExtraError(InputError, ImportError):
     Attributes
     ----------
     what : str
-        What needs it.
+        The feature that needs the library.
     library : str
     extra : str
         Name of the extra.
@@ -140,7 +140,7 @@ class ModelError(HoldoutError):
     Attributes
     ----------
     answers : list
-        Of several that were asked about together, in their order; None where one failed.
+        The answers of several questions that were asked together, in their order; None for a failed one.
     """
 
     def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
@@ -214,9 +214,9 @@ class Halted(BaseException):
     Attributes
     ----------
     reason : {"charges", "queries", "final"}
-        What ran out: deviations that can be charged, or declared questions; or that a final was given.
+        The budget that ran out, charges or declared queries; or "final" if a final was given.
     answers : list
-        Answers of the interrupted batch that were released before the halt, in order; None where one failed.
+        Answers of the interrupted batch that were released before the halt, in order; None for a failed one.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class Refused(BaseException):
     Attributes
     ----------
     error : HoldoutError
-        What was refused, and why; nothing was charged.
+        The error that says what was refused, and why; nothing was charged.
     """
 
     def __init__(self, error: HoldoutError) -> None:

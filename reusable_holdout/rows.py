@@ -17,31 +17,31 @@ class Rows:
     Parameters
     ----------
     X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
-        Private features, for models; NumPy, pandas, polars or scipy.sparse. The guard keeps a copy, as much memory
-        again (none of polars, whose columns never change, nor of arrays that are mapped read-only): what you do to
-        yours afterwards changes no answer. Those of Parquet files and Dask stay where they are: models predict them
-        chunk by chunk, on joblib's current backend.
+        Private features, for models; NumPy, pandas, polars or scipy.sparse. The guard keeps a copy, which needs as much
+        memory again: later changes to your data change no answer. It does not copy polars, whose columns never change,
+        nor arrays that are mapped read-only. Parquet files and Dask collections stay where they are: models predict
+        them chunk by chunk, on joblib's current backend.
     y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
         Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
         scores the rows' ids, distinct names, and X is None.
     classes : array-like, or "private", optional
-        All classes that may occur, which makes them public. By default those in `y` are public if there is at most one
-        for 50 rows. Others are private: accuracy compares answers in a normal form (NFKC, without case and extra
-        spaces), and no other metric is measured.
+        All classes that may occur, which makes them public. By default the classes in `y` are public if there is at
+        most one for 50 rows. Otherwise they are private: accuracy compares answers in a normal form (NFKC, without case
+        and extra spaces), and no other metric is measured.
     sample_weight : array-like of shape (rows,), optional
         Public weights, at least 0. Weights of 0 and 1 make a slice: then only its rows count.
     groups : array-like of shape (rows,), optional
-        Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
-        and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
+        Names of the rows' groups, such as users or documents, if rows of a group are not independent. A group is one
+        draw and counts once, with the mean of its rows; the plan's rows are groups. Only means of losses allow groups.
     ids : array-like of shape (rows,), optional
         Distinct names of the rows, by which they are known again; they never leave the guard.
     prevalence : float, sequence of float or dict, optional
-        Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
-        order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
-        priced, where a metric's interval rests on them: the nearer, the cheaper.
+        Class shares that you expect, such as the training rows': of the last of two classes, of all in sorted order, or
+        by class; equal ones by default. If a metric's interval rests on the class counts, their distance from these
+        shares is released and priced: the nearer, the cheaper.
     training : array-like, optional
-        What models were trained on, to be searched for rows of the holdout: a table with its columns, or, where there
-        are ids, ids. Nothing of it is kept.
+        The models' training rows, to be searched for rows of the holdout: a table with the holdout's columns, or ids if
+        the holdout has ids. Nothing of it is kept.
 
     Examples
     --------

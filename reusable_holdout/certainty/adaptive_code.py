@@ -33,7 +33,7 @@ class AdaptiveCode:
     queries : int
         Declared number K of questions.
     theory : Theory
-        Its `final_share` phi.
+        Constants; its `final_share` is phi.
 
     Notes
     -----
@@ -68,9 +68,9 @@ class Priced(NamedTuple):
     Attributes
     ----------
     begun : mapping of str to float
-        What each outcome's count begins with; public, and above 0.
+        First count of each outcome; public, and above 0.
     seen : Counter of str
-        How often each was told.
+        Number of times that each outcome was released.
     """
 
     begun: Mapping[str, float]
@@ -116,9 +116,9 @@ def paired_length(*, queries: int, question: int, nats: float) -> float:
     queries : int
         Declared number K of questions.
     question : int
-        Which of them the later one is, from 2.
+        Number of the later question, from 2.
     nats : float
-        Of all outcomes that were told before the later one, all of them priced.
+        Cost of all outcomes that were released before the later question, all of them priced.
 
     Raises
     ------

@@ -86,8 +86,8 @@ class ConfidenceBound:
 
     Notes
     -----
-    Of family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
-    misses when the value is beyond a number that the population value fixes, and the narrower one's number is one of
+    For family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
+    misses when the value is beyond a number that the population value fixes, and the narrower bound's number is one of
     the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
 
     Examples

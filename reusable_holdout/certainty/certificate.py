@@ -51,15 +51,15 @@ class Certificate:
     noise_scale : float
         The plan's noise scale; 0 for none.
     tolerance : float
-        Thresholds are as large as it allows.
+        Largest deviation of an agreed answer from the population value; thresholds are as large as it allows.
     least_threshold : float
-        No derived threshold goes below this.
+        Lower limit of derived thresholds.
     charge_nats, reserved_nats : float
-        Cost of the dearest charge, and nats that may be told beside the charges.
+        Cost of the most expensive charge, and nats that may be released beside the charges.
     decides : {"distance", "evidence", "sets"}
-        What picks an outcome. Of "sets" the value is a ratio, and `bound` says nothing of it.
+        Rule that picks an outcome. For "sets" the value is a ratio, and `bound` does not apply to it.
     shares : Shares
-        How the sides of an interval divide a question's failure probability, and why they may.
+        Shares of the sides of an interval in a question's failure probability.
     fixed_threshold : float, optional
         A threshold that does not follow from the tolerance.
     mechanism : str
@@ -67,18 +67,18 @@ class Certificate:
     view : int
         Number of the metric among those of the rows.
     told_before : float
-        Nats told of the rows before the first question.
+        Nats released about the rows before the first question.
     sensitivity : float
         Largest change of the statistic when one row changes.
     estimate : float
         Value near which the plan holds. No interval rests on it.
     spread : float, optional
-        Of a mean of graded losses: a public guess of their standard deviation over the rows. No interval rests on it.
+        For a mean of graded losses: a public guess of their standard deviation over the rows. No interval rests on it.
     noisy : bool
-        Whether other questions about the rows have noise: a share of the failure probability pays for it here, too.
+        True if other questions about the rows have noise: a share of the failure probability pays for it here, too.
     adaptive : bool
-        Whether every outcome is priced by what was public before it: then intervals grow, and nothing is promised of
-        how many charges there can be.
+        True if every outcome is priced by what was public before it: then intervals grow, and no number of charges is
+        promised.
     theory : Theory
         Edition of the constants.
     """
@@ -287,7 +287,7 @@ class ThresholdTable:
     Parameters
     ----------
     certificate : Certificate
-        Of the plan.
+        The plan's certificate.
     charges, nats : int, float
         Charges made, and the description length of their values.
 

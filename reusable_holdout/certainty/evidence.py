@@ -48,7 +48,7 @@ class EvidenceRows(NamedTuple):
     ----------
     values, counts : numpy.ndarray of float64
     weights : numpy.ndarray of float64, optional
-        Of each value in the mean, in [0, 1].
+        Weight of each value in the mean, in [0, 1].
     """
 
     values: NDArray[np.float64]
@@ -147,8 +147,8 @@ def mixed(logs: NDArray[np.float64]) -> float:
 class Null:
     """Hypothesis that a mean of independent terms in [0, 1] is at most a number, to be bet against.
 
-    From a mean of 1 on there is no evidence against it, and up to 0 none is needed. The tolerance is how far above it
-    the rows are expected, > 0: the bets' size follows from it.
+    There is no evidence against a mean of 1 or more, and none is needed against 0 or less. The tolerance, > 0, is the
+    expected distance of the rows above the mean; the sizes of the bets follow from it.
 
     Notes
     -----
@@ -219,15 +219,15 @@ class Evidence:
     tolerance : float
         > 0.
     sides : {"both", "low", "high"}
-        Whether it lies within ``named +- tolerance``, or is at least ``named - tolerance``, or at most ``named +
-        tolerance``.
+        The tested claim: the mean lies within ``named +- tolerance``, is at least ``named - tolerance``, or is at most
+        ``named + tolerance``.
     sizes : BetSizes
-        Of the bets.
+        Sizes of the bets.
 
     Notes
     -----
-    A mean that lies outside is said to lie within, at a level of so many nats, with probability at most exp(-nats) on
-    each side; it can lie outside on one side only.
+    If the mean lies outside, the test at a level of `nats` errs with probability at most exp(-nats) on each side; the
+    mean can lie outside on one side only.
     """
 
     named: float
@@ -277,7 +277,7 @@ class Evidence:
         nats : float
             Evidence that is needed.
         rows : callable
-            From a mean in [0, 1] to rows with that mean.
+            Function from a mean in [0, 1] to rows with that mean.
         above : bool
 
         Returns

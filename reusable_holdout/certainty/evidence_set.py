@@ -25,12 +25,12 @@ class EvidenceSet:
     nats : float
         > 0.
     rows : int
-        How many there are, which sizes the bets.
+        Number of rows, which determines the sizes of the bets.
     mean, spread : float
         Guesses of the rows' mean and standard deviation, made before they are read: half of the stake is on the bet
         that suits such rows best. No end's validity rests on them.
     theory : Theory
-        Its `set_bets`, the other ones: the smallest is as good for a mean of 1/100.
+        Its `set_bets` are the further bets: the smallest is as good for a mean of 1/100.
 
     Notes
     -----
@@ -134,9 +134,9 @@ class EvidenceSet:
         Parameters
         ----------
         won : callable
-            From a value and bets in (0, 1) to the logarithm of what each has won: of a product over the rows of
-            ``1 + bet * gain / worst``, `worst` the most that a row can lose, which has expectation at most 1 if the
-            population's value is at most this, and falls in it.
+            Function from a value and bets in (0, 1) to the log gain of each bet. The gain is a product over the rows of
+            ``1 + bet * gain / worst``; `worst` is the most that a row can lose. It has expectation at most 1 if the
+            population's value is at most this value, and it falls as the value grows.
         """
         bets, stakes = self._stakes(guess)
         return self._enough(won(value, bets) + stakes)

@@ -75,7 +75,7 @@ class CellCode(_Failing):
     Parameters
     ----------
     cells : tuple of Cell
-        From the overfitting side's farthest to the other side's; together they hold every deviation that can be told.
+        Cells from the overfitting side's farthest to the other side's; together they hold every possible deviation.
     failed : float
         Weight of a failure.
 
@@ -142,9 +142,9 @@ def choice_nats(rank: int, candidates: int) -> float:
     Parameters
     ----------
     rank : int
-        From 1, the best prior.
+        Rank of the winner's prior, from 1, the best.
     candidates : int
-        At least `rank`.
+        Number of candidates, at least `rank`.
 
     Notes
     -----
@@ -174,7 +174,7 @@ class FactorCode:
     below, above : int
         Cells on each side of the middle one; they grow geometrically, and the last one above is open.
     first, growth : float
-        How far the k-th edge lies from the guess: its logarithm is ``e_k = first k + growth k^2``.
+        Constants of the edges: the log ratio of the k-th edge to the guess is ``e_k = first k + growth k^2``.
 
     Notes
     -----

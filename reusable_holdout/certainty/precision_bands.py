@@ -30,7 +30,8 @@ def average_precision_interval(
     Parameters
     ----------
     above : numpy.ndarray of int64 of shape (positives,)
-        Of each positive row, from the highest score down, how many negative rows score at least as high; not empty.
+        For each positive row, from the highest score down, the number of negative rows that score at least as high; not
+        empty.
     negatives : int
         Rows of the other class, >= 1.
     nats : float

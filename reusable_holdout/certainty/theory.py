@@ -31,7 +31,7 @@ class Shares(NamedTuple):
     Attributes
     ----------
     agreed, charged : float
-        Of the interval of a question that was not charged, and of one that was.
+        Share for each side of the interval of an agreed question, and of a charged one.
 
     Notes
     -----
@@ -45,12 +45,13 @@ class Shares(NamedTuple):
       have probability at most 0.8 of the node's;
     - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
 
-    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
-    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
+    If evidence decides, agreed and charged answers rest on two kinds of bounds, and neither kind is always the
+    narrower. So an agreed answer has 0.8, because q lies on one side of the interval, and a charged one has 0.1 on each
+    side.
 
-    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
-    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
-    what was named, so only one of them can miss.
+    Each side has a half if every outcome is released as a cell, and for one-sided questions, whose prior inside a batch
+    may follow the charges in it. A side of a one-bit gate has all: both its ends are functions of the named value, so
+    only one of them can miss.
     """
 
     agreed: float
@@ -80,15 +81,15 @@ class ClaimCode(NamedTuple):
     Attributes
     ----------
     reach : int
-        Standard deviations of an honest claim's deviation by which it may be off and stand.
+        Largest deviation of a claim that stands, in standard deviations of an honest claim's deviation.
     lead : int
-        Those by which it must be above the lead, less one cell of the lead's, to be measured.
+        Least distance above the lead, less one of its cells, of a claim that is measured, in the same unit.
     stands, stands_again : float
-        Count that a claim's standing begins with, of an asker who has not been charged and of one who has.
+        First count of the outcome that a claim stands, for a series that has not been charged and for one that has.
     charge, failed : float
-        That of each cell of a charge, and of a failure.
+        First count of each cell of a charge, and of a failure.
     measured : tuple of float
-        Those of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
+        First counts of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
     """
 
     reach: int
@@ -110,17 +111,16 @@ class Theory:
     final_share : float
         Share of the failure probability that is kept for the final.
     early_share : float
-        Share of a final's weight in which the places of the charges are coded by the last of them: cheap where all came
+        Share of a final's weight in which the positions of the charges are coded by the last of them: cheap if all came
         early.
     final_noise_share : float
         Share of a final's own failure probability that pays for its noise, if it has any.
     noise_share : float
         Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest.
     query_noise, threshold_noise, answer_noise : float
-        What each draw has of that.
+        Share of this that each kind of draw has.
     scores, by_evidence : Shares
-        How the sides of a check's interval divide a question's failure probability, where a distance decides and where
-        evidence does.
+        Shares of the sides of a check's interval, if a distance decides, and if evidence decides.
     charge : CellCode
         A charge, in units of the threshold: which way the prior is off, and about how far.
     spans : SpanCode
@@ -128,32 +128,33 @@ class Theory:
     gate : CellCode
         A gate's "yes", or a failure.
     failures_reserved : bool
-        Whether a gate's plan sets aside what a failure costs, not a "yes" alone.
+        True if a gate's plan reserves the cost of a failure, not of a "yes" alone.
     reveal : CellCode
         A revealed value, in units of a public standard deviation of honest deviations.
     reveal_unit : float
-        Those standard deviations to a unit.
+        Number of these standard deviations in a unit.
     steps_failed : float
         Weight of a ladder's failure.
     claims : ClaimCode
-        Of a board of claims.
+        Constants of a board of claims.
     widths : FactorCode
-        How many times the guessed half-width the rows' own set has.
+        Ratio of the half-width of the rows' own set to the guessed half-width.
     counts : FactorCode
-        How many times the guessed rows the class counts are worth.
+        Ratio of the rows that the true class counts are worth to the guessed rows.
     check_bets, set_bets : BetSizes
-        Of evidence that a mean lies within a tolerance, where the best bet is that of rows at the tolerance's full
-        distance; and of the sets that rows leave, where it is that of rows of mean 1/2.
+        Bets for evidence that a mean lies within a tolerance, whose best bet is for rows at the tolerance's full
+        distance; and bets for confidence sets, whose best bet is for rows of mean 1/2.
     set_halvings : int
-        Steps in which the ends of such a set are found: what a width is a multiple of is one of them.
+        Bisection steps that find the ends of such a set.
     bands : BandShares
-        Of an average precision.
+        Constants of an average precision's bands.
     threshold_cells : int
         Cells of the range of priors, in each of which the threshold is one number.
     threshold_slack : float
-        Fraction of the range by which it is below both ends' own: between them it is never lower by more.
+        Fraction of the range subtracted from the lower threshold of a cell's ends; inside the cell, the exact threshold
+        is never lower.
     step_rounding : float
-        Of a ladder's step: a score on the grid of scores may lie just below a whole number of them.
+        Rounding of a ladder's step: a score on the grid of scores may lie just below a whole number of steps.
     """
 
     edition: int

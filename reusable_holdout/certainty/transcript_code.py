@@ -36,7 +36,7 @@ class TranscriptCode:
         Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
         cost ``(j + 1) ln 2``.
     theory : Theory
-        Its `final_share` phi, and its `early_share`, 0.1 below.
+        Constants; its `final_share` is phi, and its `early_share` is the 0.1 below.
 
     Notes
     -----

@@ -52,9 +52,9 @@ class Certificates(NamedTuple):
     Attributes
     ----------
     scores, pairs : Certificate
-        Of one model, and of the difference of two.
+        Certificates for one model, and for the difference of two.
     by_rows : bool
-        Whether what was revealed or chosen shows the set that the rows' evidence leaves.
+        True if reveals and choices release the confidence set of the rows' evidence.
     final_noise : float
         Scale of a final's noise.
     least_spare : float

@@ -242,15 +242,15 @@ class SharedBudget:
     view : int
         Number of the metric; 0 for the guard's own, which made the budget.
     told_before : float
-        Nats of what was told of the rows when the guard was made.
+        Nats released about the rows when the guard was made.
     charge_nats : float
-        Cost of the dearest charge of any metric; 0 for the guard's own, whose plan says it.
+        Cost of the most expensive charge of any metric; 0 for the guard's own, whose plan says it.
     told_nats : float
-        Nats that may be told beside the charges, so that every promise is kept; 0 for the guard's own metric.
+        Nats that may be released beside the charges while every promise is kept; 0 for the guard's own metric.
     theory : int
-        Edition of the theory that all of it is certified by.
+        Edition of the theory that certifies all of it.
     noisy : bool
-        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
+        True if another metric of the rows has noise: then a share of the failure probability pays for it.
     """
 
     view: int = 0

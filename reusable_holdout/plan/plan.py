@@ -42,7 +42,7 @@ class Plan(Outlook):
         Deviations that can be paid for; the largest possible number if left out.
     tolerance : float, optional
         Farthest an answer may be from the population value, in the metric's unit; the smallest possible one if left
-        out. That of a difference of two models, too.
+        out. It also holds for the difference of two models.
     confidence : float
         1 - beta, in [0.5, 1).
     estimate : float
@@ -53,33 +53,34 @@ class Plan(Outlook):
         the metric at `estimate`. Charges and tolerance are chosen so that a search with such priors is answered to its
         last question with probability 0.95, if rows and tolerance allow it.
     reveals : int, optional
-        Reveals whose dearest outcomes are set aside beside the charges, at least 0. Beyond them, reveals are answered
-        as long as the promises allow.
+        Number of reveals, at least 0, whose most expensive outcomes are reserved beside the charges. Further reveals
+        are answered as long as the promises allow.
     choices : sequence of int, optional
-        The same for choices: the number of candidates of each. If neither is stated and the charges are derived, one
-        choice among 100 (or as many as there are queries) is set aside where the tolerance leaves a charge beside it.
+        Number of candidates of each reserved choice. If neither reveals nor choices are stated and the charges are
+        derived, one choice among 100 candidates (or as many as there are queries) is reserved, if the tolerance leaves
+        a charge beside it.
     noise : float, optional
         Scale s of the sparse vector's noise, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s),
         answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
         intervals do not need noise, differential privacy does.
     threshold : float, optional
-        Deviation T that is always charged, in the metric's unit. By default it is as large as the tolerance allows,
-        and shrinks with the charges; a stated one stays as it is, and the tolerance follows from it.
+        Deviation T beyond which every prior is charged, in the metric's unit. By default it is as large as the
+        tolerance allows, and shrinks with the charges. A stated threshold is fixed, and the tolerance follows from it.
     delta : float, optional
-        Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
+        The delta of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     spread : float, optional
-        Of families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at most
-        half of what lies between the bounds; by default the largest there is at `estimate`. The numbers of the plan
+        For families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at
+        most half the distance of the bounds; by default the largest possible at `estimate`. The numbers of the plan
         follow from it. No interval rests on it: rows that spread more are charged more often.
     board : "claims", optional
-        A board of many series, such as teams: needs rows and queries, and no tolerance, for its intervals grow. The
-        plan says what an honest board keeps; `charges`, 2 if left out, are those of each series.
+        A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
+        The plan states what an honest board keeps; each series has `charges`, by default 2.
     gates : bool
-        Whether nothing but gates is asked: a "yes" is cheaper than other charges.
+        True if only gates are asked: a "yes" is cheaper than other charges.
     bounds : tuple of float
         Lower and upper bound of the metric.
     greater_is_better : bool
-        Whether a larger value of the metric is better.
+        True if a larger value of the metric is better.
     family : {"binomial", "mean", "bounded", "bounded-difference", "ratio"}
         Mean of 0/1 losses; mean of losses within the bounds, whose rows decide by their evidence; statistic with the
         exponential moments of such a mean; bounded differences; or a ratio of means, such as an F, decided by evidence
@@ -93,7 +94,7 @@ class Plan(Outlook):
     Attributes
     ----------
     stated : tuple of str
-        Which numbers were stated; others were derived, and a later version may derive others.
+        Names of the stated numbers; the others were derived, and a later version may derive other values.
     epsilon : float
         Differential privacy of the holdout at `delta`; without finals, and without comparisons unless their noise is
         that of scores.

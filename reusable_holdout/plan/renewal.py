@@ -22,17 +22,17 @@ def renewed(
 ) -> Plan:
     """Return the plan of the same promise for other rows.
 
-    Everything stays as it is unless it is named, the tolerance first of all: the charges follow from it and the rows.
-    Charges that are named without a tolerance make the tolerance follow. Noise that was derived is derived anew.
+    All numbers that are not named stay the same. That holds first for the tolerance: the charges follow from it and the
+    rows. If charges are named without a tolerance, the tolerance follows from them. Derived noise is derived anew.
 
     Parameters
     ----------
     plan : Plan
-        Of the rows before.
+        The plan of the earlier rows.
     numbers : dict
-        What the plan must know of the metric on the new rows: rows, influence, variation.
+        Facts of the metric on the new rows: rows, influence, variation.
     told_before : float
-        Nats of what was told of the new rows.
+        Nats already released about the new rows.
     queries, tolerance, charges, estimate
         As for :class:`Plan`.
 

@@ -33,15 +33,15 @@ class Findings(NamedTuple):
     spans : list of (float, float)
         Ranges of the metrics.
     units : str
-        What the plan counts: "rows" or "groups".
+        The unit that the plan counts: "rows" or "groups".
     state : State
-        What was told and charged.
+        The released outcomes and the charges.
     room : float
-        Nats that can still be told on request before a promise of the plan would break.
+        Nats that can still be released on request before a promise of the plan would break.
     halted : str
         "charges", "queries" or "final"; empty while it answers.
     history : pandas.DataFrame
-        As :meth:`ReusableHoldout.history`, with `failed` and `decimals` beside.
+        The history, as :meth:`ReusableHoldout.history`, with the further columns `failed` and `decimals`.
     another_budget : bool
     """
 

@@ -22,7 +22,7 @@ def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) 
     answers : pandas.DataFrame
         Rows of a history, of one metric and at least one.
     name : str
-        What is drawn, for the picture's text.
+        Name of the drawn metric, for the picture's text.
     lower, upper : float
         Range of the values.
     """
