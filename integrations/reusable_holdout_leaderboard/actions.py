@@ -1,4 +1,4 @@
-"""The actions of organisers, in one table: command line, API and pages are made from it."""
+"""The table of organisers' actions, from which the command line, the API and the organisers' page are made."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ __all__ = ["ACTIONS", "Action", "Field", "File"]
 
 
 class File(NamedTuple):
-    """A file that an action takes."""
+    """A file that is given to an action."""
 
     name: str
     content: bytes
 
 
 class Field(NamedTuple):
-    """A value that an action takes.
+    """An argument of an action.
 
     Attributes
     ----------
     name : str
     kind : type
-        str, int, bool, dict or :class:`File`.
+        Type of the value: str, int, bool, dict or :class:`File`.
     about : str
-        Help text and label.
+        Help text on the command line, and label on the page.
     default : object
-        Value if it is not given; ``...`` if it must be.
+        Value if none is given. ``...`` means that a value must be given.
     """
 
     name: str
@@ -55,22 +55,25 @@ class Field(NamedTuple):
 
 
 class Action(NamedTuple):
-    """One action of organisers.
+    """One action that organisers can take.
 
     Attributes
     ----------
     name : str
-        ``board NAME`` on the command line and ``/api/v1/admin/NAME`` in the API.
+        Name of the action: ``board NAME`` on the command line, ``/api/v1/admin/NAME`` in the API.
     about : str
+        Help text.
     answer : type
-        Record that it returns.
+        Type of the record that the action returns.
     run : callable
-        Takes the competition and the fields.
+        Function that does it, called with the competition and the values of the fields.
     fields : tuple of Field
+        Arguments of the action.
     several : bool
-        True if it returns a list of records.
+        True if the action returns a list of records.
     final : str
-        Why it cannot be undone; empty if it can. A page asks for a confirmation then.
+        Sentence that says why the action cannot be undone, for which a page asks for confirmation. Empty if it can be
+        undone.
     """
 
     name: str
@@ -83,7 +86,7 @@ class Action(NamedTuple):
 
 
 def _team_of(competition: Competition, name: str) -> int:
-    """Return the number of the team with a name that looks like this."""
+    """Return the number of the team with this name, or with a name that looks like it."""
     sought = key_of(name)
     for team in competition.teams():
         if key_of(team.name) == sought:
@@ -144,7 +147,7 @@ def _unblind(competition: Competition) -> Status:
 
 
 def _rotate(competition: Competition, labels: File, *, early: bool, queries: int | None) -> Status:
-    """Rotate to labels that are in a private file while they are read."""
+    """Begin the next epoch with uploaded labels. They lie in a private file, which is deleted after it was read."""
     suffix = ".parquet" if labels.name.endswith((".parquet", ".pq")) else ".csv"
     path = competition.home / f"uploaded-{secrets.token_hex(8)}{suffix}"
     try:
@@ -264,4 +267,4 @@ _ALL = (
 )
 
 ACTIONS: dict[str, Action] = {one.name: one for one in _ALL}
-"""All actions of organisers, by name."""
+"""All actions that organisers can take, by name."""

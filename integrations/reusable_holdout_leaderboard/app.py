@@ -1,4 +1,4 @@
-"""The application: API and pages behind the door."""
+"""The web application of a server: the API and the pages, with limits on connections and requests before them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _NAMES = {
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Return the application of a server.
+    """Return the web application of a server.
 
-    Released answers of the guard are the only content that depends on the labels. Errors have one shape.
+    The application shows nothing that depends on the labels except answers that the guard has released. All errors of
+    the API have the same JSON form.
 
     Parameters
     ----------
@@ -62,10 +63,10 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def from_environment() -> FastAPI:
-    """Return the application of a worker process."""
+    """Return the application of a worker process, whose settings an environment variable leads to."""
     app = create_app(Settings.from_environment())
     gc.collect()
-    gc.freeze()  # otherwise every fifth answer waits for a collection of everything
+    gc.freeze()  # otherwise a full garbage collection delays every fifth answer
     return app
 
 
@@ -81,7 +82,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         boards.close()
 
 
-# ---- errors of one shape
+# ---- errors, all in the same JSON form
 
 
 async def _refused(_: Request, error: Any) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""The metrics of a competition: the one that ranks, and others that the final standings show."""
+"""The metrics of a competition: the one that ranks teams, and additional ones for the final standings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
 
 
 def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
-    """Return the metric with this name.
+    """Return the metric with a name from the catalogue, with its parameters.
 
     Raises
     ------
     InputError
-        If there is no such metric, or the parameters do not fit it.
+        If there is no such metric, the parameters do not fit it, or it does not compare predictions with labels.
     """
     if name in _PARAMETRIC and parameters:
         try:
@@ -47,14 +47,15 @@ def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
 
 
 def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Return the metrics that the final standings show beside the ranking one.
+    """Return the additional metrics that the final standings show beside the ranking metric.
 
-    The bounds of the targets are the same for all of them.
+    Bounds of the targets that the ranking metric has apply to all of them.
 
     Raises
     ------
     InputError
-        If a name comes twice or is the ranking metric, or a metric needs other predictions than teams send.
+        If a name occurs twice or is that of the ranking metric, or if a metric needs another kind of predictions than
+        the ranking metric does.
     """
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(f"also must be names of metrics; got {names!r}; name each once, or none")

@@ -1,4 +1,4 @@
-"""Files that only their owner can read."""
+"""Files with secrets, which only their owner can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["check_private", "write_private"]
 
 
 def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that only its owner can read; it is complete and on the disk, or it is not there."""
+    """Write a file that only its owner can read.
+
+    The file appears only when it is complete and on the disk.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -26,12 +29,12 @@ def write_private(path: Path, content: str | bytes) -> None:
 
 
 def check_private(path: Path, error: type[HoldoutError] = InputError) -> Path:
-    """Refuse a file of secrets that others can read or change.
+    """Refuse a file of secrets that others can read or change, and return the path of any other file.
 
     Raises
     ------
     HoldoutError
-        An `error`, if others can, or if the file is missing.
+        An exception of the class `error`, if others can read or change the file, or if it is missing.
     """
     try:
         status = path.stat()

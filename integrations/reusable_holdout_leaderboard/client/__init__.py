@@ -1,1 +1,1 @@
-"""A board asked from another machine: a guard whose answers come over HTTP."""
+"""The client of a leaderboard: it asks the guard of a board on another machine, over HTTP."""

@@ -1,4 +1,4 @@
-"""A client's connection, which repeats a request where that is safe, and raises the errors of a local guard."""
+"""A client's connection to a leaderboard. It repeats requests where that is safe, and raises a guard's exceptions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _KINDS: dict[str, type[HoldoutError]] = {
 
 
 class Connection:
-    """Connection to a leaderboard.
+    """An HTTP connection to a leaderboard.
 
     Parameters
     ----------
     url : str
         Address of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
     token : str
-        Token of a team or the administrator; empty to read public content.
+        Token of a team or of the administrator. No token is needed to read public content.
     patience_seconds : float
-        Time to try again while the server cannot be reached, is busy or asks to wait.
+        How long a request is tried again while the server cannot be reached, is busy or asks to wait.
     """
 
     def __init__(self, url: str, token: str = "", *, patience_seconds: float = 60.0) -> None:
@@ -65,11 +65,11 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._client.close()
 
     def get(self, path: str, **params: Any) -> Any:
-        """Read JSON, or text if the answer is no JSON.
+        """Send a GET request, and return the content of the answer: parsed JSON, or text if it is not JSON.
 
         Raises
         ------
@@ -80,15 +80,15 @@ class Connection:
         return self._send("GET", path, repeatable=True, params=given)
 
     def post(self, path: str, *, repeatable: bool = False, **content: Any) -> Any:
-        """Send ``json=``, or ``files=`` and ``data=``.
+        """Send a POST request, and return the content of the answer.
 
         Parameters
         ----------
         path : str
         repeatable : bool
-            True if it may be sent twice, such as a submission: the second answer repeats the first, free.
+            True if the request may be sent twice. A submission may: the second answer repeats the first one, free.
         **content
-            Arguments for httpx.
+            Body of the request, as arguments for httpx: ``json=``, or ``files=`` and ``data=``.
 
         Raises
         ------
@@ -118,7 +118,10 @@ class Connection:
     def _try(
         self, method: str, path: str, *, repeatable: bool, **content: Any
     ) -> tuple[httpx.Response | None, float | None]:
-        """Return the response, and the time to wait before the next try; None if there is no need for one."""
+        """Send a request once; return the response and the seconds to wait before it is sent again.
+
+        The response is None if the server could not be reached. The time is None if the request is not to be repeated.
+        """
         try:
             response = self._client.request(method, f"{self._prefix}/{path}", **content)
         except httpx.ConnectError:  # nothing was sent
@@ -136,10 +139,10 @@ class Connection:
 
 
 def raised_by(error: Mapping[str, Any]) -> BaseException:
-    """Return the exception that a local guard would have raised."""
+    """Return the exception for an error of the API: the one that a guard on this machine would have raised."""
     code, message, details = error["code"], error["message"], error["details"]
     if code == "halted":
-        unknown: Any = None  # the client adds the history
+        unknown: Any = None  # the caller adds the history
         return Halted(message, reason=details.get("reason", ""), history=unknown)
     if code == "bad_submission":
         return SubmissionError(details.get("problems", []))
@@ -156,7 +159,7 @@ def _content(response: httpx.Response) -> Any:
 
 
 def _error(response: httpx.Response) -> dict[str, Any]:
-    """Return the error of a response; a proxy may have made the response."""
+    """Return the error that a response describes, or an unknown error if a proxy made the response."""
     try:
         error = response.json()["error"]
         return {"code": error["code"], "message": error["message"], "details": error["details"]}

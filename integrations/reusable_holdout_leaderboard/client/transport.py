@@ -1,4 +1,4 @@
-"""The transport to a leaderboard: messages of a remote guard, sent as requests over HTTP."""
+"""The transport of a remote guard to a leaderboard: it sends the guard's messages as HTTP requests."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ _REFUSED = {
 
 
 class BoardTransport:
-    """A team's connection to a leaderboard; :class:`reusable_holdout_box.RemoteHoldout` chooses it by the address.
+    """A team's connection to a leaderboard.
 
-    A leaderboard only evaluates predictions. It knows a question by its predictions: with another prior they get the
-    answer that they got before. After a rotation make a new RemoteHoldout, because the rows are others.
+    :class:`reusable_holdout_box.RemoteHoldout` uses this transport if its address is that of a leaderboard.
+
+    A leaderboard only evaluates predictions. Two questions with the same predictions are the same question, even if
+    their priors differ: the second one gets the answer of the first. After a rotation, make a new RemoteHoldout,
+    because the board then has other rows.
 
     Parameters
     ----------
@@ -41,7 +44,7 @@ class BoardTransport:
     token : str
         Token of the team.
     patience_seconds : float
-        Time to try again while the server cannot be reached, is busy or asks to wait.
+        How long a request is tried again while the server cannot be reached, is busy or asks to wait.
     """
 
     def __init__(self, url: str, token: str = "", patience_seconds: float = 60.0) -> None:
@@ -56,16 +59,18 @@ class BoardTransport:
         self._connection.close()
 
     def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:
-        """Send a message, and return the reply; as :meth:`reusable_holdout_box.Transport.ask`.
+        """Send a message of a remote guard, and return the reply; see :meth:`reusable_holdout_box.Transport.ask`.
 
         Raises
         ------
         Halted
-            If all queries are asked and this one is new; its `answers` are those before it in the message.
+            If no query is left and the message has a new question. The exception's `answers` are those to the questions
+            before it.
         LimitError, ClosedError
-            If the team has nothing left, or the competition takes nothing new.
+            If the team has no submission left, or the competition takes no new submission.
         HoldoutError
-            If the server refuses, or the competition is blind: then the submission is scored, and its score is hidden.
+            If the server refuses. Also if the competition is blind: the submission is then scored, but the score is
+            hidden.
         """
         asked = head["ask"]
         if asked in _REFUSED:
@@ -119,7 +124,10 @@ class BoardTransport:
         }
 
     def _answers(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> list[dict[str, Any]]:
-        """Send files one after another, each in the order of the rows."""
+        """Submit the predictions one after another, and return the answers.
+
+        Each file has the order of the competition's rows, and no ids.
+        """
         if "tolerance" in head:
             raise InputError("a board takes no tolerance of a question; leave it out; nothing was asked")
         several = head["ask"] == "many"
@@ -147,7 +155,7 @@ class BoardTransport:
         values = self._expected.decoded(canonical)
         if (
             values.ndim < len(self._expected.columns) == 2
-        ):  # of two probabilities only the second is canonical
+        ):  # the array holds only the second class's probability
             values = np.stack([1.0 - values, values], axis=1)
         rows = values.reshape(
             len(values), -1
@@ -156,7 +164,7 @@ class BoardTransport:
 
 
 def _more(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an answer has besides a submission; the cost is only in the history."""
+    """Return the fields of an answer that a submission lacks. The cost in nats is only in the history."""
     word = found["told"].partition(" ")[0]
     outcome = {"cell": "corrected", "span": "corrected", "measured": "measured"}.get(word, found["told"])
     return {

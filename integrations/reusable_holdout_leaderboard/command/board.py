@@ -1,4 +1,4 @@
-"""The command ``reusable-holdout board`` and its actions."""
+"""The command ``reusable-holdout board`` with its subcommands: serve, backup, restore and organisers' actions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROGRAM = "reusable-holdout board"
 
 
 def add_board(commands: Any) -> None:
-    """Add the command and its actions.
+    """Add the command ``board`` and its subcommands to a command line.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _value(field: Field, options: argparse.Namespace) -> Any:
 
 
 def _content(action: Action, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of an action's request: JSON, or a form if it takes a file."""
+    """Return the body of the request for an action: JSON, or a form if the action takes a file."""
     file = next((one for one in given.values() if isinstance(one, File)), None)
     if not given or file is None:
         return {"json": given} if given else {}

@@ -1,4 +1,4 @@
-"""Options that several commands share: places, databases, and rules."""
+"""Command-line options that several commands share: for folders, databases and rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["add_place", "add_rules", "database_of", "stated_rules"]
 
 _DATABASE = "REUSABLE_HOLDOUT_DATABASE"
 _FOLDER = Path("leaderboard-data")
-_NONE = "none"  # removes a limit or a date
+_NONE = "none"  # this value of an option removes a limit or a date
 _DATE = "date and time with a time zone, such as 2026-03-01T12:00+00:00"
 
 
@@ -32,14 +32,16 @@ def _parameter(text: str) -> tuple[str, float]:
 
 
 class _Rule(NamedTuple):
-    """An option for a rule.
+    """The command-line option for a rule.
 
     Attributes
     ----------
     kind : callable
+        Function that converts the text of the option.
     about : str
+        Help text.
     option : str
-        Empty if it is the rule's name.
+        Name of the option. Empty if it is the name of the rule.
     more : dict
         Further arguments for argparse.
     """
@@ -93,12 +95,14 @@ _RULES = {
 
 
 def add_rules(parser: Any, *, change: bool) -> None:
-    """Add options for rules; for a change only those that can be changed, and "none" removes a value.
+    """Add an option for each rule.
 
     Parameters
     ----------
     parser : argparse parser or group
     change : bool
+        True to add only the rules that can be changed while a competition runs. The value "none" then removes a limit
+        or a date.
     """
     for name, rule in _RULES.items():
         if change and name not in CHANGEABLE:
@@ -118,7 +122,7 @@ def _whole_or_none(text: str) -> int | None:
 
 
 def stated_rules(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the rules that a command line states, and no others.
+    """Return the rules that were stated on a command line. Rules that were not stated are left out.
 
     Raises
     ------
@@ -138,7 +142,7 @@ def stated_rules(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_place(parser: Any) -> None:
-    """Add options for the place of a competition."""
+    """Add the options that tell where a competition is: folder, name, database and noise key."""
     parser.add_argument(
         "--folder",
         type=Path,
@@ -152,12 +156,14 @@ def add_place(parser: Any) -> None:
 
 
 def database_of(options: argparse.Namespace) -> str | None:
-    """Return the URL of the database: from a file, the command line, or the environment; None for SQLite.
+    """Return the URL of the database, or None if the competition uses SQLite files.
+
+    The URL comes from the file or the URL on the command line, or else from the environment.
 
     Raises
     ------
     InputError
-        If it cannot be used.
+        If the URL cannot be used, or the command line states it in two ways.
     """
     if options.database is not None and options.database_file is not None:
         raise InputError("a database is named by --database or by --database-file, not by both")

@@ -1,4 +1,4 @@
-"""Preparations for a server: the competition, the administrator's token, the settings."""
+"""Preparations before a server starts: make or open the competition, and gather its settings and tokens."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _UNWATCHED = "none: nobody would notice an older copy of the folder; name one wi
 
 
 class Prepared(NamedTuple):
-    """A server that can be started.
+    """A server that is ready to be started.
 
     Attributes
     ----------
     settings : Settings
     text : str
-        Facts for its organiser.
+        Text for the organiser: the competition, its budget, the addresses and the place of the administrator's token.
     """
 
     settings: Settings
@@ -42,12 +42,14 @@ class Prepared(NamedTuple):
 
 
 def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
-    """Make the competition, or resume it, and gather the settings.
+    """Make the competition, or resume it if it exists, and return the settings of its server.
 
     Parameters
     ----------
     options : argparse.Namespace
+        Options of the command ``board serve``.
     database : str or None
+        URL of the database; None for SQLite files.
 
     Raises
     ------
@@ -111,7 +113,7 @@ def _create(options: argparse.Namespace, database: str | None, given: dict[str, 
 
 
 def _stated(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the rules of a file, and over them those of the command line."""
+    """Return the stated rules. Those on the command line take precedence over those in the file."""
     given: Any = {}
     if options.rules is not None:
         given = parsed(file_text(options.rules, what="rules"), str(options.rules))
@@ -122,7 +124,7 @@ def _stated(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_same(stated: dict[str, Any], rules: Rules) -> None:
-    """Refuse to resume a competition under rules that differ from its own."""
+    """Refuse to resume a competition if the stated rules differ from its own."""
     asked = Rules.from_dict({"slug": rules.slug, "title": rules.title, **stated})
     others = [name for name in stated if getattr(asked, name) != getattr(rules, name)]
     if others:
@@ -156,7 +158,7 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
 
 
 def _columns(labels: Path) -> list[str]:
-    """Return the columns of a label file; they are public."""
+    """Return the names of a label file's columns. The names are public."""
     try:
         if labels.suffix in {".parquet", ".pq"}:
             return [str(name) for name in pa.parquet.read_schema(labels).names]
@@ -168,11 +170,11 @@ def _columns(labels: Path) -> list[str]:
         raise InputError(f"{labels} must be a CSV or Parquet file that can be read; it is not") from None
 
 
-# ---- an example on real data: incomes of more than 50,000 dollars
+# ---- the example competition: who earns more than 50,000 dollars a year?
 
 _TRAIN, _TEST = 12_000, 20_000
 CLAIMED = 0.75
-"""Accuracy of the first submission's rule on the training rows."""
+"""Score that the example submission claims: the accuracy of its rule on the training rows."""
 
 EXAMPLE = Rules(
     slug="income",
@@ -187,14 +189,16 @@ EXAMPLE = Rules(
 
 
 def make_example(folder: Path, *, database: str | None = None) -> Path:
-    """Make the example competition with a team and a file that it could send; return the folder of files for teams.
+    """Make the example competition, a team, and a file of predictions that the team could submit.
+
+    Return the folder with the files for teams.
 
     Parameters
     ----------
     folder : Path
-        Folder of the competitions.
+        Folder that contains all competitions.
     database : str, optional
-        As for :meth:`Competition.create`.
+        URL of a database; see :meth:`Competition.create`.
     """
     X, y = load_adult()
     order = X.sample(frac=1, random_state=0).index

@@ -1,1 +1,1 @@
-"""Files of organisers and teams: labels, and submissions that are checked before the guard is asked."""
+"""Reading of files: labels from organisers, and submissions from teams, which are checked before the guard is asked."""

@@ -1,7 +1,9 @@
-"""A search for private labels in public files, whatever the names of columns and the order of rows.
+"""A search for private labels in files that are about to become public.
 
-It reads CSV with any delimiter, Parquet, JSON of any shape, JSON lines and NumPy arrays, also transposed, and packed by
-gzip, bzip2, xz, tar or zip. Classes may have other names, such as "yes" instead of 1, and a few rows may be wrong.
+The search reads CSV with any delimiter, Parquet, JSON, JSON lines and NumPy arrays. Tables may be transposed, and files
+may be packed by gzip, bzip2, xz, tar or zip. Columns may have any name. Labels are found beside the ids of their rows,
+or in their own order. They are found, too, if the classes have other names, such as "yes" instead of 1, and if a few
+labels are wrong.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from reusable_holdout_leaderboard.files.labels import Labels
 
 __all__ = ["labels_found"]
 
-_LEAST = 30  # fewer rows may agree by chance
-_MOST_UNPACKED = 1 << 28
-_DEPTH = 2  # archives inside archives
-_MOST_STARTS = 100  # places at which a column may begin to follow the labels
-_MOST_WRONG = 0.01  # of the rows of each class
-_WIDE = 30  # a table with more columns and fewer rows may be transposed
+_LEAST = 30  # fewer rows may agree with the labels by chance
+_MOST_UNPACKED = 1 << 28  # bytes
+_DEPTH = 2  # levels of archives inside archives
+_MOST_STARTS = 100  # rows of a column that are tried as the first row of the labels
+_MOST_WRONG = 0.01  # share of each class's rows that may differ from the labels
+_WIDE = 30  # a table with more columns and fewer rows than this may be transposed
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _UNREADABLE = (ValueError, TypeError, OSError, KeyError, RecursionError, EOFError, csv.Error, AttributeError)
 _UNPACKABLE = (
@@ -47,12 +49,14 @@ _UNPACKABLE = (
 
 @sealed
 def labels_found(content: bytes, labels: Sequence[Labels]) -> str:
-    """Say where a file holds the labels of any of these sets of rows; return an empty string if it does not.
+    """Return a sentence that says where a file holds private labels, or an empty string if it holds none.
 
     Parameters
     ----------
     content : bytes
+        Content of the file.
     labels : sequence of Labels
+        Sets of labels that are searched for.
     """
     for table in _tables(content, depth=_DEPTH):
         columns = [table[name] for name in table.columns]
@@ -67,7 +71,7 @@ def labels_found(content: bytes, labels: Sequence[Labels]) -> str:
 
 
 def _tables(content: bytes, *, depth: int) -> Iterator[pd.DataFrame]:
-    """Yield the tables of a file. Text stays text, and no row is taken for a header."""
+    """Yield the tables that a file contains. Text is not converted to numbers, and a header counts as a row."""
     parts = _unpacked(content) if depth else []
     for part in parts:
         yield from _tables(part, depth=depth - 1)
@@ -87,7 +91,7 @@ def _tables(content: bytes, *, depth: int) -> Iterator[pd.DataFrame]:
 
 
 def _unpacked(content: bytes) -> list[bytes]:
-    """Return the files in an archive, as far as it can be unpacked; an empty list for other files."""
+    """Return the contents of the files in an archive, as far as it can be unpacked; an empty list for other files."""
     left, found = _MOST_UNPACKED, []
     try:
         for sign, opened in _PACKED.items():
@@ -134,7 +138,11 @@ def _json(content: bytes) -> list[pd.DataFrame]:
 
 
 def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
-    """Yield tables in a JSON value: lists of rows; objects of columns, rows or entries; a list for each class."""
+    """Yield every table that a JSON value can be read as.
+
+    A list is read as rows. An object is read as columns, as rows by their ids, as pairs of an id and a label, or as a
+    list of ids for each class.
+    """
     inner = [*(value.values() if isinstance(value, dict) else value)]
     nested = [one for one in inner if isinstance(one, dict | list)]
     if isinstance(value, list):
@@ -187,7 +195,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Say which column has the labels beside the ids of their rows."""
+    """Return a sentence that says which column has the labels beside the ids of their rows, or an empty string."""
     if labels.ids is None:
         return ""
     ids = pd.Index(labels.ids)
@@ -203,7 +211,11 @@ def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Say which column has the labels in their order, perhaps among other rows, or alone in another order."""
+    """Return a sentence that says which column has the labels without ids, or an empty string.
+
+    The labels are found in their order, even if other rows come before and after them. In a file with one column, they
+    are found in any order: then its values are as frequent as the classes.
+    """
     y, rows = labels.y, len(labels.y)
     for place, column in enumerate(columns):
         if len(column) < rows:
@@ -217,7 +229,11 @@ def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
-    """Yield rows at which the labels may begin: from there on, the column changes where the labels change."""
+    """Yield the rows of a column at which the labels may begin.
+
+    From such a row on, the column changes its value wherever the labels change. For real values, it is every row that
+    has the first label.
+    """
     if y.dtype.kind == "f":
         numbers = np.ascontiguousarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
         yield from (int(start) for start in np.flatnonzero(np.isclose(numbers, y[0])))
@@ -231,7 +247,7 @@ def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
 
 
 def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
-    """Return True if a column has the labels of its rows, perhaps under other names of the classes."""
+    """Return True if a column contains the labels `y`, perhaps with other names for the classes."""
     if len(column) != len(y):
         return False
     if y.dtype.kind == "f":
@@ -247,13 +263,13 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
     of = pairs // len(others)
     best = np.lexsort((-counts, of))[
         np.flatnonzero(np.diff(np.sort(of), prepend=-1))
-    ]  # of each of our classes
+    ]  # the most frequent partner of each class
     few = counts[best] >= (1 - _MOST_WRONG) * np.bincount(ours)
     return bool(few.all() and len(np.unique(pairs[best] % len(others))) == len(names))
 
 
 def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
-    """Return True if a column has the labels in another order, perhaps under a header."""
+    """Return True if the values of a column are as frequent as the classes. The first row may be a header."""
     ours = np.unique(y, return_counts=True)[1]
     for values in (_text(column), _text(column)[1:]):
         theirs = np.unique(values, return_counts=True)[1]
@@ -263,5 +279,5 @@ def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
 
 
 def _text(column: pd.Series[Any]) -> NDArray[Any]:
-    """Return the cells as text without space around them, and whole numbers without a decimal point."""
+    """Return the cells of a column as text, without space around it, and with 1.0 written as 1."""
     return np.array([str(one).strip().removesuffix(".0") for one in column.tolist()], dtype=object)

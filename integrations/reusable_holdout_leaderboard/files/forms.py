@@ -1,4 +1,4 @@
-"""The public form of a submission, the error of one that does not fit, and predictions as bytes."""
+"""The form that a submission must have, the error if it does not, and predictions packed as bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SubmissionError(InputError):
     Attributes
     ----------
     problems : list of str
-        One sentence for each kind of problem, with the first examples.
+        One sentence for each kind of problem, with a few examples.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -58,22 +58,25 @@ class SubmissionError(InputError):
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """Form of a competition's submissions.
+    """The form that a competition's submissions must have. It is public.
 
     Attributes
     ----------
     ids : tuple of str or None
-        Ids of the rows, in the order of predictions; None if rows have no ids.
+        Ids of the rows, in the order of the predictions. None if the rows have no ids.
     rows : int
+        Number of rows.
     id_column : str or None
+        Name of the column of ids. None if the rows have no ids.
     columns : tuple of str
-        One column, or for probabilities one for each class, in the order of `classes`.
+        Names of the prediction columns: a single one, or for probabilities one for each class, in the order of
+        `classes`.
     response : {"labels", "probabilities", "scores", "values"}
         Kind of predictions that the metric needs.
     classes : tuple of int or str, or None
-        Sorted; None for real values.
+        All classes, sorted. None if the labels are real values.
     max_bytes : int
-        Largest file.
+        Largest size of a file.
     """
 
     ids: tuple[str, ...] | None
@@ -86,21 +89,23 @@ class Expected:
 
     @cached_property
     def ordered(self) -> Self:
-        """Form without ids, for files whose rows have the order of :attr:`ids`."""
+        """Form for files without a column of ids, whose rows have the order of :attr:`ids`."""
         return replace(self, ids=None, id_column=None)
 
     @cached_property
     def id_texts(self) -> pa.StringArray:
-        """Ids as a column."""
+        """Ids of the rows, as an Arrow array."""
         return pa.array(self.ids or (), pa.string())
 
     def canonical(self, predictions: Any) -> NDArray[Any]:
-        """Return predictions as the guard compares them: codes of classes, or float64; equal ones have equal bytes.
+        """Return predictions in canonical form: indices of classes, or float64.
+
+        Predictions that are equal for the guard have equal bytes in this form.
 
         Raises
         ------
         SubmissionError
-            If they do not fit.
+            If the predictions do not fit.
         """
         try:
             return self._predictions.prepare(predictions)
@@ -108,7 +113,7 @@ class Expected:
             raise SubmissionError([str(error)]) from None
 
     def decoded(self, canonical: NDArray[Any]) -> NDArray[Any]:
-        """Return predictions as a guard takes them, from their canonical form."""
+        """Return predictions in the form that a guard takes: the inverse of :meth:`canonical`."""
         if self.response != "labels":
             return canonical
         labels: NDArray[Any] = np.array(self.classes)[canonical]
@@ -120,16 +125,16 @@ class Expected:
         return hashlib.sha256(about + np.ascontiguousarray(canonical).tobytes()).digest()
 
     def header(self) -> list[str]:
-        """Return the columns of a file."""
+        """Return the names of the columns that a file must have."""
         return [*([] if self.id_column is None else [self.id_column]), *self.columns]
 
     def sample(self, *, after: int = 0) -> bytes:
-        """Return one page of a CSV file that fits; it predicts the same for all rows.
+        """Return one page of a sample file, a CSV file that has the right form and predicts the same for all rows.
 
         Parameters
         ----------
         after : int
-            Number of rows before the page; the next page begins :attr:`sample_rows` later.
+            Number of rows before the page. A page has :attr:`sample_rows` rows.
         """
         rows = range(after, min(self.rows, after + self.sample_rows))
         ids = [[]] * len(rows) if self.ids is None else [[one] for one in self.ids[rows.start : rows.stop]]
@@ -137,7 +142,7 @@ class Expected:
 
     @cached_property
     def sample_rows(self) -> int:
-        """Number of rows on a page of the sample."""
+        """Number of rows on one page of the sample file."""
         longest = max(self.ids, key=lambda one: len(one.encode())) if self.ids else ""
         row = table_of_csv([[longest, *self._same] if self.ids else self._same])
         return max(1, (_SAMPLE_BYTES - len(table_of_csv([self.header()]))) // (len(row) + 2))
@@ -160,14 +165,14 @@ class Expected:
 
 
 def table_of_csv(rows: Iterable[Iterable[Any]]) -> bytes:
-    """Return rows as CSV in UTF-8."""
+    """Return rows of cells as a CSV file in UTF-8."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
 
 
 def shown(value: object) -> str:
-    """Return a value of a file for a message: short, and on one line."""
+    """Return a value from a file as it is quoted in a message: shortened, and on one line."""
     text = repr(value if not isinstance(value, (str, bytes)) else value[: _LONGEST_SHOWN + 1])
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
@@ -176,25 +181,29 @@ def shown(value: object) -> str:
 
 
 def packed_fresh(canonical: NDArray[Any]) -> bytes:
-    """Pack predictions for the fresh rows."""
+    """Pack canonical predictions for the fresh rows as compressed bytes."""
     buffer = io.BytesIO()
     np.save(buffer, canonical, allow_pickle=False)
     return zlib.compress(buffer.getvalue(), _FAST)
 
 
 def unpacked_fresh(content: bytes) -> NDArray[Any]:
-    """Unpack what :func:`packed_fresh` packed."""
+    """Return the canonical predictions that :func:`packed_fresh` packed."""
     canonical: NDArray[Any] = np.load(io.BytesIO(zlib.decompress(content)), allow_pickle=False)
     return canonical
 
 
 def packed_codes(codes: NDArray[Any], classes: int) -> bytes:
-    """Pack codes of classes so that two files can be compared: one bit for each row, or one to four bytes.
+    """Pack predicted classes as bytes, so that :func:`differing_rows` can compare two submissions quickly.
+
+    A row takes one bit if there are two classes, otherwise one to four bytes.
 
     Parameters
     ----------
     codes : numpy.ndarray of int64 and shape (rows,)
+        Index of the predicted class of each row.
     classes : int
+        Number of classes.
     """
     head = struct.pack("<II", classes, len(codes))
     if classes == 2:
@@ -203,7 +212,10 @@ def packed_codes(codes: NDArray[Any], classes: int) -> bytes:
 
 
 def differing_rows(first: bytes, second: bytes) -> int | None:
-    """Count the rows on which two packed files differ; None if they have other rows or classes."""
+    """Return the number of rows on which two packed submissions differ.
+
+    Return None if their numbers of rows or classes differ.
+    """
     if first[:8] != second[:8] or len(first) != len(second):
         return None
     classes, _ = struct.unpack("<II", first[:8])

@@ -1,4 +1,4 @@
-"""Label files: read once from the organiser, and kept where only the server's user can read them."""
+"""Label files: read once from the organiser's file, and stored where only the server's user can read them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ __all__ = ["Labels", "load_labels", "save_labels", "take_labels"]
 
 
 class Labels(NamedTuple):
-    """Private labels, and the public ids of their rows.
+    """The private labels of some rows, and the public ids of these rows.
 
     Attributes
     ----------
     ids : tuple of str or None
+        Ids of the rows. None if the rows have none.
     y : numpy.ndarray of shape (rows,)
-        int64, text, or float64 for metrics of real values.
+        Labels: int64 or text for classes, float64 for real values.
     """
 
     ids: tuple[str, ...] | None
@@ -39,19 +40,19 @@ class Labels(NamedTuple):
 
 @sealed
 def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
-    """Read an organiser's file.
+    """Read the labels from an organiser's file.
 
     Parameters
     ----------
     path : Path
-        CSV with a header, or Parquet: one column of labels, and one of ids.
+        CSV file with a header, or Parquet file, with one column of labels and perhaps one of ids.
     id_column : str or None
     metric : Metric
 
     Raises
     ------
     InputError
-        If the file does not fit; the message quotes ids alone.
+        If the file does not fit. The message quotes no label.
     """
     table = read_labels(path, id_column=id_column)
     ids = None if table.ids is None else tuple(str(one).strip() for one in table.ids)
@@ -64,7 +65,7 @@ def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
 
 @sealed
 def save_labels(path: Path, labels: Labels) -> None:
-    """Write labels to a private file; it is complete, or it is not there."""
+    """Write labels to a file that only its owner can read. The file appears only when it is complete."""
     columns = {} if labels.ids is None else {"id": list(labels.ids)}
     buffer = io.BytesIO()
     pq.write_table(pa.table({**columns, "label": labels.y}), buffer)
@@ -73,12 +74,12 @@ def save_labels(path: Path, labels: Labels) -> None:
 
 @sealed
 def load_labels(path: Path) -> Labels:
-    """Read what :func:`save_labels` wrote.
+    """Read the labels that :func:`save_labels` wrote.
 
     Raises
     ------
     LedgerKeyError
-        If it is missing, or others can read or change it.
+        If the file is missing, or others can read or change it.
     """
     if not path.exists():
         raise LedgerKeyError(
@@ -90,7 +91,10 @@ def load_labels(path: Path) -> Labels:
 
 
 def _normalised(y: NDArray[Any], path: Path, metric: Metric) -> NDArray[Any]:
-    """Return labels as float64, int64 or text, so that a file read again gives the same bytes."""
+    """Return labels as float64, int64 or text.
+
+    Labels that are stored and read again then have the same bytes as before.
+    """
     numbers = y.dtype.kind in "biuf"
     if metric.response == "values":
         if not numbers:

@@ -1,6 +1,7 @@
-"""A file's predictions: read, checked, and put into the order of the rows.
+"""Reading of a submitted file: its predictions are checked and put into the order of the competition's rows.
 
-CSV is read into Arrow's memory, without a Python object for each cell, so it takes memory in proportion to its size.
+The CSV file is read into Arrow arrays, without a Python object for each cell. So the memory that is needed grows only
+in proportion to the size of the file.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ __all__ = ["parse_submission"]
 
 _LONGEST_HEADER = 1 << 16
 _SPARE_ROWS = 1_000
-_SPARE_LABELS = 500  # different labels that are looked at beyond ten for each class
-_PIECE = 1 << 14  # rows that are Python objects at a time
+_SPARE_LABELS = 500  # a file may have so many different labels, and ten more for each class
+_PIECE = 1 << 14  # rows that are converted to Python objects at a time
 _BOM = b"\xef\xbb\xbf"
-_SLACK = 1e-6  # of probabilities, as in the guard
+_SLACK = 1e-6  # rounding error that probabilities may have, as in the guard
 _SHOWN = 5
 _OTHERS = {
     b"PAR1": "Parquet",
@@ -39,15 +40,15 @@ _OTHERS = {
 
 
 def parse_submission(content: bytes, expected: Expected, *, in_order: bool = False) -> NDArray[Any]:
-    r"""Return the predictions of a submitted file, in the order of the rows.
+    r"""Return the predictions in a submitted file, in the order of the competition's rows.
 
-    Everything known here about the labels is public: ids, number of rows, classes. So messages may quote the file, and
-    a file that does not fit costs nothing.
+    This function knows only public facts about the labels: ids, number of rows, and classes. So its messages may quote
+    the file, and a file that does not fit costs nothing.
 
     Parameters
     ----------
     content : bytes
-        CSV with a header, in UTF-8, separated by commas or semicolons.
+        CSV file with a header, in UTF-8, separated by commas or semicolons.
     expected : Expected
     in_order : bool
         True for a file without ids, whose rows have the order of ``expected.ids``.
@@ -60,7 +61,7 @@ def parse_submission(content: bytes, expected: Expected, *, in_order: bool = Fal
     Raises
     ------
     SubmissionError
-        With all problems, and the first examples of each kind.
+        If the file does not fit. The error lists all problems, with a few examples of each kind.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def _check_content(content: bytes, form: Expected) -> None:
 
 
 def _columns(body: bytes, form: Expected) -> list[Any]:
-    """Return the expected columns of a CSV file, without space around their cells."""
+    """Return the expected columns of a CSV file as Arrow arrays, without space around the cells."""
     separator, names = _header_of(body)
     places = _places(names, form)
     unique = [str(number) for number in range(len(names))]
@@ -146,7 +147,7 @@ def _columns(body: bytes, form: Expected) -> list[Any]:
 
 
 def _header_of(body: bytes) -> tuple[str, list[str]]:
-    """Return the separator and the names of the columns."""
+    """Return the separator of a CSV file, and the names of its columns."""
     first = body[:_LONGEST_HEADER].splitlines()[0]
     if len(first) == _LONGEST_HEADER:
         raise SubmissionError([f"the header must have at most {_LONGEST_HEADER:,} bytes; it has more"])
@@ -157,7 +158,7 @@ def _header_of(body: bytes) -> tuple[str, list[str]]:
 
 
 def _places(header: Sequence[str], form: Expected) -> list[int]:
-    """Return the places of the expected columns in a file's header."""
+    """Return the position of each expected column in a file's header."""
     wanted, problems = form.header(), []
     missing = [name for name in wanted if name not in header]
     twice = sorted({name for name in header if header.count(name) > 1}) if len(header) < 1_000 else []
@@ -173,7 +174,7 @@ def _places(header: Sequence[str], form: Expected) -> list[int]:
 
 
 def _whole(column: Any) -> Any:
-    """Return a column as one array."""
+    """Return a column of Arrow chunks as one array."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
 
 
@@ -189,13 +190,16 @@ class _Table(NamedTuple):
         return len(self.predictions[0])
 
     def where(self, row: int) -> str:
-        """Return the name of a row for a message."""
+        """Return the name by which messages call a row: its id, or else its number."""
         one = "" if self.ids is None else self.ids[row].as_py()
         return f"id {shown(one)}" if one else f"row {row + 1}"
 
 
 def _order(table: _Table, form: Expected) -> tuple[NDArray[np.int64] | None, list[str]]:
-    """Return the place of each expected row in the file; None if the file has their order."""
+    """Return the position of each expected row in the file, and the problems with the ids.
+
+    The positions are None if the rows have the expected order already.
+    """
     if form.ids is None or table.ids is None:
         if table.rows == form.rows:
             return None, []
@@ -205,7 +209,7 @@ def _order(table: _Table, form: Expected) -> tuple[NDArray[np.int64] | None, lis
     if table.ids.equals(form.id_texts):
         return None, []
     places = pc.index_in(form.id_texts, value_set=table.ids)
-    if table.rows == form.rows and not places.null_count:  # then each id is there once
+    if table.rows == form.rows and not places.null_count:  # so each id occurs exactly once
         return places.to_numpy(zero_copy_only=False).astype(np.int64), []
     return None, _wrong_ids(table, form, places)
 
@@ -276,7 +280,7 @@ def _numbers(column: Any) -> NDArray[np.float64]:
 
 
 def _in_pieces(column: Any) -> Iterator[Any]:
-    """Yield all values; few of them are Python objects at a time."""
+    """Yield the values of a column, of which only a few are converted to Python objects at a time."""
     for start in range(0, len(column), _PIECE):
         yield from column.slice(start, _PIECE).to_pylist()
 
@@ -300,7 +304,7 @@ def _number(text: str) -> float:
 
 
 def _integer(text: str) -> int | None:
-    """Return a whole number, which may be written as 7.0, 7e0 or true."""
+    """Return the whole number in a text, such as 7, 7.0, 7e0 or true. Return None for other texts."""
     if text.lower() in {"true", "false"}:
         return int(text.lower() == "true")
     number = _number(text)
@@ -310,7 +314,7 @@ def _integer(text: str) -> int | None:
 
 
 def _counted(rows: Sequence[int] | NDArray[Any], say: Callable[[int], str], noun: str, what: str) -> str:
-    """Return a sentence with the number of rows and the first few of them."""
+    """Return the description of a problem: how many rows have it, and which are the first few of them."""
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     plural = "" if len(rows) == 1 else "s"
     return f"{len(rows):,} {noun}{plural} {what}: {', '.join(say(int(row)) for row in rows[:_SHOWN])}{more}"
