@@ -97,11 +97,11 @@ def run_demo(
     Parameters
     ----------
     folder : Path
-        Where the ledger, its key and the picture go; an earlier run's are replaced.
+        Folder for the ledger, its key and the picture; it replaces the files of an earlier run.
     seed : int
-        Of the split, the edits and the noise.
+        Seed of the split, the edits and the noise.
     progress : bool
-        Whether to show a progress bar.
+        True to show a progress bar.
     watch : callable, optional
         Makes of the guard a context manager to run the search in, such as MLflow's `track`.
 

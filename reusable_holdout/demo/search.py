@@ -30,7 +30,7 @@ class Part:
     ranks : numpy.ndarray of shape (rows, features)
         Features as ranks in [0, 1).
     probability : numpy.ndarray of shape (rows,)
-        Of the positive class, by a model that has not seen these rows.
+        Probability of the positive class, by a model that has not seen these rows.
     label : numpy.ndarray of bool, shape (rows,)
     """
 

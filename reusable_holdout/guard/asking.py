@@ -40,8 +40,8 @@ def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
     Returns
     -------
     list
-        Of each question an :class:`Answer`, of a choice a :class:`Choice`, of a batch a list. What failed on the
-        holdout is a :class:`ModelError` in place of an answer, and a halt is raised with the answers before it.
+        For each question an :class:`Answer`, for a choice a :class:`Choice`, for a batch a list. A subject that failed
+        on the holdout has a :class:`ModelError` in place of an answer. A halt is raised with the answers before it.
     """
     each = [posed(view, question) for question in questions]
     if any(one.question.way == "final" for one in each):

@@ -26,7 +26,7 @@ class Rotation(NamedTuple):
     Attributes
     ----------
     guard : ReusableHoldout
-        Of the new holdout.
+        The guard of the new holdout.
     X, y : array-like
         The old holdout, free to be trained on.
     """
@@ -58,8 +58,9 @@ class Branches(Verbs):
     ) -> Self:
         """Ask about another metric of the same rows, or a slice of them, on the same budget.
 
-        Queries, charges and confidence are the guard's, and all that is told anywhere widens everything. What is not
-        named is as here. The same metric and weights give the same view again, in all processes.
+        Queries, charges and confidence are shared with the guard, and every release widens the later intervals of all
+        views. Settings that are not named are this guard's. The same metric and weights give the same view again, in
+        all processes.
 
         Parameters
         ----------
@@ -69,17 +70,17 @@ class Branches(Verbs):
         sample_weight : array-like of shape (rows,), optional
             Public weights, in place of a mask.
         tolerance : float, optional
-            In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
-            told.
+            Tolerance in the metric's unit; by default the smallest one that can be kept with all releases that the
+            guard's plan allows.
         estimate, prior_error, spread : float, optional
-            As for :class:`Plan`; of another metric, nothing is known of them by default.
+            As for :class:`Plan`; they are not inherited by another metric.
         prevalence : float, sequence of float or dict, optional
-            As for :class:`Rows`. Class counts that a metric rests on are told when it is first asked for, and cost up
+            As for :class:`Rows`. If a metric rests on class counts, they are released when it is first opened, for up
             to 5 nats.
         allow : set of str
             "vacuous" opens it though its plan says nothing.
         name : str, optional
-            What history calls it.
+            Name of the view in the history.
 
         Returns
         -------
@@ -91,7 +92,7 @@ class Branches(Verbs):
             If the tolerance cannot be kept, or the plan is vacuous, at the class shares that you expect; `nearest` says
             which can. What was opened before is opened again.
         InputError
-            If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
+            If rows and metric do not fit, or if releasing the class counts could break a promise of the plan.
         LedgerMismatchError
             If it was opened with another tolerance.
         Halted
@@ -100,7 +101,7 @@ class Branches(Verbs):
         Warns
         -----
         KeptLessWarning
-            If the class counts, once they were told, keep less than was wished: it was opened all the same.
+            If the released class counts leave a smaller budget than was wished; the view was opened.
 
         Notes
         -----
@@ -172,7 +173,7 @@ class Branches(Verbs):
         allow : set of str
             As for :class:`ReusableHoldout`.
         early : bool
-            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+            True to rotate though the guard has not halted: the rest of its budget is lost.
 
         Returns
         -------
@@ -195,7 +196,7 @@ class Branches(Verbs):
         Warns
         -----
         KeptLessWarning
-            If the new rows' class counts, once they were told, keep less than that: it was rotated all the same.
+            If the new rows' released class counts leave a smaller budget than that; the guard was rotated.
 
         Notes
         -----

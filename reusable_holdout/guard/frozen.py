@@ -27,9 +27,9 @@ class FrozenAnswer(NamedTuple):
     Attributes
     ----------
     query : int
-        Its number.
+        Number of the question.
     kind : str
-        Which way it was asked.
+        The way in which it was asked.
     told : str
         Name of the outcome.
     prior, value, low, high : float
@@ -62,24 +62,24 @@ class FrozenCertificate:
     ----------
     answers : tuple of FrozenAnswer
     metric : dict
-        What was asked about, as it stands in the ledger.
+        Description of the metric, as stored in the ledger.
     view : int
-        Its number among the metrics of the rows.
+        Number of the view among the metrics of the rows.
     classes : tuple, "private" or None
         All classes that may occur, if the set of them is public.
     holdout : str
         Keyed digest of the holdout, hex.
     epoch : int
-        Which of the ledger's holdouts it is.
+        Number of the holdout in the ledger.
     confidence : float
     theory : int
         Edition of the theory by which the answers are certified.
     head : str
         Seal of the ledger's last commit when it was frozen, hex.
     another_budget : bool
-        Whether the rows had another budget besides: then nothing is promised of both together.
+        True if the rows also had another budget: then the two sets of intervals are not jointly valid.
     library : str
-        Version that froze it. Unlike what is above, no ledger can confirm this, nor the next.
+        Version that froze it. A ledger confirms the attributes above, but not this one and the next.
     machine : str
         Name of the machine where the guard lives, or of the server that its ledger is on.
     """

@@ -39,11 +39,11 @@ class ReusableHoldout(Branches):
     queries : int, optional
         Questions that will be asked at most, 100 by default.
     tolerance : float, optional
-        How far an agreed answer may be from the population value; the charges follow from it.
+        Largest distance of an agreed answer from the population value; the charges follow from it.
     charges : int, optional
-        Deviations to pay for, 3 by default where no tolerance is named; the tolerance follows from them.
+        Deviations to pay for; by default 3, if no tolerance is named. The tolerance follows from them.
     estimate : float, optional
-        Score that is expected, which buys the most: the nearer to the metric's bounds, the narrower everything.
+        Expected score. The nearer it is to the metric's bounds, the narrower are all intervals.
     ledger : str, Path or None
         SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
         process alone, until it exits.
@@ -53,23 +53,24 @@ class ReusableHoldout(Branches):
     seed : int, optional
         Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
     witness : str or Path, optional
-        Another owner's memory of how far the ledger had come, so that a restored copy is refused: a file of another
-        owner, ``git:repository@remote#name`` for a git note, or the URL of a name at a server. It stands in the ledger,
-        and is asked before, and told after, every answer. Without one a copied ledger gives its budget twice.
+        A record, kept by another owner, of how far the ledger had come, so that a restored copy is refused: a file of
+        another owner, ``git:repository@remote#name`` for a git note, or the URL of a name at a server. The ledger
+        stores its place. It is read before every answer and updated after it. Without a witness a copied ledger gives
+        its budget twice.
     allow : set of str
         The owner's overrides, each of which is recorded in the ledger: "second budget" (the rows have one already; the
         two sets of intervals are then no longer jointly valid), "vacuous" (a plan whose tolerance is more than a
         quarter of the range), "overlap" (rows that were trained on), "no witness".
     replan : bool
-        Whether to give the rows another metric or plan than their ledger has: before its first question that costs
-        nothing, afterwards it is refused.
+        True to give the rows another metric or plan than their ledger has. This is free before the first question, and
+        refused afterwards.
 
     Attributes
     ----------
     plan : Plan
     metric : Metric
     view : int
-        Number of its metric and slice among those that are asked about the rows; 0 for the first. See :meth:`on`.
+        Number of its metric and slice among all views of the rows; 0 for the first. See :meth:`on`.
     digest : str
         Keyed digest of the holdout, hex: public, it names the holdout and tells nothing else about it.
 
@@ -80,7 +81,8 @@ class ReusableHoldout(Branches):
     InputError
         If data and metric do not fit.
     OverlapError
-        If rows were trained on: by ids one of them, by features more than chance explains; nothing was made.
+        If models were trained on rows of it: by ids at least one row, by features more than chance explains; nothing
+        was made.
     SecondBudgetError
         If the rows, or some of them, have a budget in another ledger, or in the memory of this process; nothing was
         made.
@@ -92,12 +94,12 @@ class ReusableHoldout(Branches):
     CopiedRowsWarning
         If rows have exactly the features of others, and chance does not explain it; see `groups` of :class:`Rows`.
     SecondBudgetWarning
-        If the rows had a budget that was forgotten: says in which ledger, when and why.
+        If the rows had a budget that was forgotten. The warning says in which ledger, when and why.
     KeptLessWarning
-        If the class counts, once they were told, keep less than was wished: the guard was made, and its plan says what
-        is kept.
+        If the released class counts leave a smaller budget than was wished. The guard was made, and its plan states the
+        kept numbers.
     UserWarning
-        If the metric counts one of two classes that are text as positive: which one it is.
+        If the metric counts one of two text classes as positive. The warning names this class.
 
     Notes
     -----
@@ -233,7 +235,7 @@ class ReusableHoldout(Branches):
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the new answers after each commit; returns a function that ends it.
 
-        What it raises becomes a warning: the answers are released already.
+        Its errors become warnings, because the answers are already released.
         """
         listeners = self._view.listeners
         listeners.append(listener)

@@ -50,7 +50,7 @@ class Overview:
         Parameters
         ----------
         epoch : int, optional
-            Of the holdouts of this ledger, from 1; by default this guard's own.
+            Number of a holdout of this ledger, from 1; by default this guard's own.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Overview:
             Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
             threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left and
             asked_at (UTC).
-            A row of way "view" says when another metric was opened, and what that cost.
+            A row of way "view" gives the time at which another metric was opened, and its cost.
         """
         if epoch is None:
             return releases.released_by(self._view.ledger, self._view.ledger.epoch).history
@@ -71,7 +71,7 @@ class Overview:
         Parameters
         ----------
         *answers : Answer
-            Of this guard, about its metric; by default all that were given.
+            Answers of this guard, about its metric; by default all of them.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class Overview:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -205,15 +205,15 @@ class Overview:
 
     @sealed
     def price(self, way: str, *, prior: float | None = None, candidates: int = 1) -> Price:
-        """Return the largest cost of a question, by public numbers alone, before it is asked.
+        """Return the possible cost of a question, by public numbers alone, before it is asked.
 
         Parameters
         ----------
         way : {"evaluate", "gate", "reveal", "choose", "final"}
         prior : float, optional
-            Of a reveal: the least cost is that of a value in the prior's own cell, whatever the prior.
+            Prior of a reveal. It is checked; the cost does not depend on it.
         candidates : int
-            Of a choice.
+            Number of candidates of a choice.
 
         Returns
         -------
@@ -382,9 +382,9 @@ class Overview:
         model : estimator
             Fitted.
         prior : float, optional
-            Of the question; of a final none.
+            Prior of the question; None for a final.
         way : {"evaluate", "gate", "reveal", "choose", "final"}
-            What will be asked.
+            Way of the question that will follow.
 
         Returns
         -------

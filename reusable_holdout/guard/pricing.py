@@ -168,21 +168,21 @@ class Kept(NamedTuple):
 
 
 class Wanted:
-    """A plan that is wanted of a metric's rows.
+    """A wished plan for a metric's rows.
 
     Parameters
     ----------
     bound : BoundMetric
-        It rests on the counts.
+        Metric on the rows, whose numbers rest on the counts.
     counts : Counts or None
-        As they are guessed, or known from before.
+        Guessed counts, or counts known from before.
     planned : callable
-        Gives the plan for its :func:`plan_numbers`, the nats that were told before the first question, and other stated
-        numbers by their names.
+        Function that returns a plan from its :func:`plan_numbers`, the nats released before the first question, and
+        other stated numbers by name.
     told_before : float, optional
-        By default what telling the counts costs if the guess is right.
+        Nats released before the first question; by default the cost of the counts if the guess is right.
     charges : int, optional
-        That were stated.
+        Stated number of charges.
     **stated
         Other arguments of :func:`plan_numbers`.
 
@@ -190,7 +190,7 @@ class Wanted:
     ----------
     counts : Counts or None
     guess : Plan
-        By these; a PlanError says that they do not keep it.
+        Plan by the guessed counts; a PlanError says that they cannot keep it.
     """
 
     def __init__(
@@ -213,8 +213,8 @@ class Wanted:
     def kept(self, counts: Counts | None, told_before: float) -> Kept:
         """Return the plan that can be kept of the wish, at the released counts.
 
-        If that cannot be, the charges are kept with the smallest tolerance, or one of the whole range, which always is.
-        Where more rows count than was guessed, as many as were guessed do.
+        If it cannot be kept, the charges are kept with the smallest possible tolerance, in the last resort the whole
+        range. If more rows count than was guessed, the guessed number counts.
         """
         numbers = [plan_numbers(self._bound, counts=counts, **self._stated)]
         if counts is not None and counts.place is not None and counts.place > 0:

@@ -60,7 +60,7 @@ def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = N
     guard : ReusableHoldout
     candidates : int
     priors : sequence of float, optional
-        Of the candidates, once they are known. Until then a halted guard is not refused.
+        Priors of the candidates, once they are known. Until then a halted guard is not refused.
 
     Raises
     ------

@@ -46,21 +46,21 @@ class Question(NamedTuple):
     priors : float or sequence of float
         The analyst's own estimates, or what a gate must reach; none of a final.
     tolerance : float or sequence of float, optional
-        How far the answer to one question may be from the population value.
+        Largest distance of the answer to one question from the population value.
     view : guard, optional
         Metric or slice, from :meth:`ReusableHoldout.on`; by default the guard that is asked.
     guardrails : dict of guard to float, optional
-        Of a gate: other metrics of the rows, and what each must reach.
+        For a gate: other metrics of the rows, and the value that each must reach.
     series : str
         On a board: whose claim it is.
     name : str, or sequence of str
-        What history calls it.
+        Name of the question in the history.
     X_train : array-like, optional
-        What the models were trained on: a model that is asked about with rows of the holdout fails.
+        Rows that the models were trained on: a model that is asked about with rows of the holdout fails.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
     once : bool
-        Whether a model has one answer, whatever its prior: that of the first question of this kind about it.
+        True if a model has one answer for all priors: the answer to the first question of this kind about it.
     """
 
     way: WayName

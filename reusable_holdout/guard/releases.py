@@ -48,13 +48,13 @@ class Released(NamedTuple):
     Attributes
     ----------
     history : pandas.DataFrame
-        As :meth:`ReusableHoldout.history`.
+        The history, as :meth:`ReusableHoldout.history`.
     charges : int
         The whole budget.
     metric : str
         Name of the metric.
     mistake : str
-        What was wrong with its certificate, in words; empty if nothing is known to be.
+        Known error in its certificate, in words; empty if none is known.
     """
 
     history: pd.DataFrame
@@ -72,7 +72,7 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     ledger : str or Path
         SQLite file or URL.
     epoch : int, optional
-        Of its holdouts, from 1; the last by default.
+        Number of a holdout of the ledger, from 1; by default the last.
 
     Raises
     ------

@@ -189,7 +189,7 @@ class Measured(NamedTuple):
     ----------
     model : estimator
     content : bytes
-        Its fingerprint, the same in every process.
+        The model's fingerprint, the same in every process.
     found : bytes or None
         What was measured on the holdout, or that the model failed there, concealed under the guard's key; None if it is
         still to be measured, if the question needs that.

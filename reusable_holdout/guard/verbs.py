@@ -48,16 +48,16 @@ class Verbs(Overview):
             Training data, disjoint from the holdout; needed unless a prior is stated. A model that is asked about with
             rows of the holdout fails.
         prior : float, sequence of float, "cross-validation" or "in-sample", optional
-            The analyst's own estimate, of a model cross-validated by default. A bad prior costs charges, never
+            The analyst's own estimate; for a model cross-validated by default. A bad prior costs charges, never
             validity.
         tolerance : float, optional
-            How far the answer to this question may be from the population value; the guard's by default.
+            Largest distance of this answer from the population value; by default the guard's.
         cv : int or cross-validation splitter
             Folds of the cross-validated prior.
         name : str, optional
-            What history calls the question; by default the model's type.
+            Name of the question in the history; by default the model's type.
         series : str
-            On a board of claims: whose claim it is, and whose allowance a charge spends.
+            On a board of claims: the series that makes the claim, and whose allowance pays a charge.
         anew : bool
             On a board of claims: ask though these predictions were answered before, at this series' own expense.
 
@@ -77,8 +77,8 @@ class Verbs(Overview):
             If the input does not fit; nothing was asked and nothing was charged.
         ModelError
             If a model or a metric of your own fails on the holdout, or `X_train` holds rows of it, more than chance
-            explains. That is a fact about the holdout: it takes a charge. Of a list the answers to the others are in
-            its `answers`.
+            explains. That is a fact about the holdout, and takes a charge. For a list, its `answers` hold the answers
+            to the others.
         """
         subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
         named = _named(subject, name)
@@ -101,8 +101,8 @@ class Verbs(Overview):
     ) -> Answer:
         """Ask how much better a model is than another, or predictions than others; as :meth:`evaluate`.
 
-        On the budget of all questions; narrower than the difference of two answers, because rows on which the two agree
-        do not count.
+        It uses the budget of all questions. It is narrower than the difference of two answers, because rows on which
+        the two agree do not count.
 
         Parameters
         ----------
@@ -150,12 +150,13 @@ class Verbs(Overview):
         subject : estimator, array-like, Difference, or a list of them
             As for :meth:`evaluate`; models are fitted.
         at_least : float, or sequence of float
-            What it must reach, in the metric's unit; of a difference how much better the new one must be.
+            Value that the subject must reach, in the metric's unit; for a difference the least improvement of the new
+            one.
         tolerance : float, optional
-            Where the rows' evidence decides: how far below what is named the value of what is accepted may be.
+            If the rows' evidence decides: largest distance of an accepted value below `at_least`.
         guardrails : dict of guard to float or (subject, float), optional
-            Guards that :meth:`on` gave for other metrics of the rows, and what each must reach, too; with a subject of
-            its own where the metric needs other predictions. One charge for all; each takes one of the declared
+            Guards from :meth:`on` for other metrics of the rows, and the value that each must reach; with a subject of
+            its own if the metric needs other predictions. There is one charge for all; each takes one of the declared
             queries.
         name, X_train
             As for :meth:`evaluate`.
@@ -183,7 +184,7 @@ class Verbs(Overview):
     ) -> Any:
         """Ask for the holdout's own value, rounded to a cell around the prior.
 
-        It costs its surprise and no charge: about 1.5 nats where the prior is near.
+        It costs its surprise and no charge: about 1.5 nats if the prior is near.
 
         Parameters
         ----------
@@ -197,7 +198,8 @@ class Verbs(Overview):
         Raises
         ------
         InputError
-            If the input does not fit, or the dearest cell would break a promise of the plan; nothing was told.
+            If the input does not fit, or the most expensive cell would break a promise of the plan; nothing was
+            released.
         Halted, ModelError
             As for :meth:`evaluate`; a failure takes no charge, but costs nats.
 
@@ -218,7 +220,7 @@ class Verbs(Overview):
     def choose(self, subjects: Sequence[Any], priors: Any, *, name: str = "", X_train: Any = None) -> Choice:
         """Ask which of several is best by the holdout, and for its value, rounded.
 
-        It costs its surprise and no charge: about 3 nats where the prior's favourite wins. Each candidate is one of the
+        It costs its surprise and no charge: about 3 nats if the prior's favourite wins. Each candidate is one of the
         declared queries.
 
         Parameters
@@ -228,9 +230,9 @@ class Verbs(Overview):
         priors : sequence of float
             The analyst's own estimates, one for each.
         name : str
-            What history calls the question.
+            Name of the question in the history.
         X_train : array-like, optional
-            What the models were trained on.
+            Rows that the models were trained on.
 
         Returns
         -------
@@ -241,11 +243,12 @@ class Verbs(Overview):
         BudgetError
             If there are more candidates than queries left; nothing was told.
         InputError
-            If the input does not fit, or the dearest outcome would break a promise of the plan; nothing was told.
+            If the input does not fit, or the most expensive outcome would break a promise of the plan; nothing was
+            released.
         Halted
             If a budget has run out and the question is new.
         ModelError
-            If a candidate fails on the holdout: no value is told, and the message names the best of the others.
+            If a candidate fails on the holdout: no value is released, and the message names the best of the others.
         """
         choice: Choice = self._one(Question("choose", subjects, priors, name=name, X_train=X_train))
         return choice
@@ -254,14 +257,14 @@ class Verbs(Overview):
     def final(self, subject: Any, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
         """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
 
-        Once: nothing new is answered afterwards, though what was asked replays free. Allowed after a halt.
+        It is possible once, also after a halt. Nothing new is answered afterwards; earlier questions still replay free.
 
         Parameters
         ----------
         subject : estimator, array-like, or a list of them
-            Fitted models, or predictions. Several are certified together, each a little wider.
+            Fitted models, or predictions. Several are certified together, with slightly wider intervals.
         name : str, optional
-            What history calls it; by default the model's type.
+            Name of the final in the history; by default the model's type.
         also : sequence of guards, or of tuples of a guard and a subject, optional
             Other metrics of the rows, from :meth:`on`, that are certified with it; with a subject of its own where a
             metric needs other predictions.
@@ -269,7 +272,7 @@ class Verbs(Overview):
         Returns
         -------
         Answer, or list of Answer
-            Of one subject, or of several; with `also`, of this metric and then of the others.
+            Answers for one subject, or for several; with `also`, for this metric and then for the others.
 
         Raises
         ------
@@ -278,7 +281,7 @@ class Verbs(Overview):
         InputError
             If the input does not fit; nothing was told.
         ModelError
-            If a model fails on the holdout: the final was given, and tells that.
+            If a model fails on the holdout: the final was given, with this failure as its outcome.
 
         Examples
         --------
@@ -315,9 +318,9 @@ class Verbs(Overview):
         Returns
         -------
         list
-            Of each question an :class:`Answer`; of a choice a :class:`Choice`; of one whose subjects are a list, a
-            list. What failed on the holdout is a :class:`ModelError` in place of an answer: it took a charge, or what
-            the way costs.
+            For each question an :class:`Answer`; for a choice a :class:`Choice`; for a list of subjects, a list. A
+            subject that failed on the holdout has a :class:`ModelError` in place of an answer: it took a charge, or the
+            cost of its way.
 
         Raises
         ------

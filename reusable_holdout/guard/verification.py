@@ -35,11 +35,12 @@ class Verification:
     problems : list of str
         One sentence for each thing that is wrong; empty for a sound ledger.
     another_budget : bool
-        Whether rows of it had another budget when they came into it: then nothing is promised of both together.
+        True if rows of it had another budget when they came into it: then the two sets of intervals are not jointly
+        valid.
     witnessed : bool
-        Whether a witness was reached, which has seen no more than is here.
+        True if a witness was reached, and has seen no more than the ledger holds.
     mistake : str
-        What was wrong with the certificate of a sound ledger, in words; empty if nothing is known to be.
+        Known error in the certificate of a sound ledger, in words; empty if none is known.
     """
 
     queries: int
@@ -92,9 +93,9 @@ def verify(
     expected_head : str, optional
         The `head` of an earlier verification: a seal that must still be in the chain.
     witness : str or Path, optional
-        By default the one that stands in the ledger, if it can be reached.
+        Place of the witness; by default the one named in the ledger, if it can be reached.
     certificate : FrozenCertificate, str or Path, optional
-        Of a model that was deployed, or its file: what it says must be what this ledger answered.
+        Certificate of a deployed model, or its file: its statements must be answers of this ledger.
 
     Returns
     -------

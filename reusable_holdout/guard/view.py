@@ -35,7 +35,7 @@ class GuardedView:
     ----------
     holdout : PrivateData
     facts : View
-        As the ledger keeps them.
+        Public facts, as the ledger keeps them.
     plan : Plan
     ledger : Ledger
     key : tuple of bytes and Path or None

@@ -30,7 +30,7 @@ def frozen_guard(guard: Any, certificate: FrozenCertificate) -> FrozenGuard:
     ----------
     guard : ReusableHoldout or FrozenGuard
     certificate : FrozenCertificate
-        What the file says of its answers.
+        Certificate that the file carries.
     """
     if isinstance(guard, FrozenGuard):
         return guard

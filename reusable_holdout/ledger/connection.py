@@ -52,7 +52,7 @@ class Connection:
     location : str, Path or None
         SQLite file, or URL of a server; None for SQLite's own memory, which lasts as long as this object.
     must_exist : bool
-        Whether a new SQLite file is refused.
+        True if a new SQLite file is refused.
 
     Attributes
     ----------

@@ -43,15 +43,15 @@ class Row(NamedTuple):
     asked_at : float
         Unix seconds.
     view : int
-        What of the rows was asked about: 0 is the guard's own metric, others were opened one after the other.
+        Number of the view that was asked about: 0 is the guard's own metric, others were opened later.
     kind : str
-        Which way to ask.
+        The way in which it was asked.
     told : str
         Name of the outcome.
     name : str
-        What the analyst called it, as one plain line; ledgers of 0.2.0 have some as they came.
+        The analyst's name of it, as one plain line; ledgers of 0.2.0 hold some names unchanged.
     series : str
-        Whose answers it follows, of a ladder that keeps a best for each.
+        Series of the question; a ladder keeps a best for each series.
     """
 
     query: int
@@ -200,7 +200,7 @@ def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tupl
     Parameters
     ----------
     configuration : str
-        As stored.
+        The stored configuration.
     rows : sequence of Row
         All rows, in order.
     seals : sequence of (int, bytes)

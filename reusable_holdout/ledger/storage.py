@@ -77,7 +77,7 @@ class Ledger:
         ----------
         configuration : str
         known_rows : bytes
-            By which the epoch's rows are known again; it is in the hash chain if the configuration has its digest.
+            Data by which the epoch's rows are recognised; it is in the hash chain if the configuration has its digest.
         """
         if self.configuration() is None:
             with self.transaction() as transaction:
@@ -132,7 +132,7 @@ class Ledger:
         ----------
         witness : Witness
         may_begin : bool
-            Whether it may have seen nothing yet, though the ledger has answers.
+            True if it may have seen nothing yet, though the ledger has answers.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class SqlLedger(Ledger):
     location : str or Path
         SQLite file, or URL of a PostgreSQL server.
     must_exist : bool
-        Whether a new SQLite file is refused.
+        True if a new SQLite file is refused.
 
     Raises
     ------

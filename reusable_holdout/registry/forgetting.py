@@ -49,7 +49,7 @@ def forget(registry: Registry, ledger: str, because: str) -> int:
     ----------
     registry : Registry
     ledger : str
-        As :meth:`Registry.budgets` names it.
+        Ledger, as :meth:`Registry.budgets` names it.
     because : str
         The reason, in words.
 

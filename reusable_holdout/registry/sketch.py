@@ -116,7 +116,7 @@ def siphash(key: bytes, words: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint6
     Parameters
     ----------
     key : bytes
-        Of 16 bytes.
+        Key of 16 bytes.
     words : iterable of numpy.ndarray of shape (messages,)
         The first word of each message, the second, ...
 
@@ -223,7 +223,7 @@ class Sketcher:
     Parameters
     ----------
     key : bytes
-        Of 32 bytes: without it the numbers say nothing.
+        Key of 32 bytes: without it the numbers reveal nothing.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -55,7 +55,7 @@ class Budget(NamedTuple):
     Attributes
     ----------
     ledger : str
-        Its file or URL, without a password.
+        File or URL of the ledger, without a password.
     made : str
         Time in UTC.
     rows : int

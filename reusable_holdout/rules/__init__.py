@@ -50,7 +50,7 @@ class Rule(ABC):
     ----------
     certificate : Certificate
     gate : bool
-        Whether it is that of gates: they look at one side.
+        True for the rule of gates, which bound one side only.
     """
 
     #: Whether the rows of a question are measured, and not its score alone.

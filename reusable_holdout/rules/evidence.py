@@ -139,9 +139,9 @@ class ByEvidence(WithinTolerance):
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Compare the evidence that is missing with none: 0 or more is charged.
+        """Compare the missing evidence with 0: a question is charged if it is 0 or more.
 
-        Of a gate the lesser of the score beyond what was named and the evidence beyond need.
+        For a gate the lesser of two excesses: the score above the named value, and the evidence above the needed nats.
         """
         nats = self.certificate.needed(length, self.certificate.shares.agreed)
         tail = self.certificate.comparison_tail * GRID

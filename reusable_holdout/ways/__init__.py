@@ -67,7 +67,7 @@ class Winner(NamedTuple):
     Attributes
     ----------
     candidate : int
-        Its place among the candidates, from 0.
+        Place of the winner among the candidates, from 0.
     candidates : int
     rank : int
         Rank of its prior among the candidates' priors, from 1, the best; equal ones in their order.
@@ -91,17 +91,17 @@ class Told(NamedTuple):
     word : str
         One of the words above.
     place : int, optional
-        Of a cell, a span or a measured claim.
+        Place of a cell, a span or a measured claim.
     width : int, optional
         Steps of a cell's width from the guessed one.
     value : float, optional
-        Of a final, in [0, 1].
+        Value of a final, in [0, 1].
     ends : tuple of float, optional
-        Ends of the interval that a final told.
+        Ends of the interval that a final released.
     winner : Winner, optional
-        Of a choice.
+        Winner of a choice.
     rails : tuple of (int, float)
-        View of each guardrail, and what was named for it, in [0, 1].
+        View of each guardrail, and its named value, in [0, 1].
     """
 
     word: str
