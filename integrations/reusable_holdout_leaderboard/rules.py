@@ -1,4 +1,4 @@
-"""Rules of a competition: public, checked once, stored as JSON."""
+"""The rules of a competition. They are public, and stored as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGEABLE = WORDS | {
     *("submissions_per_day", "submissions_per_team"),
 }
 _MOST_PICKS = 10
-_SHARE_OF_ONE = 100  # without a limit of its own, a team may send this fraction of all queries
+_SHARE_OF_ONE = 100  # by default, a team may send one hundredth of all queries
 _LIMITS = ("submissions_per_day", "submissions_per_team", "charges", "most_teams")
 _ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may set another number"}
 _EARLIER = {"policy", "tolerance", "threshold", "charges_per_team"}
@@ -35,13 +35,13 @@ _MOST_TEXT = {"title": 200, "description": 100_000}
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """Rules of one competition.
+    """The rules of one competition.
 
-    Every team claims a score for each submission, from rows of its own. A claim that the holdout does not contradict is
-    certified and free. A claim clearly above the lead is measured. A wrong claim costs its team one of its own charges,
-    so no team can halt the others.
+    With each submission, a team claims a score, which it measured on rows of its own. A claim that the holdout does not
+    contradict is certified and costs nothing. A claim clearly above the lead is measured. A wrong claim costs the team
+    one of its own charges. So no team can use up the budget of the others.
 
-    All rules are public. Nothing is checked before :meth:`check`, which :class:`Competition` calls.
+    All rules are public. They are not checked before :meth:`check`, which :class:`Competition` calls.
 
     Parameters
     ----------
@@ -52,45 +52,46 @@ class Rules:
     metric : str
         Name of a metric in the catalogue.
     metric_parameters : mapping of str to float
-        Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss". Targets
-        outside the bounds are moved to them, and nothing says so.
+        Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss", or the clip of "log_loss". Targets
+        outside the bounds are moved to the nearest bound, without a warning.
     also : tuple of str
-        Other metrics that the final standings show, of the same predictions; see :func:`also_of`.
+        Additional metrics that the final standings show for the same predictions; see :func:`also_of`.
     queries : int
-        Number of submissions, of all teams together, that are answered in each epoch.
+        Number of submissions of all teams together that are answered in each epoch.
     charges : int or None
-        Charges of each team; 2 by default.
+        Number of charges of each team. By default 2.
     estimate : float or None
-        Expected score, in the metric's unit; the plan is narrowest there.
+        Expected score, in the metric's unit. Intervals are narrowest there.
     prior_error : float or None
-        Expected error of honest claims, in the metric's unit. By default 0.005 of the metric's range, or one standard
-        error of the labels if that is more.
+        Expected error of honest claims, in the metric's unit. By default, it is 0.005 of the metric's range, or
+        0.5 / sqrt(rows) of the range if that is more.
     confidence : float
-        Probability that all intervals and certified marks of an epoch hold together.
+        Probability that all intervals and certified comparisons of an epoch hold at the same time.
     id_column : str or None
-        Column that identifies rows; None if the rows of a submission have the order of the labels.
+        Column that identifies rows. None if the rows of a submission have the order of the labels.
     prediction_columns : tuple of str
-        Empty for the default names: "prediction", or for probabilities the names of the classes. For probabilities of
-        two classes a single column holds the probability of the second class, in sorted order.
+        Names of the columns of predictions. If there are none, the default names are used: "prediction", or for
+        probabilities the names of the classes. If there are two classes, a single column may hold the probability of
+        the second class, in sorted order.
     classes : tuple of int or str, or None
-        All classes that may occur; None to take the classes of the labels. They are public.
+        All classes that may occur. None to use the classes of the labels. The classes are public.
     submissions_per_day : int or None
-        Limit of each team, from midnight to midnight UTC.
+        Largest number of submissions of each team from midnight to midnight UTC.
     submissions_per_team : int or None
-        Limit of each team in each epoch; by default a hundredth of `queries`.
+        Largest number of submissions of each team in each epoch. By default, a hundredth of `queries`.
     sign_up : {"closed", "code", "open"}
-        Who may create teams: the organiser, holders of the newest invitation code, or everyone.
+        Who may create teams: only the organiser, holders of the newest invitation code, or everyone.
     most_teams : int or None
-        Largest number of teams; an open sign-up needs it.
+        Largest number of teams. An open sign-up needs this limit.
     final_picks : int
-        Number of submissions that a team may pick for the final standings, at most 10. The board enters the best ones
-        of a team that picks none.
+        Number of submissions that a team may pick for the final standings, at most 10. If a team picks none, its best
+        submissions are entered.
     blind : bool
         True to hide all scores until the organiser unblinds the competition.
     vacuous : bool
-        True to run it although answers may be off by more than a quarter of the metric's range.
+        True to allow a competition whose answers may be off by more than a quarter of the metric's range.
     opens_at, closes_at : datetime or None
-        Dates with a time zone.
+        Times, with a time zone, at which the competition opens and closes.
 
     Examples
     --------
@@ -123,12 +124,12 @@ class Rules:
     closes_at: datetime | None = None
 
     def check(self) -> Self:
-        """Refuse rules that cannot be followed; return these.
+        """Check the rules, and return them.
 
         Raises
         ------
         InputError
-            The message names the rule.
+            If a rule is invalid. The message names it.
         """
         self._check_words()
         self._check_whole_numbers()
@@ -139,7 +140,7 @@ class Rules:
         return self
 
     def made_metric(self) -> Metric:
-        """Return the metric that ranks.
+        """Return the metric by which teams are ranked.
 
         Raises
         ------
@@ -149,34 +150,34 @@ class Rules:
         return metric_of(self.metric, self.metric_parameters)
 
     def made_also(self) -> tuple[Metric, ...]:
-        """Return the other metrics of the final standings.
+        """Return the additional metrics of the final standings.
 
         Raises
         ------
         InputError
-            If there is no such metric, or one needs other predictions.
+            If there is no such metric, or a metric needs another kind of predictions than the ranking metric.
         """
         return also_of(self.also, self.metric, self.metric_parameters)
 
     @cached_property
     def most_submissions(self) -> int:
-        """Largest number of submissions of a team in an epoch."""
+        """Largest number of submissions of each team in an epoch."""
         if self.submissions_per_team is not None:
             return self.submissions_per_team
         return max(1, self.queries // _SHARE_OF_ONE)
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return a checked copy with some rules changed; the guard must not depend on them.
+        """Return a checked copy with some rules changed. Only rules that do not affect the guard can be changed.
 
         Parameters
         ----------
         changes : mapping of str to object
-            As :meth:`from_dict` takes them; None removes a limit.
+            New values by the names of rules, in the form that :meth:`from_dict` reads. None removes a limit.
 
         Raises
         ------
         InputError
-            If a rule cannot be changed, or not to this value.
+            If a rule cannot be changed at all, or not to this value.
         """
         known = {one.name for one in fields(self)}
         fixed = [name for name in changes if name in known and name not in CHANGEABLE]
@@ -195,16 +196,16 @@ class Rules:
     # ---- JSON
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the rules as values of JSON."""
+        """Return the rules as a dictionary of JSON values."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     def to_json(self) -> str:
-        """Return the rules as canonical JSON."""
+        """Return the rules as JSON text. Equal rules give equal text."""
         return json.dumps(self.as_dict(), sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Read rules from values of JSON; they are not checked.
+        """Return rules from a dictionary of JSON values. The rules are not checked.
 
         Raises
         ------
@@ -235,12 +236,12 @@ class Rules:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote; the rules are not checked.
+        """Return rules from the JSON text that :meth:`to_json` returned. The rules are not checked.
 
         Raises
         ------
         InputError
-            If the text is something else.
+            If the text is not a JSON object, or has an unknown name, or lacks the slug or the title.
         """
         try:
             given = json.loads(text)

@@ -1,15 +1,16 @@
-"""A scoring program for platforms such as Codabench: their leaderboard shows answers of a guard.
+"""A scoring program for platforms such as Codabench, whose leaderboard then shows only answers of a guard.
 
 ::
 
     python -m reusable_holdout_leaderboard.scoring_program --create reference_data --ledger /board  # once
     python -m reusable_holdout_leaderboard.scoring_program /app/input /app/output --ledger /board   # the command
 
-Scoring never makes a competition: a worker that lost its folder must fail, and not begin with a new budget. The folder
-must outlive all containers, and participants' code must not run where it can be read. Containers that can write to
-nothing lasting can have a read-only folder and the ledger on a PostgreSQL server, whose URL a file holds.
+The first command makes the competition, once. Scoring never makes one, because a worker that lost the folder must fail
+and must not begin with a new budget. The folder must be kept when containers end. Participants' code must never run
+where the folder can be read. If containers cannot write to a lasting folder, mount the folder read-only and keep the
+ledger on a PostgreSQL server, with its URL in a file.
 
-The platform names the team of a submission, and the submission never does: see docs/deploy-a-board.md.
+The platform tells which team a submission belongs to. The submission itself cannot: see docs/deploy-a-board.md.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = ["DATABASE_FILE", "HALTED_STATUS", "LEDGER", "TEAM", "Scored", "create
 LEDGER = "REUSABLE_HOLDOUT_LEDGER"
 TEAM = "REUSABLE_HOLDOUT_TEAM"
 DATABASE_FILE = "REUSABLE_HOLDOUT_DATABASE_FILE"
-HALTED_STATUS = 3  # of the process; 1 is a refused submission, 2 a wrong command
+HALTED_STATUS = 3  # exit status of the process; 1 stands for a refused submission, 2 for a wrong command
 _ABOUT, _RULES = "about.json", "rules.json"
 _MOST_ABOUT_BYTES = 65_536
 _UNKNOWN = "it is unknown if this was answered; sent again, it is charged at most once"
@@ -50,8 +51,9 @@ class Scored(NamedTuple):
     Attributes
     ----------
     scores : dict of str to float
-        The metric by its name, `low` and `high` of its certified interval, `charged` and `improved` (0 or 1),
-        `charges_left` of the team, `queries_left`, `halted` (0). While the competition is blind there is no score.
+        The score under the metric's name; `low` and `high`, the ends of its certified interval; `charged` and
+        `improved`, 0 or 1; `charges_left`, the team's remaining charges; `queries_left`; and `halted`, which is 0.
+        While the competition is blind, there is no score.
     message : str
         One sentence for the team.
     """
@@ -61,21 +63,21 @@ class Scored(NamedTuple):
 
 
 def create(reference: Path, *, ledger: Path, database: str | None = None) -> Competition:
-    """Make the competition that submissions are scored in.
+    """Make the competition in which submissions are scored.
 
     Parameters
     ----------
     reference : Path
-        Folder with one table of labels, and the rules in ``rules.json``, as :class:`Rules` takes them.
+        Folder with one CSV file of labels, and the rules in ``rules.json``; see :meth:`Rules.from_json`.
     ledger : Path
-        Folder that outlives the containers.
+        Folder that is kept when containers end.
     database : str, optional
-        URL of a PostgreSQL server; by default SQLite files in the folder.
+        URL of a PostgreSQL server. By default, SQLite files in the folder are used.
 
     Raises
     ------
     InputError, PlanError
-        If rules and labels do not fit, or there is such a competition.
+        If the rules and the labels do not fit, or the competition exists already.
     """
     try:
         rules = Rules.from_json((reference / _RULES).read_text())
@@ -100,37 +102,40 @@ def score(
     database: str | None = None,
     label: str = "",
 ) -> Scored:
-    """Score one file. Errors cost nothing, unless a database fails.
+    """Score one file of predictions.
+
+    A submission that is refused costs nothing. If a database fails, the submission may have been answered and charged;
+    sent again, it is charged at most once.
 
     Parameters
     ----------
     submission : Path
-        CSV.
+        CSV file.
     ledger : Path
-        Folder of :func:`create`.
+        Folder of the competition that :func:`create` made.
     team : str
-        Team of the submission, as the platform names it. Its first submission makes it.
+        Name of the team, which the platform tells. The team is made with its first submission.
     claimed : float, optional
-        Score that the team claims, from rows of its own.
+        Score that the team claims, which it measured on rows of its own.
     slug : str, optional
-        Competition; by default the only one in the folder.
+        Name of the competition. By default, the only one in the folder.
     database : str, optional
-        As for :func:`create`.
+        URL of the database; see :func:`create`.
     label : str
         Name that the submission gives itself.
 
     Raises
     ------
     SubmissionError
-        With all problems of the file.
+        If the file does not fit. The error lists all problems.
     LimitError, ClosedError
         If the team has no submission left, or the competition is not open.
     Halted
-        If all queries are asked.
+        If no query is left.
     InputError
         If there is no such competition.
     LedgerError, StoreError
-        If ledger or store cannot be used.
+        If the ledger or the board's database cannot be used.
     """
     known = Competition.slugs(ledger, database=database) if ledger.is_dir() else []
     if not known or (slug is not None and slug not in known):
@@ -147,7 +152,7 @@ def score(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Score a bundle, or make a competition; return the exit status."""
+    """Run the command line: score the submission in a folder, or make a competition. Return the exit status."""
     options = _parser().parse_args(argv)
     try:
         ledger, database = Path(_named(options.ledger, "--ledger", LEDGER)), _database(options.database_file)
@@ -195,12 +200,14 @@ def _scored_bundle(options: argparse.Namespace, ledger: Path, team: str, databas
 
 
 def _only_table(folder: Path) -> Path | None:
-    """Return the only table in a folder and its subfolders; links do not count, because they could lead to the labels.
+    """Return the only CSV file in a folder and its subfolders, or None if there is none.
+
+    Symbolic links are ignored, because they could lead to the labels.
 
     Raises
     ------
     SubmissionError
-        If there are several.
+        If there are several CSV files.
     """
     found = [
         path
@@ -218,7 +225,7 @@ def _only_table(folder: Path) -> Path | None:
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    """Return the label and the claimed score that a submission states."""
+    """Return the name and the claimed score that a submission states in its file ``about.json``."""
     path = folder / _ABOUT
     if path.is_symlink() or not path.is_file():
         return {}
@@ -247,8 +254,11 @@ def _content_of(path: Path, most: int) -> bytes:
 
 
 def _team_number(competition: Competition, name: str) -> int:
-    """Return the number of a team, which its first submission makes; a look-alike of another team is refused."""
-    for attempt in (1, 2):  # another worker may make it meanwhile
+    """Return the number of the team with a name. If there is no such team, make it.
+
+    A new name that looks like another team's name is refused.
+    """
+    for attempt in (1, 2):  # another worker may make the team at the same time
         for team in competition.teams():
             if _plain(team.name) == _plain(name):
                 return team.id
@@ -261,7 +271,7 @@ def _team_number(competition: Competition, name: str) -> int:
 
 
 def _plain(team: str) -> str:
-    """Return a platform's name of a team without case, width and additional space."""
+    """Return a team's name in small letters, with characters of normal width and without additional space."""
     return " ".join(unicodedata.normalize("NFKC", team).casefold().split())
 
 
@@ -297,7 +307,7 @@ def _told(competition: Competition, scored: Submission) -> Scored:
 
 
 def _named(given: Any, option: str, variable: str) -> str:
-    """Return the value of an option, or of an environment variable."""
+    """Return the value of an option, or else of an environment variable."""
     named = given or os.environ.get(variable)
     if not named:
         raise InputError(
@@ -328,7 +338,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(output: Path | None, message: str, *, status: int) -> int:
-    """Write the message where platforms show it to the team: in the log, and as detailed results."""
+    """Write a message to the log and to ``detailed_results.html``, where platforms show it; return the exit status."""
     if output is not None:
         head = "<!doctype html>\n<meta charset='utf-8'>\n<title>Result</title>\n"
         _write(output / "detailed_results.html", f"{head}<p>{html.escape(message)}</p>\n")

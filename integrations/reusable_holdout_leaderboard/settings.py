@@ -1,4 +1,4 @@
-"""Settings of a server: read once, and passed to its worker processes through a private file."""
+"""Settings of a server. They are read once, and passed to its worker processes through a private file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reusable_holdout_leaderboard.private_files import check_private, write_priv
 
 __all__ = ["ENVIRONMENT", "Settings", "checked_database", "read_token"]
 
-ENVIRONMENT = "REUSABLE_HOLDOUT_LEADERBOARD"  # names the file; it is no secret itself
+ENVIRONMENT = "REUSABLE_HOLDOUT_LEADERBOARD"  # this variable has the path of the settings file, not a secret
 
 
 def _option(default: Any, text: str) -> Any:
-    """Declare a setting that is an option of the command line, with its help."""
+    """Declare a setting that is also an option of the command line, with its help text."""
     return field(default=default, metadata={"help": text})
 
 
@@ -28,31 +28,31 @@ def _option(default: Any, text: str) -> Any:
 class Settings:
     """Settings of a server.
 
-    The command line has an option for every setting that carries a help text.
+    The command line has an option for every setting that has a help text.
 
     Attributes
     ----------
     folder : Path
-        Folder of the competitions.
+        Folder that contains all competitions.
     database : str or None
-        SQLAlchemy URL of a PostgreSQL server; None for SQLite files in the folder.
+        SQLAlchemy URL of a PostgreSQL server. None if SQLite files in the folder are used.
     slug : str or None
-        Competition of addresses that name none; None for the only one.
+        The server's own competition, which is meant if an address names none. None if it is the only competition.
     key_file : Path or None
-        Noise key; None if it lies beside the labels.
+        Noise key. None if it lies beside the labels.
     witness : str or None
-        Witness of the server's own competition; None for the one it was made with.
+        Witness of the server's own competition. None stands for the witness that the competition was made with.
     admin_digest : str
-        SHA-256 of the administrator's token, hex; if it is empty, there is no administrator.
+        SHA-256 of the administrator's token, as hex digits. If it is empty, there is no administrator.
     body_seconds : float
-        Longest time that a body may take to arrive.
+        Longest time that the body of a request may take to arrive.
     session_seconds : float
         Length of a browser's session.
     trusted_proxies : tuple of str
-        Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed.
+        Addresses and networks of proxies whose headers X-Forwarded-For and X-Forwarded-Proto are believed.
     max_body_bytes, answer_seconds, requests_per_minute, submissions_per_minute, newcomers_per_minute, \
     secure_cookies, connections_per_address, head_seconds
-        See the help of each.
+        See the help text of each setting.
     """
 
     folder: Path
@@ -100,12 +100,12 @@ class Settings:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote.
+        """Read settings that :meth:`save` wrote.
 
         Raises
         ------
         InputError
-            If the file is missing, others can read it, or it holds something else.
+            If the file is missing, others can read it, or it does not contain settings.
         """
         try:
             values = json.loads(check_private(path).read_text())
@@ -122,12 +122,12 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read the settings of this worker process.
+        """Read the settings of this worker process from the file that an environment variable names.
 
         Raises
         ------
         InputError
-            If the environment names no file.
+            If the environment variable is not set.
         """
         named = os.environ.get(ENVIRONMENT)
         if not named:
@@ -138,7 +138,7 @@ class Settings:
 
 
 def read_token(path: Path) -> str:
-    """Return the token that a file holds.
+    """Return the token that a private file contains.
 
     Raises
     ------
@@ -155,18 +155,19 @@ def read_token(path: Path) -> str:
 
 
 def checked_database(url: str, *, secret: bool) -> str:
-    """Return the URL of a PostgreSQL database.
+    """Check the URL of a PostgreSQL database, and return it.
 
     Parameters
     ----------
     url : str
     secret : bool
-        True if it came from a place that may hold a password. Everyone on a machine can read its command lines.
+        True if the URL may contain a password, because only the owner can read where it came from. A URL on a command
+        line may not, because everyone on a machine can read its command lines.
 
     Raises
     ------
     InputError
-        If it is another database, or holds a password in the wrong place.
+        If the URL is not that of a PostgreSQL database, or has a password although it may not.
     """
     try:
         parsed = sa.make_url(url)

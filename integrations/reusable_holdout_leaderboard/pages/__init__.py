@@ -1,4 +1,4 @@
-"""The pages of a board in a browser."""
+"""The web pages of a board."""
 
 from reusable_holdout_leaderboard.pages.endpoints import add_pages
 

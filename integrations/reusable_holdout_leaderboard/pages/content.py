@@ -1,4 +1,4 @@
-"""The content of a board's page: released values alone, made once for each revision."""
+"""The content of the page that shows a board. It has released values only, and is made once after each change."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ _LONGEST_SEARCH = 64
 
 
 class Row(NamedTuple):
-    """A standing, and its drawing on the page that shows it."""
+    """A team's standing, and the bar that draws its interval on the page."""
 
     one: Standing | FinalStanding
     bar: Bar | None
 
 
 class Part(NamedTuple):
-    """The rows of a board that one page shows.
+    """One page of a long board.
 
     Attributes
     ----------
     rows : list of Row
+        Rows of the board on this page.
     number, pages : int
-        Number of the page, from 1, and of all pages.
+        Number of this page, from 1, and number of all pages.
     found : int
-        Number of teams on all of them.
+        Number of teams on all pages.
     search : str
-        Text that their names contain.
+        Text that the teams' names contain. Empty if nothing was searched for.
     """
 
     rows: list[Row]
@@ -49,7 +50,7 @@ class Part(NamedTuple):
 
 
 class _Board(NamedTuple):
-    """The content that is the same for all readers of one revision."""
+    """The content of a board's page that all readers see alike, until the board changes."""
 
     rows: list[Row]
     scale: Scale | None
@@ -64,13 +65,16 @@ class _Board(NamedTuple):
 
 
 def board_content(boards: Boards, competition: Competition, status: Status) -> dict[str, Any]:
-    """Return board, history and final for the template; they are made once for each revision."""
+    """Return the board, its recent history and the final standings, as values for a page's template.
+
+    They are made once after each change of the board, and kept in memory.
+    """
     made = partial(_board, competition, final=status.final)
     return boards.at_revision(competition, ("page", status.final), made)._asdict()
 
 
 def part_of(rows: list[Row], scale: Scale | None, *, search: str, page: str) -> Part:
-    """Return a page of the teams whose names contain a text; a page that does not exist gives the nearest one."""
+    """Return one page of the teams whose names contain a text. If the page does not exist, return the nearest one."""
     search = search.strip()[:_LONGEST_SEARCH]
     found = [row for row in rows if search.casefold() in row.one.team.casefold()] if search else rows
     pages = max(1, -(-len(found) // _TEAMS_A_PAGE))
@@ -111,7 +115,7 @@ def _drawn(one: Standing | FinalStanding, scale: Scale | None) -> Row:
 
 
 def _lead(standings: list[Standing], scale: Scale | None, *, greater_is_better: bool) -> float | None:
-    """Return the place that a bar must reach to be tied for first."""
+    """Return the position on the scale that a team's bar must reach for the team to be tied for the first rank."""
     if scale is None or len(standings) < 2:
         return None
     ranked = [one for one in standings if one.rank is not None]

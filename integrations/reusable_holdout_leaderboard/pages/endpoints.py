@@ -1,7 +1,7 @@
-"""Pages of a server: boards, rules, and forms for teams.
+"""The endpoints of a server's pages: boards, rules, and forms for teams.
 
-They work without scripts. With a script they are live: it loads the same page again when something has changed, and
-exchanges the parts that differ. So one template makes everything that is shown.
+The pages work without scripts. A script keeps an open page up to date: when the board has changed, it loads the same
+page again and replaces the parts that differ. So everything that a page shows comes from its template.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TITLES = {
 
 
 def add_pages(app: FastAPI, boards: Boards) -> None:
-    """Add the pages to an application. They show only public content and answers that the guard released.
+    """Add the pages to an application. They show only public content and answers that the guard has released.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
 
 
 class _Pages:
-    """The endpoints, and the templates and sessions that they share."""
+    """The endpoints of the pages, with the templates and sessions that they share."""
 
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
@@ -99,7 +99,7 @@ class _Pages:
         self._page = self.rendering.page
 
     def guarded(self, endpoint: _Endpoint) -> _Endpoint:
-        """Return an endpoint whose refusals are pages, too."""
+        """Return an endpoint that shows a refused request as a page."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -115,14 +115,14 @@ class _Pages:
     # ---- pages for everyone
 
     async def home(self, request: Request) -> Response:
-        """Show the only competition or the server's own; otherwise all of them."""
+        """Show the board of the server's own competition or of the only one, or else the list of all competitions."""
         slug = await self._boards.run(self._boards.default)
         if slug is None:
             return await self.all(request)
         return RedirectResponse(place_of(request, slug, "board"), 303)
 
     async def all(self, request: Request) -> Response:
-        """Show all competitions."""
+        """Show the list of all competitions."""
 
         def listed() -> list[dict[str, Any]]:
             found = {slug: self._boards.competition(slug) for slug in self._boards.slugs()}
@@ -140,7 +140,7 @@ class _Pages:
         return await self._page(request, "all.html", None, competitions=await self._boards.run(listed))
 
     async def board(self, request: Request) -> Response:
-        """Show the board and everything around it."""
+        """Show a competition's board, with its state and the form for submissions."""
         visit = await self.visit(request)
 
         def found() -> dict[str, Any]:
@@ -153,7 +153,7 @@ class _Pages:
         return await self._page(request, "board.html", visit, page="board", **await self._boards.run(found))
 
     async def rules(self, request: Request) -> Response:
-        """Show the rules, and how the guard works."""
+        """Show a competition's rules, and explain how the guard works."""
         visit = await self.visit(request)
 
         def found() -> dict[str, Any]:
@@ -175,7 +175,7 @@ class _Pages:
         return await self._page(request, "rules.html", visit, page="rules", **await self._boards.run(found))
 
     async def static(self, request: Request) -> Response:
-        """Send styles and scripts."""
+        """Send a style sheet, a script or an icon."""
         name = request.path_params["name"]
         if name not in self.rendering.files:
             raise Problem(404, "not_found", "There is nothing at this address.")
@@ -185,7 +185,7 @@ class _Pages:
     # ---- sessions
 
     async def login_form(self, request: Request) -> Response:
-        """Ask for a token."""
+        """Show the form that asks for a team's token."""
         return await self._page(request, "login.html", await self.visit(request), page="login")
 
     async def login(self, request: Request) -> Response:
@@ -208,19 +208,19 @@ class _Pages:
         return response
 
     async def logout(self, request: Request) -> Response:
-        """End a session."""
+        """End a team's session."""
         competition = (await self._checked(request)).competition
         response = RedirectResponse(place_of(request, competition.slug, "board"), 303)
         await self.sessions.sign_out(request, response, competition, competition.slug)
         return response
 
     async def join_form(self, request: Request) -> Response:
-        """Show the form for signing up; the address may hold an invitation code."""
+        """Show the form for signing up. The address of the page may contain an invitation code."""
         code = request.query_params.get("code", "")[:_MOST_CODE]
         return await self._page(request, "join.html", await self.visit(request), code=code, token="")
 
     async def join(self, request: Request) -> Response:
-        """Make a team that signs up, log it in, and show its token this once."""
+        """Make the team that signs up, log it in, and show its token, which is shown only once."""
         visit, intake = await self._checked(request), intake_of(request)
         fields = (await intake.form(request, intake.newcomer(request, "sign-up"))).fields
         name, code = fields.get("name", ""), fields.get("code", "")
@@ -232,7 +232,7 @@ class _Pages:
     # ---- teams
 
     async def submit(self, request: Request) -> Response:
-        """Score a file."""
+        """Score an uploaded file of predictions."""
         visit, team = await self._entered(request)
         submission = await scored(request, visit.competition, team)
         if _wants_part(request):
@@ -249,7 +249,7 @@ class _Pages:
         return await self._page(request, "team.html", visit, page="team", **found)
 
     async def pick(self, request: Request) -> Response:
-        """Enter the submissions whose boxes are checked for the final."""
+        """Enter the submissions whose boxes are checked for the final standings."""
         visit, team = await self._entered(request)
         fields = (await intake_of(request).form(request, intake_of(request).team(team))).fields
         stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
@@ -268,7 +268,7 @@ class _Pages:
     # ---- visitors
 
     async def visit(self, request: Request) -> Visit:
-        """Return the competition of a request, and the team that looks at it."""
+        """Return the competition that a request is about, and the team that is logged in."""
 
         def found() -> Visit:
             competition = self._boards.competition(request.path_params["slug"])
@@ -277,13 +277,13 @@ class _Pages:
         return await self._boards.run(found)
 
     async def _checked(self, request: Request) -> Visit:
-        """Return the visit of a browser that was sent the form; nothing of the form is read yet."""
+        """Return the visit of a browser to which this server sent the form. The form's content is not read yet."""
         visit = await self.visit(request)
         self.sessions.check_form(request, visit.competition.slug, visit.competition.form_secret)
         return visit
 
     async def _entered(self, request: Request) -> tuple[Visit, Team]:
-        """Return the visit of a team that was sent the form; nothing of the form is read yet."""
+        """Return the visit of a team to which this server sent the form. The form's content is not read yet."""
         visit = await self._checked(request)
         if visit.team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
@@ -311,7 +311,7 @@ class _Pages:
         }
 
     async def _refusal(self, request: Request, problem: Problem) -> Response:
-        """Return a problem as a page, or as the part of one that a script asked for."""
+        """Return a page that shows a problem, or only that part of the page if a script asked for it."""
         problems = problem.details.get("problems")
         said = problems if isinstance(problems, list) else [problem.message]
         try:
@@ -332,7 +332,7 @@ class _Pages:
 
 
 def _form(visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None) -> dict[str, Any]:
-    """Return the values that the form of a submission needs."""
+    """Return the values that the template of the submission form needs."""
     competition, status, team = visit
     columns = competition.expected.header()
     own = (row.one for row in shown["rows"] if team is not None and row.one.team_id == team.id)

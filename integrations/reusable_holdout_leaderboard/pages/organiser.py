@@ -1,4 +1,4 @@
-"""The organisers' page: one form for every action, behind the administrator's token."""
+"""The organisers' page, with a form for every action. It needs the administrator's token."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TEXTS = {"title", "description", "sign_up"}
 
 
 class OrganisersPages:
-    """Endpoints of organisers.
+    """The endpoints of the organisers' page.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class OrganisersPages:
     sessions : Sessions
     rendering : Rendering
     visit : callable
-        Returns the competition that a request is about.
+        Function of a request, which returns the competition that the request is about.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class OrganisersPages:
 
     @property
     def routes(self) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]], str], ...]:
-        """Addresses, endpoints and methods."""
+        """Address, endpoint and HTTP method of each route."""
         here = "/c/{slug}/organise"
         return (
             (here, self.page, "GET"),
@@ -64,7 +64,7 @@ class OrganisersPages:
         )
 
     async def page(self, request: Request) -> Response:
-        """Show the forms, or the form that asks for the token."""
+        """Show the forms of all actions, or the form that asks for the administrator's token."""
         visit = await self._visit(request)
         if not await self._is_organiser(request, visit):
             return await self._answer(request, "organiser-login.html", visit)
@@ -91,14 +91,14 @@ class OrganisersPages:
         return response
 
     async def logout(self, request: Request) -> Response:
-        """End a session."""
+        """End an organiser's session."""
         visit = await self._checked(request)
         response = self._back(request, visit)
         await self._sessions.sign_out(request, response, visit.competition, ORGANISER)
         return response
 
     async def act(self, request: Request) -> Response:
-        """Do one action of the table; one that cannot be undone needs its box to be checked."""
+        """Carry out one action of :data:`ACTIONS`. If it cannot be undone, its confirmation box must be checked."""
         action = _FORMS.get(request.path_params["action"])
         if action is None:
             raise Problem(404, "not_found", "There is nothing at this address.")
@@ -111,7 +111,7 @@ class OrganisersPages:
         return await self._done(request, visit, action, upload)
 
     async def change(self, request: Request) -> Response:
-        """Change the rules whose fields differ from those that the form was filled with."""
+        """Change the rules whose fields were edited in the form."""
         visit = await self._entered(request)
         fields = (await intake_of(request).form(request, intake_of(request).organiser())).fields
         rules = await self._boards.run(lambda: visit.competition.rules)
@@ -166,13 +166,13 @@ class OrganisersPages:
         return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
 
     async def _checked(self, request: Request) -> Visit:
-        """Return the visit of a browser that was sent the form; nothing of the form is read yet."""
+        """Return the visit of a browser to which this server sent the form. The form's content is not read yet."""
         visit = await self._visit(request)
         self._sessions.check_form(request, ORGANISER, visit.competition.form_secret)
         return visit
 
     async def _entered(self, request: Request) -> Visit:
-        """Return the visit of an organiser who was sent the form; nothing of the form is read yet."""
+        """Return the visit of an organiser to whom this server sent the form. The form's content is not read yet."""
         visit = await self._checked(request)
         if not await self._is_organiser(request, visit):
             raise Problem(401, "unauthorized", "Log in as organiser first; nothing was changed.")
@@ -189,12 +189,12 @@ class OrganisersPages:
 
 
 def _inputs(action: Action) -> list[tuple[str, str, str, bool]]:
-    """Return name, label, kind and need of each field of a form."""
+    """Return each field of an action's form: its name, its label, its HTML type, and True if it must be filled in."""
     kinds = {File: "file", bool: "checkbox", int: "number"}
     return [(one.name, one.about, kinds.get(one.kind, "text"), one.default is ...) for one in action.fields]
 
 
-# ---- the form of the rules
+# ---- the form for changing rules
 
 
 def _digest(rules: Rules) -> str:
@@ -202,7 +202,7 @@ def _digest(rules: Rules) -> str:
 
 
 def _fields_of(rules: Rules) -> dict[str, str]:
-    """Return the texts that fill the fields of the rules that can be changed."""
+    """Return the current values, as text, of the rules that can be changed. The form is filled with them."""
     return {name: _text(getattr(rules, name)) for name in RULES}
 
 
@@ -215,12 +215,12 @@ def _text(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without the changes that a form makes to its lines."""
+    """Return text with plain line ends and without space around it, because a browser's form changes both."""
     return text.replace("\r\n", "\n").strip()
 
 
 def _value(name: str, text: str) -> Any:
-    """Return the new value of a rule; a text that is no date stays a text, which is refused."""
+    """Return the value of a rule from the text of its field. A date that cannot be read stays text, to be refused."""
     if name in _TEXTS:
         return text
     if name == "also":

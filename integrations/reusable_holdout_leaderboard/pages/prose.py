@@ -1,4 +1,4 @@
-"""Descriptions in Markdown: HTML is shown as text, and links are restricted."""
+"""Rendering of descriptions in Markdown. HTML in them is shown as text, and only some kinds of links are allowed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from markupsafe import Markup
 __all__ = ["prose_of", "summary_of"]
 
 _SCHEMES = {"http", "https", "mailto"}
-_HIGHEST = 3  # the page has headings of its own above
+_HIGHEST = 3  # level of the largest heading in a description; the page itself has levels 1 and 2
 _MOST_SUMMARY = 280
 
 
 @lru_cache(maxsize=16)
 def prose_of(text: str) -> Markup:
-    """Return the HTML of a description.
+    """Return the HTML of a description in Markdown.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def prose_of(text: str) -> Markup:
 
 
 def summary_of(text: str) -> str:
-    """Return the first paragraph without marks, shortened if it is long."""
+    """Return the first paragraph of a description without Markdown's marks. A long paragraph is shortened."""
     tokens = _parser().parse(text)
     paragraphs = (one for before, one in pairwise(tokens) if before.type == "paragraph_open")
     children = getattr(next(paragraphs, None), "children", None) or []
@@ -55,7 +55,7 @@ def _parser() -> MarkdownIt:
 
 
 def _may_link(url: str) -> bool:
-    """Return True if a link may go there; the parser has decoded entities before."""
+    """Return True if a link may lead to a URL. The parser has already decoded the URL's HTML entities."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pages from templates: texts, numbers, addresses, and forms that fit one browser."""
+"""Rendering of pages from templates, with formatted numbers, addresses, and forms that only one browser can send."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACES = ("rules", "team", "login", "logout", "submit", "organise", "join")
 
 
 class Visit(NamedTuple):
-    """A competition, its state, and the team that looks at it."""
+    """A request for a competition's page: the competition, its state, and the team that is logged in, if any."""
 
     competition: Competition
     status: Status
@@ -34,7 +34,7 @@ class Visit(NamedTuple):
 
 
 class Rendering:
-    """Templates and static files of the package.
+    """Renders the package's templates, and holds its static files.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Rendering:
     Attributes
     ----------
     files : dict of str to bytes
-        Styles and scripts, by name.
+        Style sheets, scripts and icons, by name.
     """
 
     def __init__(self, boards: Boards, sessions: Sessions) -> None:
@@ -65,7 +65,7 @@ class Rendering:
         scope: str | None = None,
         **more: Any,
     ) -> Response:
-        """Render a page; its forms fit the browser that it is sent to.
+        """Render a page. Only the browser that the page is sent to can send its forms.
 
         Parameters
         ----------
@@ -74,7 +74,8 @@ class Rendering:
         visit : Visit or None
         status_code : int
         scope : str, optional
-            Scope of the session that its forms fit; by default the competition.
+            Session that the page's forms belong to: the name of a competition, or the organisers'. By default, that of
+            the visited competition.
         **more
             Further values for the template.
         """
@@ -118,7 +119,7 @@ class Rendering:
 
 
 def place_of(request: Request, slug: str, name: str) -> str:
-    """Return the address of one of a competition's pages, seen from the browser."""
+    """Return the address of one of a competition's pages, as a browser must request it."""
     return _addresses(request, slug, default=None)[name]
 
 
@@ -139,7 +140,7 @@ def _addresses(request: Request, slug: str, *, default: str | None) -> dict[str,
 
 
 def _when(visit: Visit) -> str:
-    """Return the competition's next date in words; empty if there is none."""
+    """Return the competition's next date as text for the page, or an empty string if there is none."""
     rules = visit.competition.rules
     if visit.status.halted or visit.status.frozen or rules.closes_at is None:
         return ""
@@ -166,7 +167,7 @@ def _templates() -> jinja2.Environment:
 
 @jinja2.pass_context
 def _score(context: jinja2.runtime.Context, value: float, metric: MetricText | None = None) -> str:
-    """Return a value of the ranking metric, or of another one, with its decimals."""
+    """Return a score as text with the decimals of its metric, which is the ranking metric by default."""
     return f"{value:.{(metric or context['metric']).decimals}f}"
 
 
@@ -175,5 +176,5 @@ def _percent(share: float) -> str:
 
 
 def _words(name: str) -> str:
-    """Return the name of an action as words."""
+    """Return the name of an action as a label, such as "Add team" for "add-team"."""
     return name.replace("-", " ").capitalize()

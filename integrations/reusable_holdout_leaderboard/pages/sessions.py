@@ -1,4 +1,4 @@
-"""Sessions of browsers, and the keys of their forms."""
+"""Sessions of browsers, and the keys that protect forms against requests from other sites."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from reusable_holdout_leaderboard.web.problems import Problem
 
 __all__ = ["ORGANISER", "Sessions"]
 
-ORGANISER = ".organiser"  # scope of sessions and forms; no competition has this name
+ORGANISER = ".organiser"  # scope of the organisers' sessions and forms; no competition can have this name
 _VISITOR = "rh_visitor"
-_FORM_KEY = "form"  # part of a form's address, so that it can be checked before the form's body is read
+_FORM_KEY = "form"  # query parameter of a form's address; it is checked before the form's body is read
 _MOST_SESSION = 200
-_ELSEWHERE = {"cross-site", "same-site"}  # what browsers say of forms of other origins
+_ELSEWHERE = {"cross-site", "same-site"}  # values of Sec-Fetch-Site for forms that another origin sends
 
 
 class Sessions:
-    """Cookies of browsers.
+    """The session cookies of browsers, and the keys of forms.
 
-    A session cookie holds the number of a session that the board stores, and nothing else: it is worth nothing after
-    the session. Scripts cannot read it, and other sites cannot send it.
+    A session cookie contains only the number of a session that the board stores. So it is worthless after the session
+    has ended. Scripts cannot read the cookie, and other sites cannot send it.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Sessions:
     async def sign_in(
         self, request: Request, response: Response, competition: Competition, scope: str, token: str
     ) -> None:
-        """Begin a session with a checked token, and send its number with a response.
+        """Begin a session with a token that was checked, and set its cookie in a response.
 
         Raises
         ------
         Problem
-            503.
+            503 if the database fails.
         """
         seconds = self._boards.settings.session_seconds
         session = await self._boards.run(competition.begin_session, token, seconds=seconds)
@@ -54,12 +54,12 @@ class Sessions:
     async def sign_out(
         self, request: Request, response: Response, competition: Competition, scope: str
     ) -> None:
-        """End the session of a request, if it has one.
+        """End the session that a request belongs to, if there is one.
 
         Raises
         ------
         Problem
-            503; the session may not have ended.
+            503 if the database fails. The session may not have ended.
         """
         session = _session_of(request, scope)
         if session:
@@ -69,31 +69,31 @@ class Sessions:
         )
 
     def team(self, request: Request, competition: Competition) -> Team | None:
-        """Return the team of a request's session; None if it has none. Call it in a thread."""
+        """Return the team that is logged in, or None. Call this method in a thread, because it reads the database."""
         session = _session_of(request, competition.slug)
         return competition.team_of_session(session) if session else None
 
     def is_organiser(self, request: Request, competition: Competition) -> bool:
-        """Return True if a request's session is the administrator's. Call it in a thread."""
+        """Return True if the administrator is logged in. Call this method in a thread: it reads the database."""
         session, digest = _session_of(request, ORGANISER), self._boards.settings.admin_digest
         return bool(session and digest) and competition.is_session_of(session, bytes.fromhex(digest))
 
     # ---- forms
 
     def form_key(self, request: Request, response: Response, scope: str, secret: bytes) -> str:
-        """Return the key of a page's forms, which is "form" in their addresses.
+        """Return the key of a page's forms, which their addresses carry as the parameter "form".
 
-        It fits only the browser that it is sent to, by that browser's cookies. Call it once for each page, with the
-        response whose headers the page will have.
+        The key depends on the browser's cookies, so it is valid only in the browser that the page is sent to. Call this
+        method once for each page, with a response whose cookies the page will set.
 
         Parameters
         ----------
         request : Request
         response : Response
         scope : str
-            Scope of the session that the forms fit: a competition or the organisers.
+            Session that the forms belong to: the name of a competition, or the organisers'.
         secret : bytes
-            Secret of the board's database, so that all servers agree, also after a restart.
+            Secret from the board's database. All servers of the board share it, and it stays the same after a restart.
         """
         visitor = request.cookies.get(_VISITOR, "")
         if not _is_visitor(visitor):
@@ -102,12 +102,12 @@ class Sessions:
         return _signed(secret, scope, visitor + request.cookies.get(_cookie(scope), ""))
 
     def check_form(self, request: Request, scope: str, secret: bytes) -> None:
-        """Refuse a form that another site has sent; its body is not needed for that.
+        """Refuse a form that did not come from a page of this server. The form's body is not read for that.
 
         Raises
         ------
         Problem
-            403.
+            403 if the key of the form is missing or wrong.
         """
         visitor, stated = request.cookies.get(_VISITOR, ""), request.query_params.get(_FORM_KEY, "")
         right = _signed(secret, scope, visitor + request.cookies.get(_cookie(scope), ""))
@@ -134,7 +134,7 @@ class Sessions:
 
 
 def _session_of(request: Request, scope: str) -> str:
-    """Return the number of a request's session, which may be over or invented; empty if there is none."""
+    """Return the session number in a request's cookie, or an empty string. The session may be over or invented."""
     return request.cookies.get(_cookie(scope), "")[:_MOST_SESSION]
 
 

@@ -1,4 +1,4 @@
-"""Dates, metrics, limits and changes in words."""
+"""Texts of pages: dates, metrics, limits and changes in words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PREDICTED = {
     "scores": "a number; higher means more likely",
     "values": "the value you predict, a number",
 }
-"""Meaning of a prediction, by the response that the metric needs."""
+"""Description of a prediction, for each kind of predictions that a metric may need."""
 
 RULES = {
     "title": "Title",
@@ -59,11 +59,11 @@ RULES = {
     "final_picks": "Picks of a team for the final",
     "also": "Other metrics in the final",
 }
-"""Names of the rules that can be changed."""
+"""Labels of the rules that can be changed while a competition runs."""
 
 
 def moment(at: datetime) -> Markup:
-    """Return an element with a time in UTC, which a script shows in the visitor's zone.
+    """Return an HTML element with a time in UTC, which a script on the page converts to the visitor's time zone.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def moment(at: datetime) -> Markup:
 
 
 def sentence(text: object) -> str:
-    """Return text that begins and ends as a sentence."""
+    """Return text with a capital letter at the beginning and a full stop at the end."""
     said = str(text)
     return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
 
@@ -84,7 +84,7 @@ def sentence(text: object) -> str:
 
 
 class MetricText(NamedTuple):
-    """A metric as people read it."""
+    """A metric with the label and the decimals that pages show."""
 
     name: str
     label: str
@@ -93,12 +93,12 @@ class MetricText(NamedTuple):
 
 
 def metric_text(competition: Competition) -> MetricText:
-    """Return the ranking metric as people read it."""
+    """Return the ranking metric with the label and the decimals that pages show."""
     return _metric_text(competition.rules.metric, competition.metric)
 
 
 def also_texts(rules: Rules) -> list[MetricText]:
-    """Return the other metrics of the final standings as people read them."""
+    """Return the additional metrics of the final standings, with the labels and the decimals that pages show."""
     return [_metric_text(name, metric) for name, metric in zip(rules.also, rules.made_also(), strict=True)]
 
 
@@ -111,7 +111,7 @@ def _metric_text(name: str, metric: Metric) -> MetricText:
 
 
 def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
-    """Return the names and values of the competition's limits."""
+    """Return the labels and values of the competition's limits."""
     queries = status.queries_asked + status.queries_left
     limits = [
         ("Submissions of all teams together", f"{queries:,}"),
@@ -127,7 +127,7 @@ def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
 
 
 def own_limits_of(rules: Rules, own: Standing | None) -> list[tuple[str, str]]:
-    """Return how much of its limits a team has used."""
+    """Return the labels of a team's limits, with the amounts that it has used."""
     submissions, charges = (0, 0) if own is None else (own.submissions, own.charges)
     limits = [("Submissions", f"{submissions:,} of {rules.most_submissions:,}")]
     if charges is not None:
@@ -141,17 +141,17 @@ def own_limits_of(rules: Rules, own: Standing | None) -> list[tuple[str, str]]:
 
 
 class Change(NamedTuple):
-    """One change as it is shown.
+    """A change of the competition, as a page shows it.
 
     Attributes
     ----------
     at : datetime
     name : str
-        The thing that was changed.
+        Label of the rule or other thing that was changed.
     before, after : str
-        Empty if they are too long for a line.
+        Value before and after the change. Empty if the values are too long for a line.
     text : str
-        The earlier text, if it is long.
+        Earlier text, if the text is long.
     """
 
     at: datetime
@@ -162,7 +162,7 @@ class Change(NamedTuple):
 
 
 def changes_of(events: Sequence[Event]) -> list[Change]:
-    """Return the changes among events, the newest first."""
+    """Return the changes that events record, the newest first."""
     known = ((one.at, one.kind, one.detail) for one in reversed(events) if one.detail is not None)
     found = (_change(*one) for one in known)
     return [one for one in found if one is not None]
