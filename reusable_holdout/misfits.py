@@ -14,12 +14,12 @@ from reusable_holdout.errors import InputError
 __all__ = ["closest", "misfit"]
 
 _NEEDED_TOO = {"ReusableHoldout": ("tolerance", "charges", "policy")}
-"""Arguments with defaults of which one must come; an example shows the first if none of them came."""
+"""Groups of optional arguments, one of which is needed; an example shows the first if none is given."""
 _GONE = {
     "exam": "what the final said of rows that models had predicted before could be wrong; keep rows for a last look in "
     "another file, which no model reads before, and guard them by themselves"
 }
-"""Arguments that are no more, and what to do instead."""
+"""Arguments that were removed, and the replacement for each."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
@@ -22,12 +23,18 @@ def first_lines(node, name):
 
 
 def all_first_lines(tree, name):
-    """First line of every docstring of a module, private ones and its own included, with where it stands."""
+    """First line of every docstring of a module, with where it stands: private ones, its own, and those of names."""
     for node in ast.walk(tree):
         if isinstance(node, (*_KINDS, ast.Module)):
             text = ast.get_docstring(node)
             if text:
                 yield f"{name} {getattr(node, 'name', 'module')}: {text.splitlines()[0]}"
+        if isinstance(node, ast.ClassDef | ast.Module):
+            for before, after in pairwise(node.body):
+                if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
+                    text = getattr(after.value, "value", None)
+                    if isinstance(text, str):
+                        yield f"{name} line {after.lineno}: {text.splitlines()[0]}"
 
 
 def test_no_docstring_leans_on_the_one_before_it():
@@ -55,8 +62,16 @@ def test_no_docstring_begins_with_a_clause():
 
 
 def test_a_clause_is_seen_in_private_docstrings_too():
-    source = '"""How it works."""\nclass _A:\n    """An A."""\n    def _b(self):\n        """Whether it is so."""\n'
+    source = (
+        '"""How it works."""\n_N = 1\n"""What it is."""\n'
+        'class _A:\n    """An A."""\n    def _b(self):\n        """Whether it is so."""\n'
+    )
     lines = list(all_first_lines(ast.parse(source), "a.py"))
-    assert lines == ["a.py module: How it works.", "a.py _A: An A.", "a.py _b: Whether it is so."]
-    assert [bool(_CLAUSES.match(line.split(": ", 1)[1])) for line in lines] == [True, False, True]
+    assert lines == [
+        "a.py module: How it works.",
+        "a.py line 3: What it is.",
+        "a.py _A: An A.",
+        "a.py _b: Whether it is so.",
+    ]
+    assert [bool(_CLAUSES.match(line.split(": ", 1)[1])) for line in lines] == [True, True, False, True]
     assert not _CLAUSES.match("Whole number of at least 1.")

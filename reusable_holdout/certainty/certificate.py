@@ -25,7 +25,7 @@ from reusable_holdout.noise import Calibration, GuardMechanism
 __all__ = ["GRID_SLACK", "Certificate", "Decides", "ThresholdTable"]
 
 Decides: TypeAlias = Literal["distance", "evidence", "sets"]
-"""What picks an outcome: the score's distance from the prior, the rows' evidence, or their confidence set."""
+"""The rule that picks an outcome: the score's distance from the prior, the rows' evidence, or their confidence set."""
 
 GRID_SLACK = 8.0 * 2.0**-32
 """Bound of all rounding to the noise grid: of statistic, losses, prior, threshold and tails."""

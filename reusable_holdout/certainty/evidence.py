@@ -32,7 +32,7 @@ __all__ = [
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
 _CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
 MANY = 1 << 18
-"""Rows, from which on they are counted by their values: that costs them a two-hundredth of their evidence at most."""
+"""Least number of rows that are rounded and counted by value; it costs at most 0.5% of their evidence."""
 
 _CELLS = 1 << 16
 _LEAST_MEAN = 1e-12  # nobody bets on less

@@ -66,7 +66,7 @@ MAIN = {
     "parameter-free-ladder": "ladder",
     "claims": "claim",
 }
-"""The way to ask that a halt of each policy ends."""
+"""The main way to ask of each policy, which a halt ends."""
 _APART = "; apart"  # two intervals of a final with an exam that do not meet
 
 

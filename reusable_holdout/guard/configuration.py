@@ -50,11 +50,11 @@ __all__ = [
 ]
 
 FORMAT = 3
-"""Of what a ledger says. Those of version 0.2 have none, and are read by :mod:`reusable_holdout.earlier`."""
+"""Format of a ledger's facts. Ledgers of version 0.2 have none; :mod:`reusable_holdout.earlier` reads them."""
 
 OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS = "overlap", "second budget", "vacuous", "no witness"
 ALLOWED = frozenset({OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS})
-"""What an owner may insist on."""
+"""The overrides that an owner may allow."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _MISMATCH = "nothing was asked and nothing was charged"

@@ -24,7 +24,7 @@ from reusable_holdout.plan import Plan
 __all__ = ["Opening"]
 
 _HOLD = {"judged": "ids", "values": "targets"}
-"""What the rows must hold for a metric, by its response; for others labels."""
+"""The part of the rows that a metric needs, by its response; labels for all other responses."""
 
 
 class Opening(NamedTuple):

@@ -67,9 +67,9 @@ class Rule(NamedTuple):
 
 
 OWNERS = Rule(error=0.01, tells=True)
-"""Who is refused wrongly looks, and insists."""
+"""The rule for owners. A false alarm costs the owner a look at the data and ``allow={"overlap"}``."""
 ANALYSTS = Rule(error=1e-6, tells=False)
-"""Who is refused wrongly has paid a charge."""
+"""The rule for analysts. A false alarm costs a charge, so it must be rarer."""
 
 
 def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:

@@ -271,7 +271,7 @@ class SharedBudget:
 
 
 OWN_BUDGET = SharedBudget()
-"""Of a guard's own metric, if nothing was told when it was made."""
+"""The budget of a guard's own metric, if nothing was released when it was made."""
 
 
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -58,7 +58,7 @@ _MOST_NODES = 1_001
 _LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
 Asks = Literal["all", "gates", "claims"]
-"""What a plan is for: all ways to ask, gates alone, or a board of claims."""
+"""The purpose of a plan: all ways to ask, gates alone, or a board of claims."""
 
 
 class Numbers(NamedTuple):

@@ -40,7 +40,7 @@ class _Table:
 
 
 _TABLES = [_Table()]
-"""The last one is in use."""
+"""The registries in memory; the last one is in use."""
 
 
 class InMemory:

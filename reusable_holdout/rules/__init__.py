@@ -53,7 +53,7 @@ class Rule(ABC):
         True for the rule of gates, which bound one side only.
     """
 
-    #: Whether the rows of a question are measured, and not its score alone.
+    #: True if the rows of a question are measured, and not its score alone.
     by_rows: ClassVar[bool]
 
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:

@@ -53,7 +53,7 @@ SPAN = "span"
 MEASURED = "measured"
 VALUE = "value"
 STEPS = "steps"
-"""Of ladders, which earlier versions had."""
+"""The outcome of a ladder; only earlier versions have ladders."""
 NOT_CERTIFIED = "not certified"
 
 _PLACED, _NAMED = {CELL, SPAN, MEASURED, STEPS}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
@@ -218,13 +218,13 @@ class Terms(NamedTuple):
 class Way(ABC):
     """One way to ask, with its certificate; the ledger stores its name."""
 
-    #: Whether several questions are asked together, and certified by the state before all of them.
+    #: True if several questions are asked together, and certified by the state before all of them.
     batches: ClassVar[bool] = False
-    #: Whether it ends what is asked; all of its answers are released together.
+    #: True if no question may follow; its answers are released together.
     ends: ClassVar[bool] = False
-    #: Whether each series has an allowance of charges of its own.
+    #: True if each series has an allowance of charges of its own.
     by_series: ClassVar[bool] = False
-    #: Whether a question may state a tolerance of its own.
+    #: True if a question may state a tolerance of its own.
     takes_tolerances: bool = False
 
     def __init__(self, certificate: Certificate, name: str) -> None:

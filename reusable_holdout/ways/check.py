@@ -77,7 +77,7 @@ class Check(Noisy):
     """
 
     batches: ClassVar[bool] = True
-    #: What is told of a question that is not charged.
+    #: The outcome of a question that is not charged.
     calm: ClassVar[Told] = Told(AGREED)
 
     def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Rule) -> None:

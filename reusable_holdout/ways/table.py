@@ -23,7 +23,7 @@ _RULES: dict[Decides, type[Rule]] = {"distance": Distance, "evidence": ByEvidenc
 _NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
 
 PAIRED = frozenset({"compare", "gate-compare", "guarded-compare"})
-"""Names of ways in which the difference of two models is asked about."""
+"""Names of the ways that ask about the difference of two models."""
 
 
 class Ways:
