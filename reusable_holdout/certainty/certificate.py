@@ -230,7 +230,7 @@ class Certificate:
         self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
     ) -> Evidence:
         """Return the test that the population value is within a tolerance of a named value."""
-        least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and what is named are rounded
+        least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and the named value are rounded
         return Evidence(named, least, sides, self.theory.check_bets)
 
     def evidence_needed(self, evidence: Evidence, length: float) -> float:

@@ -35,8 +35,8 @@ MANY = 1 << 18
 """Least number of rows that are rounded and counted by value; it costs at most 0.5% of their evidence."""
 
 _CELLS = 1 << 16
-_LEAST_MEAN = 1e-12  # nobody bets on less
-_NODES = 17  # distances of which the farthest with enough evidence begins a search
+_LEAST_MEAN = 1e-12  # smaller means get no bets
+_NODES = 17  # distances; a search begins at the farthest one with enough evidence
 _STEPS = 60  # of that search, at most
 _NEAR = 1e-15  # distance at which it ends
 
@@ -291,7 +291,7 @@ class Evidence:
             mean = self.named + sign * distance
             if not 0.0 <= mean <= 1.0:
                 return -math.inf
-            found = rows(mean)  # of which the other side is not looked at where the first has fewer nats
+            found = rows(mean)  # the other side is not needed if the first has fewer nats
             least = self._nats(found, high=above)
             least = least if least < nats else min(least, self._nats(found, high=not above))
             return 0.0 if least == nats else least - nats  # both may be infinite

@@ -64,7 +64,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     named = next((one for one in arguments if not one.startswith("-")), None)
     others = {found.name: found for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name)}
     for name, found in others.items():
-        if name == named or named not in {*others, *commands.choices}:  # only what is needed is imported
+        if name == named or named not in {*others, *commands.choices}:  # unneeded commands are not imported
             _add_found(commands, found)
     return parser
 

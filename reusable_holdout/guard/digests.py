@@ -35,7 +35,7 @@ __all__ = [
     "predictions_digest",
 ]
 
-_LEAF = 1 << 22  # bytes; up to so many are digested in one go
+_LEAF = 1 << 22  # bytes that are digested in one go
 _THREADS = 2  # more than two wait for the memory
 
 
@@ -110,7 +110,7 @@ def own(given: Any) -> Any:
     for copied in (copy_of, _array_of):
         try:
             return copied(given)
-        except Exception:  # whatever a user's own object raises may quote the rows
+        except Exception:  # the error of a user's own object may quote the rows
             came = type(given).__name__
     raise InputError(
         f"data in memory must be of a kind that can be copied; got {came}; read it into an array; nothing was made"

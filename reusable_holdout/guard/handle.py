@@ -302,7 +302,7 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
 
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        # an array in a list would get a mapping of its own, of which a process has 65,530
+        # an array in a list would get a mapping of its own, and a process has at most 65,530
         written = {
             name: pickle.dumps(part) if isinstance(part, list | tuple) else part
             for name, part in contents.items()
@@ -317,7 +317,7 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
             "folder you can write to, and a metric made of importable functions"
         ) from None
     finally:
-        temporary.unlink(missing_ok=True)  # also when interrupted: it holds what is private
+        temporary.unlink(missing_ok=True)  # also when interrupted: it holds private data
 
 
 def read_private(path: Path) -> dict[str, Any]:
@@ -338,7 +338,7 @@ def read_private(path: Path) -> dict[str, Any]:
         )
     try:
         contents = _mapped(path)
-    except Exception:  # unpickling raises whatever it likes, and its words may quote the file
+    except Exception:  # unpickling can raise anything, and its message may quote the file
         raise HandleError(
             f"{path} must hold the holdout that a guard wrote, and the module of a metric of your own must be "
             "importable here; it cannot be read, and may be of another version of the library; open the guard with its "

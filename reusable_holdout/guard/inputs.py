@@ -111,8 +111,8 @@ class PrivateData:
         if is_chunked(self.X):
             return predicting.predicted_by_chunks(model, self.X, needed)
         self.try_out([model])
-        # a model's are in the order of what it is given, whatever their index says; and what it does to the rows must
-        # not change the holdout
+        # predictions are in the order of the given rows, for any index; the model gets a copy, so that it cannot change
+        # the holdout
         form = needed.form.of_rows(needed.form.rows)
         return attempt(lambda: form.prepare(needed.predicted(model, copy_of(self.X))))
 

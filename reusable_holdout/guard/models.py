@@ -188,7 +188,7 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     An InputError says that it is a class, or neither fitted nor fit to be.
     """
     _check_object(model)
-    if not hasattr(model, "__sklearn_tags__"):  # no estimator: whatever has predict() is taken to be ready
+    if not hasattr(model, "__sklearn_tags__"):  # no estimator: an object with predict() is taken to be fitted
         return model
     from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415

@@ -24,7 +24,7 @@ __all__ = ["let_pools_carry_halts", "write_to_the_end"]
 
 # the standard library's, and its forks
 _POOLS = ("multiprocessing.pool", "multiprocess.pool", "billiard.pool")
-_PATIENCE_SECONDS = 5.0  # with a pipe that nobody reads any more
+_PATIENCE_SECONDS = 5.0  # for a pipe without a reader
 _PAUSE_SECONDS = 0.005
 
 

@@ -133,7 +133,7 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
         raise PlanError(told, error.nearest) from None
 
 
-# ---- what is wanted, and what is kept of it
+# ---- the wish, and the part of it that is kept
 
 # Whatever is refused before anything was told follows from the guess, for refusals would tell the counts. A guard that
 # these leave less is made all the same, and its owner is warned.

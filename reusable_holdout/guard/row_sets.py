@@ -33,7 +33,7 @@ __all__ = [
 _SPARE = 20.0  # bits, for columns do know of one another
 _PLACE = 0xD1B54A32D192ED03
 _SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
-_HEAD = 8  # bytes of a text of numbers before those of the rows
+_HEAD = 8  # bytes before the numbers of the rows
 
 # values of a column that tells rows apart, of the rows that are no copies
 _LEAST_DISTINCT, _DISTINCT = 30, 0.9
@@ -281,9 +281,8 @@ def _parts(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
 
 # ---- copies in one holdout
 
-# Copies of a row are no independent draws. Where they come from (a table joined twice, oversampling, one user's rows)
-# cannot be known here, nor whether chance made them: so the owner is warned, when a guard is made, and nobody else is
-# told, and nothing depends on it.
+# Copies of a row are no independent draws. Their origin (a table joined twice, oversampling, one user's rows) cannot be
+# known here, and they may be chance. So only the owner is warned, when a guard is made, and nothing depends on it.
 
 
 class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning

@@ -110,7 +110,7 @@ class Trial:
                 predictions = self._needed.predicted(model, rows)
                 told = True
                 sized = getattr(predictions, "shape", None) or isinstance(predictions, list | tuple)
-                keeps_all = sized and length_of(predictions) == form.rows  # those of the holdout, perhaps
+                keeps_all = sized and length_of(predictions) == form.rows  # perhaps the holdout's rows
                 form.of_rows(form.rows if keeps_all else count).prepare(predictions)
         except KeyboardInterrupt:  # the user's, not the model's
             raise
@@ -190,7 +190,7 @@ class _Variant(NamedTuple):
     worded: bool
 
 
-_VARIANTS = (  # little in common but what is public; first the longest, whose length is least likely a width
+_VARIANTS = (  # they share little but public facts; first the longest, whose length is least likely a width
     _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", _REAL, True),
     _Variant(np.zeros(3), "a", _REAL, True),
     _Variant(np.ones(2), "b", _WHOLE, False),

@@ -20,7 +20,7 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
-_CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
+_CANDIDATES = 100  # of the choice that is reserved if none is stated
 
 
 class Plan(Outlook):
@@ -314,7 +314,7 @@ class Plan(Outlook):
         if record["asks"] == "claims":
             given["board"] = "claims"
         if "delta" not in record["stated"] and record["delta"] == 1.0:
-            given["delta"] = None  # that of one row, which nobody may state: it is derived again
+            given["delta"] = None  # a single row's delta is 1, which nobody may state: it is derived again
         cls.__init__(plan, **given, gates=record["asks"] == "gates")
         plan.told_nats, plan.stated = record["told_nats"], tuple(record["stated"])
         plan._open = {name: record[name] for name in plan.stated}

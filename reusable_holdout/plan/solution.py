@@ -16,7 +16,7 @@ Possible = Callable[..., bool]
 __all__ = ["check_says_something", "says_something", "solved"]
 
 _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
-_ROUNDING = 1.0 + 1e-5  # what is printed has six digits
+_ROUNDING = 1.0 + 1e-5  # printed numbers have six digits
 
 
 @lru_cache(maxsize=1024)

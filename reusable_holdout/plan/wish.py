@@ -53,7 +53,7 @@ _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
 _REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
-_NODES_PER_BEND = 4.0  # in a standard deviation of what is averaged; twice as many change nothing by 1e-6
+_NODES_PER_BEND = 4.0  # in a standard deviation of the integrand; twice as many change nothing by 1e-6
 _MOST_NODES = 1_001
 _LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 

@@ -246,7 +246,7 @@ class Sketcher:
             whole = values if whole is None else np.add(whole, values, out=whole)
         if whole is None:
             return
-        rows = mixed(whole)  # whatever the columns' order and names
+        rows = mixed(whole)  # for any order and names of columns
         self._rows += len(rows)
         self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % (1 << 64)
         self._whole.add(rows)

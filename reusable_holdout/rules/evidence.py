@@ -15,7 +15,7 @@ from reusable_holdout.rules import Compared, Distance, Floats, Integers, terms_o
 
 __all__ = ["ByEvidence", "WithinTolerance"]
 
-_SCORE, _EVIDENCE, _UNITS = range(3)  # columns of what decisions are made on
+_SCORE, _EVIDENCE, _UNITS = range(3)  # columns of the numbers that decisions use
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
@@ -43,7 +43,7 @@ class WithinTolerance(Distance):
             return True
         evidence = self._evidence(prior, tolerance)
         found = evidence.of(EvidenceRows(np.array([prior]), np.array([float(self.certificate.bound.rows)])))
-        # what is compared reckons with the noise's reach, and the noise may be against it as far
+        # the comparison allows for the noise's reach, and the noise may lower the evidence as far again
         needed = self.certificate.evidence_needed(evidence, length) + self.certificate.evidence_tail(evidence)
         return found >= needed * (1.0 + 1e-9)
 

@@ -109,6 +109,6 @@ def _is_picklable(model: Any, *, plainly: bool) -> bool:
         from joblib.externals import cloudpickle  # noqa: PLC0415
     try:
         (pickle if plainly else cloudpickle).dumps(model)
-    except Exception:  # whatever pickling raises
+    except Exception:  # pickling can raise anything
         return False
     return True

@@ -51,7 +51,7 @@ def _file_named(text: str) -> Path | None:
         text = os.path.expandvars(os.path.expanduser(text))  # noqa: PTH111 - most of it is no path
     try:
         os.stat(text)  # noqa: PTH116 - of many thousand words, perhaps
-    except (OSError, ValueError):  # whoever predicts cannot read it either
+    except (OSError, ValueError):  # the model cannot read it either
         return None
     return Path(text)
 
@@ -134,7 +134,7 @@ def fingerprint(model: Any) -> bytes:
     try:
         content = _Content()
         content.add(model)
-    except Exception:  # whatever pickling or reading raises
+    except Exception:  # pickling and reading can raise anything
         return secrets.token_bytes(32)
     return content.digest.digest()
 

@@ -130,7 +130,7 @@ class OfCode(ABC):
             elif module is not None:
                 for one in taken or ("",):
                     self._along(module, (one,) if one and one != "*" else ())
-            elif full.partition(".")[0] not in sys.stdlib_module_names:  # whatever it will bring is not known
+            elif full.partition(".")[0] not in sys.stdlib_module_names:  # its content is not known yet
                 raise ImportError(f"{full} is not imported yet")
 
     def _along(self, value: Any, attributes: tuple[str, ...]) -> None:
@@ -315,7 +315,7 @@ def home_of(names: dict[str, Any], file: str) -> str | None:
     loaded = sys.modules.get(module) if isinstance(module, str) else None
     if loaded is None:
         return None
-    sent_from = {file, names.get("__file__", file)}  # cloudpickle keeps one of them, whatever its version
+    sent_from = {file, names.get("__file__", file)}  # every version of cloudpickle keeps one of them
     if vars(loaded) is not names and getattr(loaded, "__file__", None) not in sent_from:
         return None
     return edition(loaded.__name__)
