@@ -1,4 +1,4 @@
-"""The board's database, its transactions, and the rows of competitions with the lock under which they are changed."""
+"""The board's database: connections and transactions, the state of each competition, and its events."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ __all__ = [
 ]
 
 _BUSY_SECONDS = 60
-_IDLE_SECONDS = 1.0  # a connection that was idle for longer may be gone
-_TABLES_LOCK = 0x7268_6C62  # PostgreSQL: one process at a time creates the tables
+_IDLE_SECONDS = 1.0  # a connection that was idle for longer may have been closed by the server
+_TABLES_LOCK = 0x7268_6C62  # PostgreSQL: number of the lock under which one process creates the tables
 _SOON = sa.text("SET LOCAL synchronous_commit = off")
 
 
 class Database:
-    """The database of all boards of a folder or server.
+    """The database of all boards in a folder or on a PostgreSQL server.
 
-    After a transaction has ended without an exception its content is on the disk (SQLite: WAL, synchronous=FULL),
-    unless the caller allows a delay. On SQLite writers take turns (``BEGIN IMMEDIATE``). On a server a writer locks the
-    row of its competition first.
+    When a transaction has ended without an exception, its changes are on the disk (SQLite: WAL, synchronous=FULL),
+    unless the caller allows a delay. On SQLite, only one transaction writes at a time (``BEGIN IMMEDIATE``). On
+    PostgreSQL, a transaction that writes first locks the row of its competition.
 
     Parameters
     ----------
     location : str or Path
-        SQLite file, or a SQLAlchemy URL.
+        SQLite file, or SQLAlchemy URL.
 
     Raises
     ------
     StoreError
-        If it cannot be opened, or another version of the library made it.
+        If the database cannot be opened, or another version of the library made it.
     """
 
     def __init__(self, location: str | Path) -> None:
@@ -81,7 +81,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading; each statement sees the state at its own time.
+        """Open a connection for reading. On PostgreSQL, each statement sees the state at its own time.
 
         Raises
         ------
@@ -93,18 +93,18 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self, *, lasting: bool = True) -> Iterator[sa.Connection]:
-        """Open a transaction that writes; it is rolled back if its block raises.
+        """Open a transaction that writes. It is rolled back if its block raises an exception.
 
         Parameters
         ----------
         lasting : bool
-            True to have it on the disk when the block ends. Otherwise it may be lost if the machine stops within a
-            second, which is allowed where another file has the same content.
+            True if the changes must be on the disk when the block ends. With False, they may be lost if the machine
+            stops within a second; this is allowed if the ledger has the same content.
 
         Raises
         ------
         StoreError
-            If the database fails; nothing was written.
+            If the database fails. Nothing was written.
         """
         with self._transaction(writing=True, lasting=lasting) as connection:
             if not lasting and self.path is None:
@@ -112,7 +112,7 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections; a later use opens new ones."""
+        """Close all connections. New ones are opened if the database is used again."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -163,9 +163,9 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
 
 
 def _look_after_idling(engine: sa.Engine) -> None:
-    """Check a connection before use if it was idle for some time.
+    """Make an engine check a connection before use if it was idle for some time.
 
-    Checking it every time would cost a round trip for each transaction.
+    A check before every use would cost one more exchange with the server for each transaction.
     """
 
     @sa.event.listens_for(engine, "checkin")
@@ -186,10 +186,10 @@ def _look_after_idling(engine: sa.Engine) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Create the file with access for its owner alone, because it holds a blind board's scores.
+    """Create the database file so that only its owner can read it, because it has the scores of blind competitions.
 
-    An existing file is not touched. Closing it would drop the locks of all connections of this process, and the next
-    process to leave would delete the write-ahead log under them.
+    An existing file is not opened. Closing it again would release the locks of all other connections of this process.
+    Then the next process that ends could delete the write-ahead log that they are still using.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -199,7 +199,7 @@ def _make_private(path: Path) -> None:
         raise StoreError(f"the board's database {path} must be a writable file; {error.strerror}") from None
 
 
-# ---- SQLite's locks do not survive a fork: see reusable_holdout.ledger.connection
+# ---- SQLite's locks do not survive a fork, so all databases are closed before: see reusable_holdout.ledger.connection
 
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -230,7 +230,7 @@ class State(NamedTuple):
 
 
 def as_moment(seconds: float) -> datetime:
-    """Return the date and time of a number of seconds since 1970."""
+    """Return a time that is given in seconds since 1970 as a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -260,19 +260,19 @@ def _state(row: Any) -> State:
     )
 
 
-# ---- competitions. Statements of every request are built once, because building takes longer than answering.
+# ---- competitions. Statements that every request needs are built once: to build them takes longer than to run them.
 
 _NAMED = sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == sa.bindparam("slug"))
 _LOCKED = sa.select(COMPETITIONS).where(COMPETITIONS.c.id == sa.bindparam("number")).with_for_update()
 
 
 def create_competition(connection: sa.Connection, rules: Rules, head: Head, *, at: float) -> None:
-    """Add a competition.
+    """Add a competition to the database, with the head of its ledger.
 
     Raises
     ------
     InputError
-        If there is one with this slug.
+        If there is a competition with this slug already.
     """
     if find(connection, rules.slug) is not None:
         raise InputError(
@@ -285,18 +285,20 @@ def create_competition(connection: sa.Connection, rules: Rules, head: Head, *, a
 
 
 def find(connection: sa.Connection, slug: str) -> State | None:
-    """Return the state of a competition; None if there is none."""
+    """Return the state of the competition with this slug, or None if there is no such competition."""
     row = connection.execute(_NAMED, {"slug": slug}).first()
     return None if row is None else _state(row)
 
 
 def lock(connection: sa.Connection, number: int) -> State:
-    """Lock a competition until the transaction ends; all its writers wait here, on SQLite at BEGIN.
+    """Lock a competition until the transaction ends, and return its state.
+
+    Other transactions that want to change the competition wait meanwhile. On SQLite, they wait at ``BEGIN`` already.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is no competition with this number.
     """
     row = connection.execute(_LOCKED, {"number": number}).first()
     if row is None:
@@ -310,7 +312,7 @@ def update(connection: sa.Connection, number: int, **values: Any) -> None:
 
 
 def form_secret(connection: sa.Connection) -> bytes:
-    """Return the secret that signs the keys of forms: one for all servers of this database."""
+    """Return the secret from which the keys of forms are made. All servers of this database share it."""
     return bytes(connection.execute(sa.select(SECRETS.c.value).where(SECRETS.c.name == FORMS)).scalar_one())
 
 
@@ -333,7 +335,7 @@ def tell(
     team_id: int | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> Event:
-    """Add an event to a locked competition."""
+    """Add an event to a competition that the transaction has locked, and return it."""
     update(connection, number, revision=COMPETITIONS.c.revision + 1)
     asked = sa.select(COMPETITIONS.c.revision).where(COMPETITIONS.c.id == number)
     revision = int(connection.execute(asked).scalar_one())
@@ -344,12 +346,12 @@ def tell(
 def tell_answer(
     connection: sa.Connection, state: State, team_id: int, submission_id: int, at: float, head: Head
 ) -> None:
-    """Add the event that a submission was answered, and keep the ledger's head.
+    """Add the event that a submission was answered, and store the ledger's head if it is later than the stored one.
 
-    It must be the first event after the competition was locked in this `state`.
+    This must be the first event that the transaction adds after :func:`lock` returned `state`.
     """
     revision = state.revision + 1
-    kept = head if head.is_later_than(state.head) else state.head  # another worker may have been faster
+    kept = head if head.is_later_than(state.head) else state.head  # another worker may have stored its own
     connection.execute(_TOLD, {"number": state.id, "at_revision": revision, "head": _text(kept)})
     _add_event(connection, state.id, revision, "submission", at, team_id=team_id, submission_id=submission_id)
 
@@ -381,7 +383,7 @@ def _add_event(
 
 
 def keep_head(connection: sa.Connection, state: State, head: Head) -> None:
-    """Keep the ledger's head of a locked competition, if it is later than the stored one."""
+    """Store the ledger's head of a locked competition, if it is later than the stored one."""
     if head.is_later_than(state.head):
         update(connection, state.id, ledger_head=_text(head))
 

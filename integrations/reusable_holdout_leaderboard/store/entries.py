@@ -1,7 +1,7 @@
-"""Submissions in the database: reserved before the guard is asked, recorded after it has answered.
+"""Submissions in the database: they are reserved before the guard is asked, and recorded after it has answered.
 
-The guard is asked between two transactions. A worker that dies there loses nothing: the submission is pending with its
-claim, so asking again is the same question, and the guard repeats its answer free.
+The guard is asked between two transactions. If a worker dies there, nothing is lost: the submission is stored as
+pending, together with its claim. So the same question can be asked again, and the guard repeats its answer free.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ _ANSWER = ("prior", "value", "low", "high", "threshold", "charged", "query", "to
 
 
 class Wish(NamedTuple):
-    """A submission that asks for its place.
+    """A submission that has arrived and is not reserved yet.
 
     Attributes
     ----------
     epoch, team_id : int
     digest : bytes
-        SHA-256 of its canonical predictions.
+        SHA-256 of the canonical predictions. If the team asks again about predictions that were answered before, it
+        covers the claim, too.
     name : str
     claimed : float
+        Score that the team claims.
     at : float
-        Seconds since 1970, UTC.
+        Time of arrival, in seconds since 1970, UTC.
     fresh : bytes or None
-        Predictions for the fresh rows, if there are any.
+        Packed predictions for the fresh rows. None if there are no fresh rows.
     compared : bytes or None
-        Predictions for the holdout's rows, if neighbours on the board are compared by them.
+        Packed predictions for the holdout's rows. None if neighbours on the board are not compared row by row.
     """
 
     epoch: int
@@ -59,9 +61,10 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     paid : bool
-        True if this submission took the charge, and not an earlier one with the same question.
+        True if this submission paid a charge. False if there was no charge, or another submission with the same
+        question paid it.
     told : str
-        Name of the outcome.
+        Name of the outcome, such as "agreed".
     """
 
     prior: float
@@ -76,16 +79,16 @@ class Outcome(NamedTuple):
 
     @property
     def certified(self) -> bool:
-        """True if the guard certifies it."""
+        """True if the guard certifies the interval."""
         return self.told != "not certified"
 
     @property
     def leads(self) -> bool:
-        """True if it takes the lead of the board."""
+        """True if the submission was measured and takes the lead of the board."""
         return self.told.startswith("measured") and not self.charged
 
 
-# ---- statements of every submission, built once
+# ---- statements that every submission needs, built once
 
 
 def _count(where: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -123,7 +126,7 @@ _NEW_COMPARED = sa.insert(COMPARED)
 
 
 def as_submission(row: Any) -> Submission:
-    """Return the submission of a row, with nothing hidden."""
+    """Return the :class:`Submission` that a row of the database describes, with all its scores."""
     return Submission(
         id=row.id,
         team_id=row.team_id,
@@ -144,19 +147,20 @@ def _one(connection: sa.Connection, submission_id: int) -> Submission | None:
     return None if row is None else as_submission(row)
 
 
-# ---- reserve, then record or release; the competition is locked
+# ---- reserve a submission, then record or release it; the transaction has locked the competition
 
 
 def reserve(connection: sa.Connection, state: State, wish: Wish) -> Submission:
-    """Give a submission its place, if its team has one left.
+    """Reserve a submission: store it as pending, if its team may still send one. Return the stored submission.
 
-    Predictions that the team sent before keep their place, whatever the limits, and also after the competition has
-    closed. Places are counted and given in one transaction, so two workers cannot give the last one twice.
+    If the team has sent the same predictions before, the earlier submission is returned. This works beyond all limits,
+    and after the competition has closed. Submissions are counted and stored in one transaction, so two workers cannot
+    both take the last one that a limit allows.
 
     Raises
     ------
     LimitError, ClosedError
-        If there is no place; nothing was written.
+        If the team may not send a new submission. Nothing was written.
     InputError
         If there is no such team.
     """
@@ -170,7 +174,7 @@ def reserve(connection: sa.Connection, state: State, wish: Wish) -> Submission:
         assert made is not None  # noqa: S101 - it was written above
         return made
     known = as_submission(found)
-    if known.state == "pending":  # its worker died, or is still working
+    if known.state == "pending":  # the worker that reserved it died, or is still working
         connection.execute(_TRIED, {"submission": known.id, "tried_at": wish.at})
     return known
 
@@ -186,7 +190,9 @@ def record(
     head: Head,
     wish: Wish | None = None,
 ) -> Submission:
-    """Store the guard's answer. If two workers record the same submission, the first answer stays.
+    """Record the guard's answer to a submission, and return the submission with its scores.
+
+    If two workers record the same submission, the first record stays.
 
     Parameters
     ----------
@@ -197,11 +203,11 @@ def record(
     better : int
         1 if larger values are better, else -1.
     at : float
-        Seconds since 1970, UTC.
+        Time of the record, in seconds since 1970, UTC.
     head : Head
         Head of the ledger after this answer.
     wish : Wish, optional
-        To write the submission again if it was released meanwhile.
+        The submission as it arrived. With it, the submission is stored again if it was released meanwhile.
     """
     known = _one(connection, submission_id)
     if known is None and wish is not None:
@@ -221,7 +227,7 @@ def record(
 
 
 def release(connection: sa.Connection, submission_id: int) -> None:
-    """Give back the place of a submission that was not answered."""
+    """Remove a submission that was not answered, so that it no longer counts towards its team's limits."""
     waiting = (_ENTRY.id == submission_id) & _ENTRY.query.is_(None)
     if connection.execute(sa.delete(SUBMISSIONS).where(waiting)).rowcount:
         connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == submission_id))
@@ -250,7 +256,7 @@ def _insert(
 
 
 def _series(connection: sa.Connection, state: State, wish: Wish, *, sending: bool) -> str:
-    """Return the sender's name in the ledger; refuse a team that may not send."""
+    """Return the team's name in the ledger. If `sending`, refuse a team that is disqualified."""
     row = connection.execute(_TEAM, {"number": state.id, "team": wish.team_id}).first()
     if row is None:
         raise InputError(
@@ -270,7 +276,7 @@ def _check_open(state: State, wish: Wish) -> None:
 
 
 def closed_reason(state: State, at: float) -> str:
-    """Return why a competition takes no submission at this time; an empty string if it takes them."""
+    """Return the reason why a competition takes no submission at this time, or an empty string if it does."""
     rules, now = state.rules, as_moment(at)
     if state.frozen:
         return "the competition is frozen"
@@ -282,7 +288,7 @@ def closed_reason(state: State, at: float) -> str:
 
 
 def _check_limits(connection: sa.Connection, state: State, wish: Wish) -> None:
-    """Refuse a submission beyond the limits of its team."""
+    """Refuse a submission if its team has reached the limit of the epoch or of the day."""
     midnight = wish.at - wish.at % _DAY_SECONDS
     asked = {"number": state.id, "epoch": wish.epoch, "team": wish.team_id, "midnight": midnight}
     sent, sent_today = connection.execute(_SENT, asked).one()
@@ -305,7 +311,10 @@ def _stand(
     *,
     better: int,
 ) -> bool:
-    """Count a submission, and make it its team's best if it is; return True then."""
+    """Count a submission in its team's standing, and replace the team's best submission if this one is better.
+
+    Return True if the submission is certified and became the team's best.
+    """
     here = {"number": state.id, "at_epoch": known.epoch, "team": known.team_id}
     best = connection.execute(_STANDS, here).first()
     improved = best is None or _improves(outcome, best, better=better)
@@ -317,8 +326,8 @@ def _stand(
         values |= {name: getattr(outcome, name) for name in ("value", "low", "high", "query", "certified")}
         values |= {"submission_id": known.id, "best_at": known.at.timestamp()}
         if best is not None and best.certified and outcome.low <= best.high and best.low <= outcome.high:
-            values["best_at"] = best.best_at  # inside a tie the earlier one is first, also within one team
-    if outcome.leads:  # a lead beats all earlier leads, even if the team's best is another claim
+            values["best_at"] = best.best_at  # a team that ties with its earlier best keeps the earlier time
+    if outcome.leads:  # a new lead beats all earlier ones, even if the team's best is an accepted claim
         values["measured"] = outcome.value
     if best is None:
         key = {"competition_id": state.id, "epoch": known.epoch, "team_id": known.team_id}
@@ -333,7 +342,10 @@ def _stand(
 
 
 def _improves(outcome: Outcome, best: Any, *, better: int) -> bool:
-    """Return True if an answer is certified to be at least better than the team's best."""
+    """Return True if an answer beats the team's best: the worst value in its certified interval is better.
+
+    A certified answer always beats one that is not certified.
+    """
     if not outcome.certified or not best.certified:
         return outcome.certified
     ours, theirs = (one.low if better > 0 else one.high for one in (outcome, best))

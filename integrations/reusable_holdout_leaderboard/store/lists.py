@@ -1,4 +1,4 @@
-"""Submissions, standings, competitions and events as they are read, and the entries for the final standings."""
+"""Queries for submissions, standings, competitions and events, and the choice of entries for the final standings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
 
 
 class Best(NamedTuple):
-    """A team's standing."""
+    """A team's best submission, with its numbers of submissions and charges."""
 
     team_id: int
     team: str
@@ -61,7 +61,7 @@ class Best(NamedTuple):
 
 
 class Finalist(NamedTuple):
-    """A submission that a team enters for the final standings."""
+    """A submission with which a team enters the final standings."""
 
     team_id: int
     team: str
@@ -85,7 +85,7 @@ class Improvement(NamedTuple):
 
 
 def pending(connection: sa.Connection, number: int, *, before: float) -> list[Submission]:
-    """Return submissions that nobody has tried to finish since a moment, the oldest first."""
+    """Return the pending submissions that no worker has tried to finish since the time `before`, the oldest first."""
     waiting = (_ENTRY.competition_id == number) & _ENTRY.query.is_(None) & (_ENTRY.tried_at < before)
     return [as_submission(row) for row in connection.execute(ALL.where(waiting).order_by(_ENTRY.id))]
 
@@ -102,7 +102,7 @@ def submissions(
     newest_first: bool = False,
     picked: bool = False,
 ) -> list[Submission]:
-    """Return submissions with numbers above `after` and below `before`."""
+    """Return the submissions with numbers above `after` and below `before`, at most `limit` of them."""
     where = [_ENTRY.competition_id == number, _ENTRY.id > after]
     if team_id is not None:
         where.append(_ENTRY.team_id == team_id)
@@ -118,7 +118,7 @@ def submissions(
 
 
 def standings(connection: sa.Connection, number: int, epoch: int) -> list[Best]:
-    """Return each team's best, in no order."""
+    """Return the best submission of each team in an epoch, in no particular order. Disqualified teams are left out."""
     joined = STANDINGS.join(TEAMS, TEAMS.c.id == _STANDING.team_id)
     names = [TEAMS.c.name if name == "team" else _STANDING[name] for name in Best._fields]
     here = (_STANDING.competition_id == number) & (_STANDING.epoch == epoch) & ~TEAMS.c.disqualified
@@ -128,7 +128,7 @@ def standings(connection: sa.Connection, number: int, epoch: int) -> list[Best]:
 def improvements(
     connection: sa.Connection, number: int, epoch: int, *, after: int = 0
 ) -> list[tuple[int, Improvement]]:
-    """Return submissions that became a team's best after a revision, each with its revision, in order."""
+    """Return the submissions that became their team's best after a revision, each with its own revision, in order."""
     here = (_ENTRY.competition_id == number) & (_ENTRY.epoch == epoch) & ~TEAMS.c.disqualified
     best = ALL.where(here, _ENTRY.improved.is_(True)).subquery()
     names = ("id", "team_id", "team", "asked_at", "value", "low", "high", "told", "charged")
@@ -148,18 +148,18 @@ def last_change_of_teams(connection: sa.Connection, number: int) -> int:
     return int(connection.execute(asked).scalar() or 0)
 
 
-# ---- the final, and neighbours
+# ---- the final standings, and stored predictions
 
 
 def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chosen: Iterable[int]) -> None:
-    """Enter these submissions of a team, and no others.
+    """Store the submissions with which a team enters the final standings. They replace an earlier choice.
 
     Raises
     ------
     InputError
-        If they are too many, another team's, of another label set, or not scored.
+        If they are too many, or if one belongs to another team or another epoch, or is not scored.
     ClosedError
-        If the final standings are made.
+        If the final standings have been made.
     """
     picked = set(chosen)
     own = (_ENTRY.competition_id == state.id) & (_ENTRY.team_id == team_id) & (_ENTRY.epoch == epoch)
@@ -181,7 +181,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
 
 
 def finalists(connection: sa.Connection, state: State, epoch: int, *, better: int) -> list[Finalist]:
-    """Return the entries of all teams: their picks, or else their best submissions.
+    """Return the submissions with which all teams enter the final standings: their picks, or else their best ones.
 
     Parameters
     ----------
@@ -209,12 +209,12 @@ def finalists(connection: sa.Connection, state: State, epoch: int, *, better: in
 
 
 def contents(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
-    """Return the stored predictions of submissions for the fresh rows."""
+    """Return the stored predictions for the fresh rows, by the number of the submission."""
     return _stored(connection, PREDICTIONS, numbers)
 
 
 def compared_with(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
-    """Return the stored predictions of submissions for the holdout's rows."""
+    """Return the stored predictions for the holdout's rows, by the number of the submission."""
     return _stored(connection, COMPARED, numbers)
 
 
@@ -249,7 +249,10 @@ def events(
     limit: int | None = None,
     changes: bool = False,
 ) -> list[Event]:
-    """Return events with revisions above `after`, in order; or the changes among them alone."""
+    """Return the events with revisions above `after`, in order. If `changes`, return only those with details.
+
+    Events with details are the changes that organisers make.
+    """
     here = (EVENTS.c.competition_id == number) & (EVENTS.c.revision > after)
     if changes:
         here &= EVENTS.c.detail.is_not(None)

@@ -1,7 +1,7 @@
-"""Names of teams, and a key that is equal for names that look alike.
+"""Checks of teams' names, and a key that is equal for names that look alike.
 
-Unicode's tables decide: the confusables (UTS 39) list characters that look alike, and the default-ignorable code points
-are invisible.
+Two tables of Unicode are used. The table of confusables (UTS 39) lists characters that look alike. The property
+Default_Ignorable_Code_Point marks characters that are invisible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STROKES = str.maketrans("i‐‑‒–—", "l-----")  # noqa: RUF001 - the tab
 _INVISIBLE = regex.compile(
     r"[\p{Default_Ignorable_Code_Point}\u2800]"  # Braille's blank shows nothing either
 )
-# An invisible character is honest where it changes the shape of letters, or joins several emoji into one.
+# Invisible characters are allowed where they change the shape of letters, or join several emoji into one.
 _HONEST = regex.compile(
     r"(?<=[\p{Joining_Type=D}\p{Joining_Type=L}\p{Joining_Type=R}]\p{Mn}*)\u200c(?=[\p{Joining_Type=D}\p{Joining_Type=R}])"
     r"|(?<=\p{Canonical_Combining_Class=Virama})[\u200c\u200d](?=\p{L})"
@@ -36,12 +36,12 @@ _HONEST = regex.compile(
 
 
 def checked_team(name: object) -> str:
-    """Return a team's name in Unicode's composed form, without space around it.
+    """Check a team's name, and return it in Unicode's composed form (NFC), without space around it.
 
     Raises
     ------
     InputError
-        If it is not 1 to 64 printable characters, all of them visible.
+        If the name does not have 1 to 64 printable and visible characters, or mixes alphabets in one word.
     """
     given = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not 0 < len(given) <= _MOST_TEAM or not _shows_all(given):
@@ -63,8 +63,8 @@ def checked_team(name: object) -> str:
 def key_of(team: str) -> str:
     """Return a key that is equal for names that look alike.
 
-    Case, width, space and invisible characters do not matter. The strokes i, l, 1 and | are alike, and so are o and 0.
-    Otherwise Unicode's table decides; rn looks like m.
+    The key does not depend on case, width, additional space and invisible characters. The characters i, l, 1 and | look
+    alike, and so do o and 0. For other characters Unicode's table decides; in it, rn looks like m.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def key_of(team: str) -> str:
     True
     """
     key, before = team, ""
-    while key != before:  # usually twice: some letters look like another letter in one case only
+    while key != before:  # usually two rounds, because some letters look like others only as capitals
         before = key
         wide = _INVISIBLE.sub("", unicodedata.normalize("NFKC", key))
         alike = unicodedata.normalize("NFD", wide).translate(_prototypes())
@@ -82,7 +82,7 @@ def key_of(team: str) -> str:
 
 
 def _shows_all(given: str) -> bool:
-    """Return True if a name has no invisible characters except honest joiners and marks."""
+    """Return True if all characters of a name are visible, except joiners that are allowed where they stand."""
     left = _HONEST.sub("", given)
     if _INVISIBLE.search(left) or any(unicodedata.category(one) in _UNSHOWN for one in left):
         return False
@@ -99,12 +99,12 @@ def _alphabets(word: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _prototypes() -> Mapping[int, str]:
-    """Return a prototype for each character that looks like others.
+    """Return a table that maps each character to one representative of the texts that look like it.
 
-    The library lists the look-alikes of each text. A text of several characters, such as rn, must be the prototype of
-    its group. Otherwise the text with the most look-alikes is.
+    The library lists the texts that look like a character. If a text of several characters, such as rn, is among them,
+    it is the representative. Otherwise it is the text that the most others look like.
     """
-    # it reads a large table
+    # the import reads a large table, so it is done only when the table is needed
     from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]  # noqa: PLC0415
 
     alike = {_plain(text): [_plain(one["c"]) for one in ones] for text, ones in confusables_data.items()}
@@ -118,5 +118,5 @@ def _prototypes() -> Mapping[int, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text of the library's table without the marks around letters that are written from right to left."""
+    """Return a text of the library's table without the invisible marks around letters of right-to-left scripts."""
     return text.strip("\u200e")

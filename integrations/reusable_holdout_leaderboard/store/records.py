@@ -1,4 +1,4 @@
-"""The public records of a competition, and its errors."""
+"""The records that a competition returns, and the exceptions that it raises."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class InvitationError(HoldoutError):
 
 
 class StoreError(HoldoutError):
-    """The board's database cannot be used; an answered submission is not lost: sent again, it is answered free."""
+    """The board's database cannot be used. Send the submission again: if it was answered before, that is free."""
 
 
 class Team(NamedTuple):
-    """One team. Its token is stored as a digest alone.
+    """One team of a competition. Its token is not stored, only a digest of the token.
 
     Attributes
     ----------
@@ -58,7 +58,8 @@ class Team(NamedTuple):
     created_at : datetime
         UTC.
     disqualified : bool
-        True if it is on no board and in no final, and may send nothing new. Its answers stay in the ledger.
+        True if the team is left out of the board and the final standings and may send nothing new. Its answers stay in
+        the ledger.
     """
 
     id: int
@@ -68,30 +69,31 @@ class Team(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """One submission, as it may be shown now.
+    """One submission. Its numbers are left out while the competition is blind.
 
     Attributes
     ----------
     id : int
-        Unique in the database, growing.
+        Number of the submission, unique in the database. A later submission has a larger number.
     team_id : int
     team : str
     epoch : int
-        Label set it was scored on, from 1.
+        Number of the epoch in which it was sent, from 1.
     name : str
-        File name, or a name that the team gave.
+        Name that the team gave, or the name of the file.
     at : datetime
         Time of arrival, UTC.
     state : {"pending", "received", "scored"}
-        Pending: not answered yet, perhaps because its worker died; send it again to finish it. Received: answered, but
-        hidden while the competition is blind; then all numbers below are None. Scored: everything is shown.
+        Pending: the submission is not answered yet, perhaps because the worker process died; send it again to finish
+        it. Received: it is answered, but the competition is blind, so the fields that come from the answer are None.
+        Scored: everything is shown.
     value, low, high : float or None
         The guard's answer and its certified interval, in the metric's unit.
     charged : bool or None
-        True if the answer took a charge.
+        True if the answer cost a charge.
     threshold, prior : float or None
-        The claim that the guard compared the score with, and how closely. The claim may be another team's, which asked
-        the same question first.
+        The claim with which the guard compared the score is `prior`. A deviation beyond `threshold` costs a charge. The
+        claim may be that of another team, which sent the same predictions first.
     claimed : float
         Score that this team claimed.
     query : int or None
@@ -99,13 +101,13 @@ class Submission(NamedTuple):
     told : str or None
         Name of the guard's outcome, such as "agreed", "measured 1" or "not certified".
     improved : bool or None
-        True if it became the team's best.
+        True if the submission became the team's best.
     series : str
-        The team's name in the ledger; renaming the team does not change it.
+        The team's name in the ledger, which stays the same if the team is renamed.
     picked : bool
-        True if the team has picked it for the final standings.
+        True if the team has picked the submission for the final standings.
     replayed : bool
-        True if this call repeats a recorded answer, free.
+        True if the answer was recorded before and is repeated free.
     """
 
     id: int
@@ -133,35 +135,35 @@ class Submission(NamedTuple):
 class Standing(NamedTuple):
     """One row of the board: a team's best submission.
 
-    With the competition's confidence, all intervals of an epoch together contain the population values.
+    All intervals of an epoch contain their population values at the same time, with the competition's confidence.
 
     Attributes
     ----------
     rank, rank_last : int or None
-        First and last place that the team can have, given all intervals and certified marks. If they differ, the team
-        is tied. None while the board is blind, and for teams that are not certified.
+        Best and worst rank that the team can have, given all intervals and certified comparisons. If they differ, the
+        team is tied with others. None while the competition is blind, and for teams that are not certified.
     team : str
     team_id : int
     value, low, high : float or None
-        Answer to its best submission; None while blind.
+        The guard's answer to the best submission, and its certified interval. None while the competition is blind.
     submissions : int
-        Number of scored submissions of this epoch.
+        Number of the team's scored submissions in this epoch.
     charges : int or None
-        Number of charges that the team has paid; None while blind.
+        Number of charges that the team has paid. None while the competition is blind.
     best_at : datetime or None
-        Arrival of the best submission, UTC.
+        Time at which the best submission arrived, UTC.
     query : int or None
-        Number of the guard's question that the value answers.
+        Number of the guard's answer to the best submission.
     submission_id : int or None
         Number of the best submission.
     certified : bool
-        True if the guard certifies the interval. It is false for a team that spent its charges before any of its claims
-        was accepted.
+        True if the guard certifies the interval. False for a team that spent its charges before any of its claims was
+        accepted.
     leads : bool
         True if the team has the best measured value.
     better_than_next : bool
-        True if it is certified to be better than the next row, by their intervals, or by their answers and the rows
-        that they predict differently.
+        True if the team is certified to be better than the team in the next row. Either their intervals do not overlap,
+        or a comparison of the rows that the two predict differently shows it.
     """
 
     rank: int | None
@@ -182,24 +184,25 @@ class Standing(NamedTuple):
 
 
 class FinalStanding(NamedTuple):
-    """One row of the final standings: the entered submission of a team that is best on the fresh labels.
+    """One row of the final standings: the best of a team's entered submissions, scored on the fresh labels.
 
     Attributes
     ----------
     rank, rank_last : int
-        As in :class:`Standing`, by the intervals below.
+        Best and worst rank that the team can have, given all final intervals.
     team : str
     team_id : int
     value : float
         Score on the fresh labels.
     low, high : float
-        With the competition's confidence, all final intervals together contain the population values.
+        Interval of the score. All final intervals contain their population values at the same time, with the
+        competition's confidence.
     public_value : float
-        Value on the board.
+        The guard's answer to the submission, which the board showed.
     submission_id : int
     also : dict of str to dict
-        For each other metric of the rules that is defined on the fresh labels: "value", "low" and "high" of the same
-        submission.
+        "value", "low" and "high" of the same submission, for each additional metric in the rules that is defined on the
+        fresh labels.
     """
 
     rank: int
@@ -215,20 +218,22 @@ class FinalStanding(NamedTuple):
 
 
 class RankPoint(NamedTuple):
-    """A team's place from a moment on.
+    """A team's rank from one point in time on, until its next point.
 
     Attributes
     ----------
     at : datetime
-        UTC.
+        Time from which the rank holds, UTC.
     submission_id : int
-        Submission that changed it, of this team or another.
+        Submission that changed the rank. It may be another team's.
     team : str
     team_id : int
     rank, rank_last : int
+        Best and worst rank that the team can have.
     place : int
-        Row on the board, from 1; different for tied teams.
+        Row on the board, from 1. Tied teams have different rows.
     value, low, high : float
+        The guard's answer to the team's best submission at that time, and its interval.
     """
 
     at: datetime
@@ -244,20 +249,21 @@ class RankPoint(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event of a competition.
+    """One event of a competition, such as an answered submission or a changed rule.
 
     Attributes
     ----------
     revision : int
-        From 1, without gaps, in the order of the commits.
+        Number of the event, from 1, without gaps, in the order in which the events were committed.
     at : datetime
-        UTC.
+        Time of the event, UTC.
     kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
         "attach", "detach", "rename", "disqualify", "reinstate"}
     team_id, submission_id : int or None
     detail : dict or None
-        For rules "rule", "from" and "to"; for a restored backup "backup" and "answers"; for teams "from" and "to", or
-        "team"; for public files "file", "bytes" and "sha256".
+        Details by name. A changed rule has "rule", "from" and "to". A restored backup has "backup" (its time) and
+        "answers" (their number). A renamed team has "from" and "to"; a disqualified or reinstated one has "team". A
+        public file has "file", and an added one "bytes" and "sha256", too.
     """
 
     revision: int
@@ -269,34 +275,36 @@ class Event(NamedTuple):
 
 
 class Status(NamedTuple):
-    """State of a competition.
+    """State of a competition at one moment.
 
     Attributes
     ----------
     epoch : int
-        Present label set, from 1.
+        Number of the current epoch, from 1.
     rows : int
-        Rows of a submission: those of the holdout, and of the fresh labels if there are any.
+        Number of rows that a submission predicts: those of the holdout, and the fresh ones if there are any.
     answered : int
-        Number of answers to all teams.
+        Number of answers to all teams in this epoch.
     queries_asked, queries_left : int
-        Of all teams together.
+        Number of queries that all teams together have used, and that are left.
     charges : int
-        Charges of each team.
+        Number of charges that each team has in an epoch.
     halted : bool
-        True if this label set answers nothing new any more.
+        True if the guard answers no new question in this epoch.
     halt_reason : {"queries", "final"} or None
+        Reason of the halt.
     blind, frozen : bool
+        True if scores are hidden, and if no new submissions are taken.
     open : bool
         True if a new submission would be taken now.
     closed_reason : str
-        Reason why not; empty if it would.
+        Reason why no new submission would be taken. Empty if it would.
     has_fresh_labels, final : bool
-        True if final standings are possible, and if they are made.
+        True if there are fresh labels for final standings, and if these standings have been made.
     revision : int
-        Number of the last event. A board with the same revision is the same.
+        Number of the last event. While it stays the same, the board stays the same.
     confidence : float
-        Probability that all intervals and certified marks hold together.
+        Probability that all intervals and certified comparisons hold at the same time.
     """
 
     epoch: int
@@ -321,14 +329,14 @@ class Status(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A team's token; it is shown this once."""
+    """A team's new token, which is shown only once."""
 
     team: str
     token: str
 
 
 class Invitation(NamedTuple):
-    """An invitation code; it is shown this once."""
+    """A new invitation code, which is shown only once."""
 
     code: str
 
@@ -341,13 +349,13 @@ class PublicFile(NamedTuple):
 
 
 class WitnessName(NamedTuple):
-    """A name that a ledger on another machine may claim at this server."""
+    """A name under which this server will be the witness of a ledger on another machine."""
 
     name: str
 
 
 class Overview(NamedTuple):
-    """State, board and teams, also while the competition is blind."""
+    """The state, the board and the teams of a competition, with the scores that a blind competition hides."""
 
     status: Status
     board: list[Standing]

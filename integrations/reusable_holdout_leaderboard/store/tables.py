@@ -1,4 +1,4 @@
-"""The tables of the board, beside the guard's ledger. They depend on the labels through released answers alone."""
+"""The tables of the board's database. Nothing in them depends on the labels except answers that the guard released."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 SCHEMA = 6
-"""Format of the database. Formats 1 to 5 are of versions 0.1 and 0.2, whose guards this version cannot ask."""
+"""Number of the database format. Versions 0.1 and 0.2 used formats 1 to 5; this version cannot ask their guards."""
 
 FORMS = "forms"  # name of the secret that signs the keys of forms
 _DIGEST = sa.LargeBinary(32)
 
 METADATA = sa.MetaData()
 
-SCHEMAS = sa.Table(  # one row
+SCHEMAS = sa.Table(  # has a single row
     "board_schema",
     METADATA,
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
@@ -177,7 +177,7 @@ EVENTS = sa.Table(
 
 
 def prepare_tables(connection: sa.Connection) -> None:
-    """Create the tables if there are none; the caller holds the only writing transaction.
+    """Create the tables if there are none. The caller must hold the only transaction that writes.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def prepare_tables(connection: sa.Connection) -> None:
 
 
 def _schema(connection: sa.Connection) -> int | None:
-    """Return the format of the tables; None if there are none. Format 1 had no table for its number."""
+    """Return the format number of the tables, or None if there are no tables. Format 1 did not store its number."""
     inspector = sa.inspect(connection)
     if inspector.has_table(SCHEMAS.name):
         return int(connection.execute(sa.select(SCHEMAS.c.version)).scalar_one())
