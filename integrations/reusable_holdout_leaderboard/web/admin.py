@@ -1,4 +1,4 @@
-"""The JSON API for organisers, and for ledgers whose witness this server is."""
+"""The JSON API for organisers, and for ledgers on other machines that use this server as their witness."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ Name = Annotated[str, Path(pattern=f"^{NAME}$", description="of the ledger")]
 
 
 def given_by_form(action: Action, upload: Upload) -> dict[str, Any]:
-    """Return an action's fields from a form; empty fields count as left out.
+    """Return the arguments of an action from the fields of a form. Empty fields are left out.
 
     Raises
     ------
     Problem
-        422 if they do not fit.
+        422 if a value does not fit.
     """
     texts: Mapping[str, str] = {name: text for name, text in upload.fields.items() if text}
     given = parsed({one.name: texts[one.name] for one in action.fields if one.name in texts}, body_of(action))
@@ -101,7 +101,7 @@ for _action in ACTIONS.values():
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **refusals(*_ASKED)},
 )
 async def submissions(request: Request, competition: Here) -> Response:
-    """Return all submissions as CSV, also while the competition is blind."""
+    """Return all submissions as CSV, with the scores that a blind competition hides."""
     content = await boards_of(request).run(submissions_csv, competition, None)
     return download(content, f"{competition.slug}-all-submissions")
 
@@ -111,7 +111,7 @@ async def submissions(request: Request, competition: Here) -> Response:
 
 @WITNESS.get("/witness/{name}", responses=refusals(400, 404, 422, 429))
 async def read(request: Request, name: Name) -> dict[str, str]:
-    """Return the highest head of a ledger, or an empty text; it tells the number of answers and nothing else."""
+    """Return the latest stored head of a ledger, or an empty text. A head tells only how many answers there are."""
     boards = boards_of(request)
     return _head(await boards.run(held_head, boards.settings.folder, name))
 
@@ -122,9 +122,9 @@ async def read(request: Request, name: Name) -> dict[str, str]:
     openapi_extra=json_body(HeadBody),
 )
 async def advance(request: Request, name: Name) -> dict[str, str]:
-    """Hold a head, if the held one is still the one that its sender has seen; return the held one.
+    """Store a new head of a ledger, if the stored head is still `after`. Return the head that is stored then.
 
-    The administrator makes a name; the token of the first request owns it from then on.
+    The administrator makes the name first. The token of the first request owns the name from then on.
     """
     boards, intake = boards_of(request), intake_of(request)
     folder, token = boards.settings.folder, bearer_token(request)

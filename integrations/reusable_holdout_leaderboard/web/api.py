@@ -1,4 +1,4 @@
-"""The JSON API for everyone and for teams."""
+"""The JSON API of a board, for everyone and for teams."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _MINE: dict[str, Any] = {"responses": refusals(*_OWN), "response_model": list[mo
 
 
 def add_api(app: FastAPI) -> None:
-    """Add the API: for the server's own competition, and for each by its name."""
+    """Add the API's routes to an application: for the server's own competition, and for each competition by name."""
     app.router.routes.extend(_routes())
 
 
@@ -95,21 +95,21 @@ async def competition(request: Request, competition: Here) -> dict[str, Any]:
 
 @_PUBLIC.get("/board", response_model=list[model_of(Standing)])  # type: ignore[misc]
 async def board(request: Request, competition: Here, epoch: Epoch = None) -> Any:
-    """Return the standings, the best first, without numbers while the competition is blind."""
+    """Return the standings, the best team first. While the competition is blind, there are no numbers."""
     call = partial(_listed, partial(competition.board, epoch=epoch), _STANDINGS)
     return _once(request, await _kept(request, competition, ("board", epoch), call))
 
 
 @_PUBLIC.get("/board.csv", **_CSV)
 async def board_table(request: Request, competition: Here, epoch: Epoch = None) -> Response:
-    """Return the board as CSV, without numbers while the competition is blind."""
+    """Return the standings as CSV. While the competition is blind, there are no numbers."""
     content = await boards_of(request).run(board_csv, competition, epoch)
     return download(content, f"{competition.slug}-board")
 
 
 @_PUBLIC.get("/status", response_model=model_of(Status))
 async def status(request: Request, competition: Here) -> Any:
-    """Return budget, halts, and the revision, which changes with everything else."""
+    """Return the state of the competition: its budget, its halts, and the revision, which every change increases."""
     return as_json(await boards_of(request).run(competition.status))
 
 
@@ -117,14 +117,14 @@ async def status(request: Request, competition: Here) -> Any:
 async def history(
     request: Request, competition: Here, after: After = 0, limit: Limit = 1_000, epoch: Epoch = None
 ) -> list[dict[str, Any]]:
-    """Return everything that the guard has released after a question, in order; empty while blind."""
+    """Return the guard's released answers with numbers above `after`, in order. Empty while blind."""
     boards = boards_of(request)
     return await boards.run(_history, boards, competition, after, limit, epoch)
 
 
 @_PUBLIC.get("/rank-history", response_model=list[model_of(RankPoint)])  # type: ignore[misc]
 async def rank_history(request: Request, competition: Here, epoch: Epoch = None, team: Number = None) -> Any:
-    """Return places over time of the teams that are first now, and of one more; empty while blind."""
+    """Return the ranks over time of the teams on top of the board, and of one more. Empty while blind."""
     call = partial(_listed, partial(competition.rank_history, epoch=epoch, team_id=team), _RANKS)
     if team is not None:  # the charts of a thousand teams are not stored
         return _once(request, await boards_of(request).run(call))
@@ -133,21 +133,21 @@ async def rank_history(request: Request, competition: Here, epoch: Epoch = None,
 
 @_PUBLIC.get("/final", response_model=list[model_of(FinalStanding)])  # type: ignore[misc]
 async def final(request: Request, competition: Here) -> Any:
-    """Return the final standings, once they are made."""
+    """Return the final standings, or an error before they are made."""
     return as_json(await boards_of(request).run(final_of, competition))
 
 
 @_PUBLIC.get("/final.csv", **_CSV)
 async def final_table(request: Request, competition: Here) -> Response:
-    """Return the final standings as CSV, once they are made, with all metrics that the rules name."""
+    """Return the final standings as CSV, with all metrics that the rules name, or an error before they are made."""
     return download(await boards_of(request).run(final_csv, competition), f"{competition.slug}-final")
 
 
 @_PUBLIC.get("/sample", **_CSV)
 async def sample(request: Request, competition: Here, after: After = 0) -> Response:
-    """Return a CSV file that fits: the rows in order, with one prediction for all of them.
+    """Return a CSV file that has the form of a submission, with the same prediction for all rows.
 
-    It is a page after so many rows, and the header Link names the next page.
+    The file comes in pages. A page begins after the first `after` rows, and the header Link names the next page.
     """
     expected = competition.expected
     content = await boards_of(request).run(partial(expected.sample, after=after))
@@ -158,13 +158,13 @@ async def sample(request: Request, competition: Here, after: After = 0) -> Respo
 
 @_PUBLIC.get("/events", response_model=list[model_of(Event)])  # type: ignore[misc]
 async def events(request: Request, competition: Here, after: After = 0, limit: Limit = 100) -> Any:
-    """Return the events after a revision; this is the cheapest request to poll."""
+    """Return the events with revisions above `after`. To notice changes, repeat this request: it is the cheapest."""
     return as_json(await boards_of(request).run(partial(competition.events, after=after, limit=limit)))
 
 
 @_PUBLIC.get("/files", response_model=list[model_of(PublicFile)])  # type: ignore[misc]
 async def files(request: Request, competition: Here) -> Any:
-    """Return the public files of the competition."""
+    """Return the names and sizes of the competition's public files."""
     return as_json(await boards_of(request).run(competition.public_files))
 
 
@@ -178,7 +178,7 @@ async def files(request: Request, competition: Here) -> Any:
 async def file(
     request: Request, competition: Here, name: Annotated[str, Path(max_length=100, description="of the file")]
 ) -> FileResponse:
-    """Return one public file; a browser saves it, and never shows it as a page of this server."""
+    """Return one public file. A browser saves the file, and never shows it as a page of this server."""
     path = await boards_of(request).run(competition.public_file, name)
     if path is None:
         raise Problem(404, "no_file", "there is no such file; look at the list of files")
@@ -196,7 +196,7 @@ async def file(
     response_model=model_of(Token),
 )
 async def sign_up(request: Request, competition: Here) -> Any:
-    """Sign up as a team and get its token, if the rules allow it."""
+    """Sign up as a new team, if the rules allow it, and return the team's token."""
     sender = intake_of(request).newcomer(request, "sign-up")
     body = parsed(await intake_of(request).json(request, sender), SignUpBody)
     return await boards_of(request).run(_signed_up, competition, body)
@@ -204,7 +204,7 @@ async def sign_up(request: Request, competition: Here) -> Any:
 
 @_TEAMS.get("/me", responses=refusals(*_OWN), response_model=MyTeam)
 async def me(request: Request, competition: Here, team: Ours) -> Any:
-    """Return the team of the token, and its charges."""
+    """Return the team that the token belongs to, and the number of charges that it has left."""
     left = await boards_of(request).run(competition.charges_left_of, team.id)
     return {**team._asdict(), "charges_left": left}
 
@@ -220,22 +220,22 @@ async def my_submissions(
 
 @_TEAMS.get("/me/picks", **_MINE)
 async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
-    """Return the team's picks for the final standings; an empty list if its best ones are entered."""
+    """Return the submissions that the team has picked for the final standings. Without picks, its best are entered."""
     return as_json(await boards_of(request).run(competition.picks, team.id))
 
 
 @_TEAMS.post("/me/picks", **_MINE | {"responses": refusals(*SENT)}, openapi_extra=json_body(PicksBody))
 async def pick(request: Request, competition: Here, team: Ours) -> Any:
-    """Enter these submissions for the final standings, and no others."""
+    """Choose the submissions with which the team enters the final standings. They replace an earlier choice."""
     body = parsed(await intake_of(request).json(request, intake_of(request).team(team)), PicksBody)
     return as_json(await boards_of(request).run(competition.pick, team.id, body.submissions))
 
 
-# ---- answers that many readers get
+# ---- answers that are stored because many readers get the same
 
 
 async def _kept(request: Request, competition: Competition, name: Hashable, call: Callable[[], Any]) -> Any:
-    """Return the result of a call, which is stored until the board changes."""
+    """Return the result of a call. The result is stored and returned again until the board changes."""
     boards = boards_of(request)
     return await boards.run(boards.at_revision, competition, name, call)
 
@@ -247,7 +247,7 @@ def _once(
     media: str = "application/json",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return content with its ETag, or 304 without it if the reader has it already."""
+    """Return a response with content and its ETag, or status 304 if the reader has the same content already."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
     told = {**(headers or {}), "ETag": tag, "Cache-Control": "no-cache"}
     known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
@@ -256,7 +256,7 @@ def _once(
     return Response(content, media_type=media, headers=told)
 
 
-# ---- in a thread
+# ---- functions that run in a thread
 
 
 def _about(competition: Competition) -> dict[str, Any]:

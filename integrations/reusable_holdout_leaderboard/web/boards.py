@@ -1,4 +1,4 @@
-"""The competitions of one worker process, calls that wait for a database, and who asks which competition."""
+"""The open competitions of one worker process, calls to them in threads, and the competition and team of a request."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ __all__ = [
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_AT_ONCE = 4  # submissions that are read and scored at a time
-_KEPT = 64  # answers to readers, until the board changes
+_AT_ONCE = 4  # submissions that are read and scored at the same time
+_KEPT = 64  # answers that are stored until the board changes
 _LIST_SECONDS = 5.0  # age of a list of competitions before it is read again
 _SETTLE_SECONDS = 60.0
 _MOST_TOKEN = 200
@@ -50,7 +50,7 @@ _MOST_NUMBER = 2**31 - 1  # an integer of the database
 
 
 class Boards:
-    """Open competitions of one worker process.
+    """The open competitions of one worker process.
 
     Parameters
     ----------
@@ -74,29 +74,29 @@ class Boards:
     # ---- competitions
 
     def slugs(self) -> list[str]:
-        """Return the names of all competitions, the oldest first; the list may be some seconds old."""
+        """Return the names of all competitions, the oldest first. The list may be up to five seconds old."""
         if time.monotonic() - self._listed_at > _LIST_SECONDS:
             self._slugs = Competition.slugs(self.settings.folder, database=self.settings.database)
             self._listed_at = time.monotonic()
         return self._slugs
 
     def default(self) -> str | None:
-        """Return the competition that is meant where none is named; None if it is not clear."""
+        """Return the name of the competition that is meant if an address names none, or None if that is unclear."""
         slugs = self.slugs()
         return self.settings.slug or (slugs[0] if len(slugs) == 1 else None)
 
     def competition(self, slug: str | None = None) -> Competition:
-        """Return an open competition. Call it in a thread, because the first call opens it.
+        """Return an open competition. Call this method in a thread, because the first call opens the competition.
 
         Parameters
         ----------
         slug : str, optional
-            By default the server's own, or the only one.
+            Name of the competition. By default, the server's own or the only one.
 
         Raises
         ------
         Problem
-            404.
+            404 if there is no such competition.
         """
         slug = slug or self.default() or ""
         known = self._open.get(slug)
@@ -119,19 +119,21 @@ class Boards:
             return self._open[slug]
 
     def known(self, slug: str | None) -> Competition | None:
-        """Return a competition that is open already, without waiting; None if it is not."""
+        """Return a competition if it is open already, without waiting, or else None."""
         return self._open.get(slug or self.settings.slug or "")
 
     def at_revision(self, competition: Competition, name: Hashable, call: Callable[[], _R]) -> _R:
-        """Return the result of a call, or its stored result at the same revision. Call it in a thread.
+        """Return the result of a call. A stored result is returned if the competition has had no event since.
+
+        Call this method in a thread.
 
         Parameters
         ----------
         competition : Competition
         name : hashable
-            Name of the call and its arguments.
+            Name of the call, with its arguments, under which the result is stored.
         call : callable
-            Its result changes with events alone, and nobody changes it.
+            Function without arguments. Its result must only change when there is an event, and nobody may modify it.
         """
         revision, key = competition.revision, (competition.slug, name)  # before the call, which may see more
         with self._lock:
@@ -157,7 +159,7 @@ class Boards:
     # ---- calls
 
     async def run(self, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Call in a thread; errors of the library become a :class:`Problem`.
+        """Call a function in a thread. Exceptions of the library become a :class:`Problem`.
 
         Raises
         ------
@@ -166,20 +168,24 @@ class Boards:
         return await anyio.to_thread.run_sync(partial(_answered, call, *args, **kwargs))
 
     async def submit(self, competition: Competition, team: Team, content: bytes, **given: Any) -> Submission:
-        """Score a file; the time of the answer does not tell what the guard found.
+        """Score a file of predictions. The time that this takes does not tell what the guard found.
 
-        Parameters are those of :meth:`Competition.submit`.
+        The parameters are those of :meth:`Competition.submit`.
 
         Raises
         ------
         Problem
-            429 for a rate or a limit, 422 for a file that does not fit, 409 if closed or halted; nothing was charged.
+            429 if the team sends too often or has reached a limit, 422 if the file does not fit, 409 if the competition
+            is closed or halted. Nothing was charged.
         """
         self._submissions.take(f"{team.id} {team.created_at}")
         return await self.padded(partial(competition.submit, team.id, content, **given))
 
     async def padded(self, call: Callable[[], _R]) -> _R:
-        """Call in a thread, and answer or raise at the next multiple of the quantum."""
+        """Call a function in a thread, and return or raise after a multiple of the setting `answer_seconds`.
+
+        So the time of an answer does not tell how long the call took.
+        """
         began = time.monotonic()
         try:
             return await anyio.to_thread.run_sync(partial(_answered, call), limiter=self._scoring)
@@ -187,7 +193,7 @@ class Boards:
             await asyncio.sleep(until_next(self.settings.answer_seconds, time.monotonic() - began))
 
     async def settle_for_ever(self) -> None:
-        """Finish submissions of dead workers from time to time."""
+        """Finish submissions whose worker process died, once a minute, until this task is cancelled."""
         while True:
             await asyncio.sleep(_SETTLE_SECONDS)
             for competition in list(self._open.values()):
@@ -211,7 +217,7 @@ def _answered(call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R
 
 
 def until_next(quantum: float, seconds: float) -> float:
-    """Return the time from `seconds` to the next multiple of a quantum, at least the first one.
+    """Return the time from `seconds` until the next multiple of a quantum. Multiples begin with the quantum itself.
 
     Examples
     --------
@@ -221,28 +227,31 @@ def until_next(quantum: float, seconds: float) -> float:
     return max(1, math.ceil(seconds / quantum)) * quantum - seconds if quantum > 0 else 0.0
 
 
-# ---- the competition and the sender of a request
+# ---- the competition that a request is about, and the sender of the request
 
 
 def boards_of(request: Request) -> Boards:
-    """Return the competitions of this worker."""
+    """Return the open competitions of this worker process."""
     boards: Boards = request.app.state.boards
     return boards
 
 
 async def here(request: Request) -> Competition:
-    """Return the competition of a request."""
+    """Return the competition that a request is about."""
     boards, slug = boards_of(request), request.path_params.get("slug")
     known = boards.known(slug)
     return known if known is not None else await boards.run(boards.competition, slug)
 
 
 async def named(slug: Annotated[str, Path(description="name of the competition")]) -> None:
-    """Declare the part of the path that :func:`here` reads."""
+    """Declare the path parameter that :func:`here` reads, for the description of the API."""
 
 
 async def own_team(request: Request, competition: Here) -> Team:
-    """Return the team of the bearer token, before anything of the body is read; browsers send none by themselves."""
+    """Return the team that the bearer token belongs to. The body of the request is not read before.
+
+    A browser never sends such a token by itself, so no other site can misuse it.
+    """
     token = bearer_token(request)
     team = None if token is None else await boards_of(request).run(competition.authenticate, token)
     if team is None:
@@ -251,13 +260,13 @@ async def own_team(request: Request, competition: Here) -> Team:
 
 
 async def admin(request: Request) -> None:
-    """Refuse everyone but the administrator."""
+    """Refuse a request that does not have the administrator's token."""
     if not boards_of(request).is_admin(bearer_token(request) or ""):
         raise unknown("the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done")
 
 
 def bearer_token(request: Request) -> str | None:
-    """Return the token of the Authorization header; None if there is none."""
+    """Return the token in the Authorization header of a request, or None if there is none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip()[:_MOST_TOKEN] if scheme.lower() == "bearer" and token.strip() else None
 

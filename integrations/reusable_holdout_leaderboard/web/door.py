@@ -1,4 +1,4 @@
-"""The door of a server: every connection, request and response passes it."""
+"""The outer layer of a server: limits on connections, requests and bodies, and headers of all responses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _HEADERS = {
 
 
 class Networks:
-    """Addresses whose forwarding headers are believed.
+    """A set of addresses and networks, such as those of proxies whose forwarding headers are believed.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Networks:
     Raises
     ------
     ValueError
-        If one is neither.
+        If a text is neither an address nor a network.
     """
 
     def __init__(self, stated: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ class Networks:
 
 
 def _network_of(host: str) -> str:
-    """Return an IPv4 address itself, and of IPv6 the network of 64 bits, which belongs to one customer."""
+    """Return an IPv4 address unchanged, and for an IPv6 address its /64 network, which belongs to one customer."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -84,26 +84,29 @@ def _network_of(host: str) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Return the address that a request is counted to; uvicorn believes forwarding headers of trusted proxies alone."""
+    """Return the address under which a request is counted.
+
+    Uvicorn has already replaced the address of a trusted proxy by the one that the proxy forwards.
+    """
     return _network_of(request.client.host if request.client else "")
 
 
 class Rates:
-    """Rate limits of many senders; each has a bucket that refills steadily.
+    """Rate limits for many senders. Each sender has a bucket of tokens, which refills steadily.
 
-    They belong to one process, so several workers together allow several times as much. The buckets that were used
-    least recently are forgotten, so memory is bounded.
+    The buckets belong to one process, so several workers together allow several times as much. Only a limited number of
+    buckets is kept; those that were used least recently are forgotten.
 
     Parameters
     ----------
     per_minute : int
-        0 for any number.
+        Number of requests that a sender may make in a minute. 0 for any number.
     burst : float, optional
-        Size of a bucket; a quarter of a minute's worth by default.
+        Number of requests that a sender may make at once. By default, a quarter of `per_minute`.
     most : int
         Number of buckets that are kept.
     clock : callable
-        Seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -119,12 +122,12 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str) -> None:
-        """Take one from a bucket.
+        """Count one request of a sender.
 
         Raises
         ------
         Problem
-            429, with the time to wait.
+            429, with the time to wait, if the sender has made too many requests.
         """
         if not self._rate:
             return
@@ -150,18 +153,18 @@ class Rates:
 
 
 class Door:
-    """Open connections of one process.
+    """The open connections of one process.
 
-    If there is no room for a new connection, the one that has kept the server waiting longest is closed: of the same
-    address if that has too many, otherwise of the address that has most. So requests that never end keep nobody out.
-    Connections that are being answered are left alone.
+    If there are too many connections, one is closed: the oldest one for which the server waits. It is taken from the
+    new connection's address if that address has too many, otherwise from the address that has most. So clients that
+    never finish their requests cannot keep others out. Connections that are being answered are not closed.
 
     Parameters
     ----------
     per_address : int
-        Connections of one address.
+        Largest number of connections from one address.
     trusted : sequence of str
-        Addresses and networks of proxies, which may have any number.
+        Addresses and networks of proxies, which may have any number of connections.
     """
 
     def __init__(self, *, per_address: int, trusted: Sequence[str] = ()) -> None:
@@ -173,7 +176,7 @@ class Door:
         return len(self._homes)
 
     def enter(self, guest: PromptProtocol, host: str) -> None:
-        """Count a connection; this may close another one, or the new one itself."""
+        """Add a new connection. If there are too many then, another one or the new one itself is closed."""
         home = _network_of(host)
         own = self._of.setdefault(home, {})
         own[guest], self._homes[guest] = None, home
@@ -183,7 +186,7 @@ class Door:
             self._make_room(self._of[max(self._of, key=lambda one: len(self._of[one]))], guest)
 
     def leave(self, guest: PromptProtocol) -> None:
-        """Stop counting a connection."""
+        """Remove a connection that has ended."""
         home = self._homes.pop(guest, None)
         if home is None:
             return
@@ -198,7 +201,7 @@ class Door:
 
 
 def most_connections() -> int:
-    """Return the number of connections that leaves enough open files for everything else."""
+    """Return the largest number of connections that still leaves enough open files for everything else."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         limit = 1 << 20
@@ -206,20 +209,21 @@ def most_connections() -> int:
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 without Nagle's delay, and with a limit on waiting.
+    """The HTTP/1.1 protocol of uvicorn, without Nagle's delay and with a time limit for the head of a request.
 
-    Asyncio turns the delay off for sockets that it makes itself, but several workers share one that uvicorn made. There
-    the body of each answer would wait about 40 ms for the client to acknowledge the headers.
+    Asyncio turns Nagle's delay off for sockets that it makes itself. But several workers share one socket that uvicorn
+    made, on which the body of each answer would wait about 40 ms for the client to acknowledge the headers.
 
-    Uvicorn waits for ever for the rest of a request's head, and for the rest of a body that nobody reads. Here a whole
-    head must arrive within some seconds after the connection was opened or the last answer was given. The body of a
-    request that is being answered has the time that its reader gives it.
+    Uvicorn has no time limit for the rest of a request's head, nor for the rest of a body that nobody reads. Here, the
+    whole head must arrive within `head_seconds` after the connection was opened or the last answer was given. For the
+    body of a request, its reader sets the time limit.
 
     Parameters
     ----------
     door : Door
-        Of all connections of this process.
+        All connections of this process.
     head_seconds : float
+        Longest time for the head of a request to arrive.
     """
 
     def __init__(self, *args: Any, door: Door, head_seconds: float, **more: Any) -> None:
@@ -229,15 +233,15 @@ class PromptProtocol(H11Protocol):
 
     @property
     def owes(self) -> bool:
-        """True if the next step is the client's."""
+        """True if the server is waiting for the client."""
         return self._asks_nothing or self.cycle.more_body
 
     def turn_out(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin a connection."""
+        """Set up a new connection, and start its time limit."""
         connection = transport.get_extra_info("socket")
         if connection is not None and connection.family in {socket.AF_INET, socket.AF_INET6}:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -246,21 +250,21 @@ class PromptProtocol(H11Protocol):
         self._door.enter(self, self.client[0] if self.client else "")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End it."""
+        """Forget a connection that has ended."""
         self._door.leave(self)
         self._wait_no_more()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Take the next bytes from the client."""
         super().data_received(data)
         if self._asks_nothing:
-            self._wait()  # the timer is not restarted, so slow drops do not extend it
+            self._wait()  # a running timer is not restarted, so a client that sends slowly gains no time
         else:
             self._wait_no_more()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Start the time limit for the next request."""
         super().on_response_complete()
         if self._asks_nothing and not self.transport.is_closing():
             self._wait()
@@ -283,7 +287,7 @@ class PromptProtocol(H11Protocol):
 
 
 class Boundary:
-    """Middleware that counts requests, limits bodies, adds headers, and gives every failure one constant answer.
+    """Middleware that limits requests and bodies, adds headers, and answers every failure with a constant message.
 
     Parameters
     ----------
@@ -301,7 +305,7 @@ class Boundary:
             return
         exchange, request = _Exchange(receive, send, self._most), Request(scope)
         try:
-            # a trusted proxy that names no client is not counted
+            # requests of a trusted proxy that forwards no client's address are not counted
             if request.client is None or request.client.host not in self._proxies:
                 self._rates.take(address_of(request))
             self._check_length(request.headers.get("content-length"))
@@ -309,7 +313,7 @@ class Boundary:
             problem = _too_large(self._most) if exchange.too_large else None
         except Problem as found:
             problem = found
-        except Exception as error:  # a mistake of the server; errors of the library became answers before
+        except Exception as error:  # a defect of the server; the library's exceptions were handled before
             _LOG.error("a request failed inside the server: %s %s", scope["method"], _where(error))
             problem = problem_of(error)
         if problem is not None:
@@ -323,7 +327,7 @@ class Boundary:
 
 
 class _Exchange:
-    """One request and its response."""
+    """One request and its response, with a limit on the size of the body."""
 
     def __init__(self, receive: Receive, send: Send, most: int) -> None:
         self._receive, self._send, self._left = receive, send, most
@@ -331,14 +335,14 @@ class _Exchange:
         self.too_large = False
 
     async def receive(self) -> Message:
-        """Return the next part of the body; after too much of it, the client seems to have gone."""
+        """Return the next part of the body. When the body is too large, report that the client has disconnected."""
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         self.too_large = self.too_large or self._left < 0
         return {"type": "http.disconnect"} if self.too_large else message
 
     async def send(self, message: Message) -> None:
-        """Send the next part of the response, with all headers."""
+        """Send the next part of the response, and add the security headers to its first part."""
         if self.too_large and not self._started:
             return
         if message["type"] == "http.response.start":
@@ -349,11 +353,11 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, problem: Problem, scope: Scope) -> None:
-        """Answer with an error, if nothing was answered yet."""
+        """Send an error as the response, if no response was begun yet."""
         if self._started:
             return
         self.too_large = False
-        # the rest of the body is not waited for
+        # the server does not wait for the rest of the body
         headers = problem.headers | ({"Connection": "close"} if problem.status in {400, 413} else {})
         await JSONResponse(problem.as_dict(), problem.status, headers)(scope, self._receive, self.send)
 
@@ -363,7 +367,7 @@ def _too_large(most: int) -> Problem:
 
 
 def _where(error: BaseException) -> str:
-    """Return the kind and place of a failure; its message is withheld, because it may quote anything."""
+    """Return the class of an exception and the line that raised it. Its message is left out: it may quote anything."""
     trace, place = error.__traceback__, "unknown"
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__", "")

@@ -1,7 +1,7 @@
-"""Bodies of requests, and the submissions that come in them.
+"""Reading of request bodies, and the route for submissions.
 
-One door reads all bodies. It knows the sender first, and then it reads, up to a limit. Every reader needs a
-:class:`Sender`, and only :class:`Intake` makes one. So no route can read a body of unknown size from an unknown sender.
+:class:`Intake` reads all bodies, up to a limit that depends on the sender. To read one, a route needs a
+:class:`Sender`, and only :class:`Intake` makes senders. So no route can read a body of any size from an unknown sender.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ __all__ = [
 ]
 
 _Model = TypeVar("_Model", bound=BaseModel)
-SENT = (400, 401, 404, 408, 409, 413, 415, 422, 429)  # how a team's body may be refused
+SENT = (400, 401, 404, 408, 409, 413, 415, 422, 429)  # statuses with which a team's body may be refused
 SUBMISSIONS = APIRouter(tags=["teams"])
-GONE = "gone"  # code of a problem that nobody waits for
-_SMALL = 1 << 14  # for strangers and teams: fields of a form, or JSON without a file
-_OF_ORGANISERS = 1 << 20  # a description may be long
+GONE = "gone"  # code of the problem that the client has disconnected, so that nobody waits for the answer
+_SMALL = 1 << 14  # bytes of a body without a file, from strangers and teams
+_OF_ORGANISERS = 1 << 20  # bytes of a body without a file, from organisers: a description may be long
 _MOST_FIELDS = 16
 _MOST_FIELD = 1 << 16
 _LARGE_AT_ONCE, _LARGE_OF_ONE = 16, 4  # bodies in memory, each of at most max_body_bytes
-_TOTAL = 10  # newcomers of all addresses together, as a multiple of those of one address
+_TOTAL = 10  # limit for newcomers from all addresses together, as a multiple of the limit for one address
 _FORMS = {"multipart/form-data", "application/x-www-form-urlencoded"}
 
 
 class Sender(NamedTuple):
-    """A sender who may send a body now.
+    """The permission to send one body, with its limits.
 
     Attributes
     ----------
     who : str
-        Name of the sender: large bodies of one sender wait for each other. Empty for a stranger.
+        Name of the sender, by which the large bodies of one sender are counted. Empty for an unknown sender.
     most_bytes : int
-        Largest body.
+        Largest size of the body.
     seconds : float
         Longest time that the body may take to arrive.
     """
@@ -73,14 +73,15 @@ class Sender(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """A form with at most one file.
+    """The content of a form, with at most one file.
 
     Attributes
     ----------
     content : bytes or None
-        Content of the file; None if there is none.
+        Content of the file. None if the form has no file.
     filename : str
     fields : dict of str to str
+        Values of the other fields, by name.
     """
 
     content: bytes | None
@@ -93,7 +94,7 @@ class Upload(NamedTuple):
         Raises
         ------
         Problem
-            422 if there is none.
+            422 if the form has no file.
         """
         if self.content is None:
             raise Problem(422, "bad_input", "a file is needed in the form; got none; nothing was done")
@@ -101,7 +102,7 @@ class Upload(NamedTuple):
 
 
 class Intake:
-    """The door for all bodies of one worker process.
+    """Reads all request bodies of one worker process, and limits their size, time and number.
 
     Parameters
     ----------
@@ -119,30 +120,32 @@ class Intake:
     # ---- senders
 
     def team(self, team: Team) -> Sender:
-        """Return a team as a sender, after its token or session was checked."""
+        """Return the permission for a team. Call this method after the team's token or session was checked."""
         return Sender(f"team {team.id} {team.created_at}", _SMALL, self._settings.body_seconds)
 
     def organiser(self) -> Sender:
-        """Return the organiser as a sender, after the administrator's token or session was checked."""
+        """Return the permission for the organiser. Call this method after the token or session was checked."""
         return Sender("organiser", _OF_ORGANISERS, self._settings.body_seconds)
 
     def stranger(self) -> Sender:
-        """Return the sender of a small body that names its sender itself, such as a token at log-in."""
+        """Return the permission for an unknown sender to send a small body, such as the token of a log-in."""
         return Sender("", _SMALL, self._settings.head_seconds)
 
     def newcomer(self, request: Request, kind: str) -> Sender:
-        """Count a stranger who will leave something behind, a team or a name; return the sender.
+        """Count an unknown sender whose request creates something that lasts, and return the permission.
+
+        Such a request signs up a team, or claims the name of a witness.
 
         Parameters
         ----------
         request : Request
         kind : str
-            Newcomers of each kind are counted by themselves.
+            Kind of the request. Requests of each kind are counted separately.
 
         Raises
         ------
         Problem
-            429 if too many came, from this address or in total.
+            429 if there were too many such requests, from this address or in total.
         """
         self._by_address.take(f"{kind} {address_of(request)}")
         self._in_total.take(kind)
@@ -150,15 +153,15 @@ class Intake:
 
     @contextlib.asynccontextmanager
     async def large(self, sender: Sender) -> AsyncIterator[Sender]:
-        """Wait for room, and then let a known sender send as much as the largest request may have.
+        """Wait until there is room for a large body, and then yield the permission to send one.
 
-        A fixed number of such bodies is in memory, in total and of each sender, until the block ends. A team that sends
-        slowly delays itself first.
+        Until the block ends, the body counts as one that is in memory. The number of such bodies is limited, in total
+        and for each sender. So a team that sends slowly mostly delays itself.
 
         Raises
         ------
         Problem
-            401 for a stranger.
+            401 if the sender is unknown.
         """
         if not sender.who:
             raise unknown("a large body needs a token or a session; nothing was done")
@@ -169,19 +172,20 @@ class Intake:
     # ---- content
 
     async def form(self, request: Request, sender: Sender, *, files: int = 0) -> Upload:
-        """Read a form, multipart or URL-encoded.
+        """Read a form, which is multipart or URL-encoded.
 
         Parameters
         ----------
         request : Request
         sender : Sender
         files : int
-            Number of files that it may have, 0 or 1.
+            Number of files that the form may have, 0 or 1.
 
         Raises
         ------
         Problem
-            415, 413, 400 or 408.
+            415 for another media type, 413 for a body that is too large, 408 for one that arrives too slowly, 400 for
+            one that cannot be read.
         """
         if _kind(request) not in _FORMS:
             raise Problem(
@@ -206,12 +210,15 @@ class Intake:
             await form.close()
 
     async def json(self, request: Request, sender: Sender) -> bytes:
-        """Read JSON, and leave it unparsed: parsed, it may take hundreds of times as many bytes.
+        """Read a JSON body, and return it as text that is not parsed yet.
+
+        Parsed JSON may take hundreds of times as much memory, so :func:`parsed` checks it against a model instead.
 
         Raises
         ------
         Problem
-            415, 413, 400 or 408.
+            415 for another media type, 413 for a body that is too large, 408 for one that arrives too slowly, 400 for
+            one that cannot be read.
         """
         if _kind(request) != "application/json":  # no form of another site can send this type
             raise Problem(
@@ -224,7 +231,7 @@ class Intake:
 
 
 def _kind(request: Request) -> str:
-    """Return the media type of a body, which must not be packed."""
+    """Return the media type of a body. Refuse a body that is compressed."""
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise Problem(
             415,
@@ -235,9 +242,9 @@ def _kind(request: Request) -> str:
 
 
 def _bounded(request: Request, most_bytes: int) -> Request:
-    """Return the same request with a body that raises a Problem after `most_bytes`.
+    """Return a request whose body raises a Problem when it has more than `most_bytes`.
 
-    A body that states a larger size is not read at all.
+    If the header Content-Length states a larger size, the body is not read at all.
     """
 
     def check(left: int) -> int:
@@ -279,12 +286,12 @@ async def _within(reading: Awaitable[Any], seconds: float) -> Any:
 
 
 def parsed(content: bytes | dict[str, Any], model: type[_Model]) -> _Model:
-    """Check JSON, or the fields of a form.
+    """Check JSON text or the fields of a form against a model, and return the model with their values.
 
     Raises
     ------
     Problem
-        422.
+        422 if the content does not fit the model.
     """
     try:
         if isinstance(content, bytes):
@@ -300,12 +307,12 @@ def parsed(content: bytes | dict[str, Any], model: type[_Model]) -> _Model:
 
 
 def whole_of(text: str) -> int | None:
-    """Return a whole number that an address or a form states in digits; None for other text or too many digits."""
+    """Return the whole number that a text of at most nine digits states, or None for other texts."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def intake_of(request: Request) -> Intake:
-    """Return the door for the bodies of this worker."""
+    """Return the reader of request bodies of this worker process."""
     intake: Intake = request.app.state.intake
     return intake
 
@@ -321,12 +328,12 @@ def intake_of(request: Request) -> Intake:
     response_model=Answered,
 )
 async def submit(request: Request, competition: Here, team: Ours) -> Any:
-    """Send a CSV file; `claimed` is the score that the team claims, from rows of its own.
+    """Submit a CSV file of predictions, with the score that the team claims in `claimed`.
 
-    The board shows `name`, or the file's name.
+    The team measures this score on rows of its own. The submission is listed under `name`, or the name of the file.
 
-    With `anew` "yes", predictions that were answered before are asked again; the team pays for it. With `in_order`
-    "yes", the file has no ids, and its rows have the order of the sample.
+    If `anew` is "yes", the guard is asked again about predictions that were answered before, which may cost the team a
+    charge. If `in_order` is "yes", the file has no ids, and its rows have the order of the sample.
     """
     found = await scored(request, competition, team)
     left = await boards_of(request).run(competition.charges_left_of, team.id)
@@ -334,12 +341,12 @@ async def submit(request: Request, competition: Here, team: Ours) -> Any:
 
 
 async def scored(request: Request, competition: Competition, team: Team) -> Submission:
-    """Read a known team's form, and score its file.
+    """Read the form that a team has sent, and score the file in it.
 
     Raises
     ------
     Problem
-        As :meth:`Intake.form` and :meth:`Boards.submit`.
+        If the form or the file is refused; see :meth:`Intake.form` and :meth:`Boards.submit`.
     """
     intake = intake_of(request)
     async with intake.large(intake.team(team)) as sender:
@@ -364,7 +371,10 @@ def _flag(fields: Mapping[str, str], name: str) -> bool:
 
 
 def _claimed(text: str) -> float | None:
-    """Return a claimed score, NaN for other text, which is refused; people may write a comma for the decimal point."""
+    """Return the claimed score that a text states, in which a comma may stand for the decimal point.
+
+    Return None for an empty text, and NaN for other texts; both are refused later.
+    """
     try:
         return float(text.replace(",", ".")) if text.strip() else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""Refusals as they leave the server, in one shape."""
+"""Errors of the API, all in the same JSON form."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ __all__ = ["Problem", "problem_of", "unknown"]
 
 
 class Problem(Exception):  # noqa: N818 - an answer to a request, not always an error of the server
-    """A refused request; it becomes ``{"error": {"code", "message", "details"}}``.
+    """A refused request, which is answered with ``{"error": {"code", "message", "details"}}``.
 
     Attributes
     ----------
     status : int
         HTTP status.
     code : str
-        For programs.
+        Name of the error, for programs.
     message : str
-        For people; it does not depend on the labels.
+        Sentence for people. It does not depend on the labels.
     details : dict
-        More for programs, by code: "problems" of a submission, "reason" of a halt, "nearest" of a plan.
+        More facts for programs: "problems" of a submission, "reason" of a halt, or "nearest" plan that is possible.
     headers : dict of str to str
+        Additional headers of the answer.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Problem(Exception):  # noqa: N818 - an answer to a request, not always an 
         self.details, self.headers = details or {}, headers or {}
 
     def as_dict(self) -> dict[str, dict[str, object]]:
-        """Return the body of the answer."""
+        """Return the JSON body of the answer."""
         return {"error": {"code": self.code, "message": self.message, "details": self.details}}
 
 
@@ -84,7 +85,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return the answer to an error of the library; it does not depend on the labels."""
+    """Return the problem with which an exception of the library is answered. It does not depend on the labels."""
     if isinstance(error, Problem):
         return error
     found = ((status, code) for kind, status, code in _ERRORS if isinstance(error, kind))
@@ -102,5 +103,5 @@ def problem_of(error: BaseException) -> Problem:
 
 
 def unknown(message: str) -> Problem:
-    """Return the refusal of a request without a valid token."""
+    """Return the problem with which a request without a valid token is answered."""
     return Problem(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})

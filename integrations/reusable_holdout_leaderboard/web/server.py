@@ -1,4 +1,4 @@
-"""The server: worker processes of uvicorn that share one database and one budget."""
+"""The server process: it starts uvicorn's worker processes, which share one database and one budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reusable_holdout_leaderboard.web.door import Door, PromptProtocol
 
 __all__ = ["accept_few_at_once", "clear_away", "protocol_of", "serve"]
 
-_GRACE_SECONDS = 3  # for answers on their way when the server ends
+_GRACE_SECONDS = 3  # time for the last answers to be sent when the server ends
 _ACCEPTED_AT_ONCE, _WAITING_IN_LINE = 32, 2048
 _BEING_WRITTEN = re.compile(r"\.[0-9a-f]{16}$")
 _WRITTEN_WITHIN_SECONDS = 3_600.0
@@ -39,15 +39,15 @@ def serve(
     workers: int = 1,
     root_path: str = "",
 ) -> None:
-    """Serve until interrupted.
+    """Run a server until it is interrupted.
 
-    Worker processes share the database, and so budget and limits. A worker that dies is replaced, and its unfinished
-    requests are charged at most once. Each worker counts rates by itself.
+    Worker processes share the database, and with it the budget and the limits of teams. Only rate limits are counted in
+    each worker separately. A worker that dies is replaced, and its unfinished requests are charged at most once.
 
     Parameters
     ----------
     settings : Settings
-        They are passed to the workers through a private file in the folder.
+        Settings of the server. The workers read them from a private file in the folder.
     host : str
     port : int
     workers : int
@@ -88,7 +88,7 @@ def serve(
 
 
 def clear_away(folder: Path) -> None:
-    """Remove files of killed servers and commands: their settings, and files that were being written."""
+    """Delete files that killed servers and commands have left: files of settings, and files half written."""
     for path in folder.glob("server-*.json"):
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its server is alive
@@ -101,16 +101,17 @@ def clear_away(folder: Path) -> None:
 
 
 def protocol_of(settings: Settings) -> Any:
-    """Return the factory of each connection's protocol; every process counts its own connections."""
+    """Return the function that makes the protocol of each connection. Every process counts its own connections."""
     door = Door(per_address=settings.connections_per_address, trusted=settings.trusted_proxies)
     return partial(PromptProtocol, door=door, head_seconds=settings.head_seconds)
 
 
 def accept_few_at_once(loop: asyncio.AbstractEventLoop) -> None:
-    """Make a loop accept connections in small numbers while many may wait; call it before the loop listens.
+    """Make an event loop accept only a few connections at once, while many others may wait.
 
-    Asyncio accepts as many at once as may wait, before any is counted. A thousand simultaneous connections would use up
-    all open files, and then it pauses for a second.
+    Call this function before the loop listens. By default, asyncio accepts at once as many connections as may wait,
+    before any of them is counted. A thousand simultaneous connections would then use up all open files, and asyncio
+    would accept no connection for a second.
     """
     create = loop.create_server
 

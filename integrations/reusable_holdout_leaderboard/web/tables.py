@@ -1,4 +1,4 @@
-"""Boards and submissions as CSV."""
+"""Boards, final standings and submissions as CSV files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PAGE = 5_000
 
 
 def download(content: bytes, name: str) -> Response:
-    """Return a response with CSV that a browser saves as a file."""
+    """Return a response with a CSV file, which a browser saves under a name."""
     named = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(content, media_type="text/csv; charset=utf-8", headers=named)
 
 
 def board_csv(competition: Competition, epoch: int | None = None) -> bytes:
-    """Return the board in its order; hidden numbers are empty."""
+    """Return the rows of the board as CSV. Numbers that a blind competition hides are empty."""
     return _table(Standing._fields, (one._asdict() for one in competition.board(epoch=epoch)))
 
 
@@ -45,7 +45,7 @@ def final_of(competition: Competition) -> list[FinalStanding]:
 
 
 def final_csv(competition: Competition) -> bytes:
-    """Return the final standings in their order, each other metric with its interval."""
+    """Return the final standings as CSV, with a value and an interval for each additional metric."""
     names = [name for name in FinalStanding._fields if name != "also"]
     names += [f"{name}{end}" for name in competition.rules.also for end in ("", "_low", "_high")]
     return _table(names, map(_flat, final_of(competition)))
@@ -59,7 +59,10 @@ def _flat(one: FinalStanding) -> dict[str, Any]:
 
 
 def submissions_csv(competition: Competition, team_id: int | None) -> bytes:
-    """Return the submissions of a team, as it may see them, or of all teams with hidden numbers; the oldest first."""
+    """Return the submissions of a team as CSV, or those of all teams, the oldest first.
+
+    A team does not see numbers that a blind competition hides. The list of all teams, for organisers, has them.
+    """
     found: list[Submission] = []
     while page := competition.submissions(
         team_id, after=found[-1].id if found else 0, limit=_PAGE, reveal=team_id is None
@@ -78,7 +81,10 @@ def _table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """Return the value of a cell: None is empty, times are ISO 8601, and no text is a formula."""
+    """Return a value as it is written to a cell.
+
+    Times are written in ISO 8601. Text that a spreadsheet would evaluate as a formula gets an apostrophe in front.
+    """
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Records and bodies as JSON, with one description for the API, OpenAPI and clients."""
+"""Models of the JSON that the API reads and returns, and their descriptions for OpenAPI."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Model = type[BaseModel]
 
 @cache
 def model_of(record: Any) -> Model:
-    """Return the model with the fields of a record."""
+    """Return the Pydantic model that has the same fields as a record."""
     hints = get_type_hints(record, vars(records) | {"datetime": datetime, "Literal": Literal})
     about = (record.__doc__ or "").split("\n", maxsplit=1)[0]
     made: Model = create_model(
@@ -57,7 +57,7 @@ def model_of(record: Any) -> Model:
 
 
 def _modelled(kind: Any) -> Any:
-    """Return the model of a field that is a record, or a list of records."""
+    """Return the type that a field has in a model. Records, and lists of records, are replaced by their models."""
     if kind is records.Status:
         return model_of(kind)
     (inner,) = getattr(kind, "__args__", (None,))[:1] or (None,)
@@ -72,7 +72,7 @@ Answered = create_model(
 
 
 def as_json(found: Any) -> Any:
-    """Return records, and lists of records, as values of JSON."""
+    """Return records, and lists of records, as dictionaries and lists that can be written as JSON."""
     if isinstance(found, list):
         return [as_json(one) for one in found]
     if hasattr(found, "_asdict"):
@@ -81,7 +81,7 @@ def as_json(found: Any) -> Any:
 
 
 def history_rows(history: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a guard's history; missing numbers become null."""
+    """Return the rows of a guard's history as dictionaries for JSON. Missing numbers become null."""
     rows: list[dict[Any, Any]] = history.to_dict("records")
     return [{name: _plain(value) for name, value in row.items()} for row in rows]
 
@@ -101,7 +101,7 @@ class _Error(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """Any error: a code for programs, a message for people."""
+    """An error, with a code for programs and a message for people."""
 
     error: _Error
 
@@ -114,28 +114,28 @@ class _Body(BaseModel):
 
 
 class HeadBody(_Body):
-    """Head of a ledger for a witness, and the head that its sender has seen before."""
+    """A ledger's new head for its witness, and the head that the sender believes is stored there."""
 
     head: Annotated[str, Field(max_length=97)]
     after: Annotated[str, Field(max_length=97)] = ""
 
 
 class SignUpBody(_Body):
-    """A team that signs up, with the invitation code if one is needed."""
+    """The name of a team that signs up, and the invitation code if one is needed."""
 
     name: str
     code: Annotated[str, Field(max_length=200)] = ""
 
 
 class PicksBody(_Body):
-    """Numbers of the submissions that a team enters for the final standings; an empty list for its best ones."""
+    """Numbers of the submissions with which a team enters the final standings. If empty, its best ones are entered."""
 
     submissions: Annotated[list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(max_length=100)]
 
 
 @cache
 def body_of(action: Action) -> Model:
-    """Return the model of an action's fields, without its file."""
+    """Return the model of the arguments of an action, without its file."""
     fields: dict[str, Any] = {}
     for one in action.fields:
         if one.kind is not File:
@@ -151,18 +151,21 @@ def body_of(action: Action) -> Model:
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the refusals of a route."""
+    """Return the OpenAPI description of the statuses with which a route may refuse a request."""
     return {status: {"model": ErrorAnswer, "description": _REASONS[status]} for status in sorted(statuses)}
 
 
 def json_body(model: Model) -> dict[str, Any]:
-    """Describe a JSON body that a route reads after it knows the sender."""
+    """Return the OpenAPI description of a JSON body. The route reads it by itself after it has checked the sender."""
     content = {"application/json": {"schema": model.model_json_schema()}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def form_body(file: str = "file", *texts: str) -> dict[str, Any]:
-    """Describe a form with a file and fields of text that a route reads after it knows the sender."""
+    """Return the OpenAPI description of a form with one file and some text fields.
+
+    The route reads the form by itself after it has checked the sender.
+    """
     properties = {file: {"type": "string", "format": "binary"}} | {name: {"type": "string"} for name in texts}
     schema = {"type": "object", "required": [file], "properties": properties}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
