@@ -1,4 +1,7 @@
-"""Callbacks for boosters: a guarded holdout is asked once a round, with the validation score as the prior."""
+"""Callbacks for LightGBM and XGBoost that ask a guarded holdout about the booster after some rounds of its training.
+
+The validation score of the round is the prior.
+"""
 
 from reusable_holdout_callbacks.of_lightgbm import LightGBMCallback
 from reusable_holdout_callbacks.of_xgboost import XGBoostCallback

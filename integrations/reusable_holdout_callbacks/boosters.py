@@ -1,4 +1,4 @@
-"""Boosters as models that a guard can be asked about."""
+"""Boosters, wrapped as models that a guard can be asked about."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ __all__ = ["BoosterModel", "classes_of"]
 
 
 class BoosterModel:
-    """A booster as it was after one round.
+    """A copy of a booster as it was after one round.
 
-    The same trees are the same model, whoever trained them and with however many threads.
+    Two copies with the same trees are the same model for the guard, also if they were trained with different numbers of
+    threads.
 
     Parameters
     ----------
     content : bytes
-        The booster, as its library saves it.
+        The booster in the format in which its library saves it.
     columns : int
-        Number of columns that it takes.
+        Number of columns of its training rows.
     classes : numpy.ndarray or None
-        What its labels 0, 1, ... stand for; None if it tells values.
+        The classes that the booster's labels 0, 1, ... stand for; None if it predicts values.
     """
 
     def __init__(self, content: bytes, columns: int, classes: NDArray[Any] | None) -> None:
@@ -34,7 +35,7 @@ class BoosterModel:
         self._booster: Any = None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels, or values."""
+        """Predict the class of each row; a value if the booster has no classes."""
         told = self._told(X)
         if self.classes_ is None:
             return told
@@ -42,12 +43,12 @@ class BoosterModel:
         return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Predict probabilities of the classes."""
+        """Predict the probability of each class, one column for each."""
         told = self._told(X)
         return told if told.ndim == 2 else np.column_stack([1.0 - told, told])
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Predict what rows are ranked by."""
+        """Predict one score for each row, by which a metric such as ROC AUC ranks the rows."""
         told = self._told(X)
         return told[:, -1] if told.ndim == 2 else told
 
@@ -69,23 +70,26 @@ class BoosterModel:
 def classes_of(
     guard: ReusableHoldout, objective: str, count: int | None, classes: Any, library: Library
 ) -> NDArray[Any] | None:
-    """Return the classes that a booster's labels stand for; None if it tells the values or scores the metric needs.
+    """Return the classes that a booster's labels 0, 1, ... stand for.
+
+    Return None if the booster's outputs are the values or scores that the metric needs, so that no classes are needed.
 
     Parameters
     ----------
     guard : ReusableHoldout
     objective : str
-        The booster's.
+        The booster's objective.
     count : int or None
-        How many classes it has; None if its objective tells no probabilities.
+        Number of the booster's classes; None if its objective gives no probabilities.
     classes : array-like or None
-        What its labels stand for; by default the guard's classes.
+        The classes that the user has named; by default the guard's classes.
     library : Library
+        The library that trains the booster.
 
     Raises
     ------
     InputError
-        If the booster cannot tell what the metric needs.
+        If the metric needs classes, and the booster gives no probabilities or has another number of classes.
     """
     response = guard.metric.response
     if response == "values" or (response == "scores" and count is None):

@@ -12,12 +12,12 @@ __all__ = ["ask_about", "check_guard"]
 
 
 def check_guard(guard: ReusableHoldout) -> None:
-    """Check that a guard can tell how good the model of each round is.
+    """Check that a guard can tell scores of a training's models.
 
     Raises
     ------
     InputError
-        If it cannot; the message says what to use.
+        If the guard holds no features, or its plan is for gates alone. The message names an alternative.
     LedgerError
         If the guard is not in this process.
     """
@@ -35,6 +35,6 @@ def check_guard(guard: ReusableHoldout) -> None:
 
 
 def ask_about(guard: ReusableHoldout, model: Any, prior: float, name: str) -> Answer:
-    """Ask about the model of one round."""
+    """Ask the guard about the model of one round, and return its answer."""
     answer: Answer = guard.evaluate(model, prior=prior, name=name)
     return answer

@@ -1,4 +1,4 @@
-"""A callback for LightGBM."""
+"""A callback for LightGBM that asks a guarded holdout during the training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own call
 
 
 class LightGBMModel(BoosterModel):
-    """A LightGBM booster as it was after one round."""
+    """A copy of a LightGBM booster as it was after one round."""
 
     def _loaded(self) -> Any:
         return lightgbm.Booster(model_str=self.content.decode())
@@ -30,35 +30,38 @@ class LightGBMModel(BoosterModel):
 
 
 class LightGBMCallback(Rounds):
-    """Callback of LightGBM that asks a guarded holdout once a round, with the validation score as the prior.
+    """Callback for LightGBM that asks a guarded holdout about the booster, with the round's validation score as prior.
 
-    For ``lightgbm.train(callbacks=[...])`` and ``LGBMClassifier.fit(callbacks=[...])``. Each round that is asked about
-    takes one of the declared queries; the same booster with the same score is a replay, and free.
+    Pass it to ``lightgbm.train(callbacks=[...])`` or ``LGBMClassifier.fit(callbacks=[...])``. Each round that is asked
+    about takes one of the declared queries. If the same booster is asked about again with the same score, that is a
+    replay and free.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; its plan must not be for gates alone.
+        A guard that was made with features; its plan must not be for gates alone.
     prior : str or callable, optional
-        Name of a validation score, such as "auc" or "valid_0-auc", or a function of `evaluation_result_list` that gives
-        the prior. By default the score that is the guard's metric on the last evaluation set: `binary_error` and
-        `multi_error` for accuracy, `binary_logloss` and `multi_logloss`, `auc`, `average_precision`, `rmse`, `l1`,
-        `l2`.
+        Name of a validation score, such as "auc" or "valid_0-auc", or a function that computes the prior from
+        `evaluation_result_list`. By default it is the score on the last evaluation set that measures the guard's
+        metric. Known scores are `binary_error` and `multi_error` (for accuracy), `binary_logloss`, `multi_logloss`,
+        `auc`, `average_precision`, `rmse`, `l1` and `l2`.
     every : int
-        Rounds from one query to the next; the last declared round is asked about, too, if the training gets there.
+        Number of rounds from one query to the next. The last round that the training was told to run is asked about,
+        too, if the training reaches it.
     classes : array-like, optional
-        What the labels 0, 1, ... stand for; the guard's classes by default.
+        The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        Whether a halt is raised out of the training, or stops it with a warning, as early stopping does: the model is
-        kept, and its `best_iteration` is the last.
+        "raise" raises a halt out of the training. "stop" ends the training with a warning, as early stopping does: the
+        model is kept, and its `best_iteration` is the last round.
 
     Notes
     -----
-    `answers` has the answers, also after a halt, which is raised as `Halted`: see
+    The attribute `answers` holds the answers, also after a halt was raised; see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
-    Early stopping goes on the validation score, as before: stopping on the guard's answers spends the holdout. The
-    round it stops at is asked about only if it is due. ``lightgbm.cv`` is refused, because it would ask in each fold.
+    Early stopping still uses the validation score. Stopping on the guard's answers would spend the holdout. The round
+    at which early stopping ends the training is asked about only if `every` says so. ``lightgbm.cv`` is refused,
+    because it would ask in each fold.
 
     Examples
     --------
@@ -81,7 +84,7 @@ class LightGBMCallback(Rounds):
     order, before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
 
     def __call__(self, env: Any) -> None:
-        """Ask if the round is due."""
+        """Ask the guard about the round that has just ended, if it is one of those to ask about."""
         if isinstance(env.model, lightgbm.CVBooster):
             raise InputError(
                 "lightgbm.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
@@ -89,7 +92,7 @@ class LightGBMCallback(Rounds):
             )
         if env.iteration == env.begin_iteration:
             self._begin(env.begin_iteration)
-            self._frozen(env.model)  # what does not fit is told now
+            self._frozen(env.model)  # raises now if booster and metric do not fit
         results = env.evaluation_result_list or []
         prior = self._prior_of(results, [Score(one[0], one[1], float(one[2])) for one in results])
         number = env.iteration + 1
@@ -104,7 +107,7 @@ class LightGBMCallback(Rounds):
 
 
 def _objective(text: str) -> tuple[str, int | None]:
-    """Return a booster's objective, and how many classes it tells probabilities of."""
+    """Return a booster's objective and its number of classes; None for the number if it gives no probabilities."""
     header = dict(re.findall(r"(?m)^(objective|num_class)=(.*)$", text.partition("\nTree=")[0]))
     name = header.get("objective", "").partition(" ")[0]
     if name in {"binary", "cross_entropy"}:

@@ -1,4 +1,4 @@
-"""A callback for XGBoost."""
+"""A callback for XGBoost that asks a guarded holdout during the training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ with of_extra("callbacks", "XGBoostCallback"):
 
 
 class XGBoostModel(BoosterModel):
-    """An XGBoost booster as it was after one round."""
+    """A copy of an XGBoost booster as it was after one round."""
 
     def _loaded(self) -> Any:
         booster = xgboost.Booster()
@@ -31,34 +31,37 @@ class XGBoostModel(BoosterModel):
 
 
 class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
-    """Callback of XGBoost that asks a guarded holdout once a round, with the validation score as the prior.
+    """Callback for XGBoost that asks a guarded holdout about the booster, with the round's validation score as prior.
 
-    For ``xgboost.train(callbacks=[...])`` and ``XGBClassifier(callbacks=[...])``. Each round that is asked about takes
-    one of the declared queries; the same booster with the same score is a replay, and free.
+    Pass it to ``xgboost.train(callbacks=[...])`` or ``XGBClassifier(callbacks=[...])``. Each round that is asked about
+    takes one of the declared queries. If the same booster is asked about again with the same score, that is a replay
+    and free.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; its plan must not be for gates alone.
+        A guard that was made with features; its plan must not be for gates alone.
     prior : str or callable, optional
-        Name of a validation score, such as "auc" or "valid-auc", or a function of `evals_log` that gives the prior. By
-        default the score that is the guard's metric on the last evaluation set: `error` and `merror` for accuracy,
-        `logloss`, `auc`, `aucpr` (nearly average precision), `rmse`, `mae`.
+        Name of a validation score, such as "auc" or "valid-auc", or a function that computes the prior from
+        `evals_log`. By default it is the score on the last evaluation set that measures the guard's metric. Known
+        scores are `error` and `merror` (for accuracy), `logloss`, `mlogloss`, `auc`, `aucpr` (nearly average
+        precision), `rmse` and `mae`.
     every : int
-        Rounds from one query to the next; the last round of the training is asked about, too.
+        Number of rounds from one query to the next. The last round of the training is asked about, too.
     classes : array-like, optional
-        What the labels 0, 1, ... stand for; the guard's classes by default.
+        The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        Whether a halt is raised out of the training, or stops it with a warning; then the model is kept.
+        "raise" raises a halt out of the training. "stop" ends the training with a warning and keeps the model.
 
     Notes
     -----
-    `answers` has the answers, also after a halt, which is raised as `Halted`: see
+    The attribute `answers` holds the answers, also after a halt was raised; see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
-    Early stopping goes on the validation score, as before: stopping on the guard's answers spends the holdout. The
-    last round is asked about with all its trees, unless an ``EarlyStopping(save_best=True)`` stands before this one.
-    ``xgboost.cv`` is refused, because it would ask in each fold, and so are trainings of several processes.
+    Early stopping still uses the validation score. Stopping on the guard's answers would spend the holdout. The last
+    question is about the booster with all its trees, unless the list of callbacks has an
+    ``EarlyStopping(save_best=True)`` before this one. ``xgboost.cv`` is refused, because it would ask in each fold. So
+    is a training in several processes, because each of them would ask.
 
     Examples
     --------
@@ -80,7 +83,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     _log: Any
 
     def before_training(self, model: Any) -> Any:
-        """Begin, if the training can be asked about."""
+        """Check that the guard can be asked about this training, and forget the answers of an earlier one."""
         if not isinstance(model, xgboost.Booster):
             raise InputError(
                 "xgboost.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
@@ -93,17 +96,17 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
             )
         self._begin()
         self._before, self._log = model.num_boosted_rounds(), {}
-        self._frozen(model)  # what does not fit is told now
+        self._frozen(model)  # raises now if booster and metric do not fit
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Ask if the round is due."""
+        """Ask the guard about the round that has just ended, if it is one of those to ask about."""
         self._log = evals_log
-        prior = self._prior(epoch)  # of every round, so that what is missing is told after the first
+        prior = self._prior(epoch)  # in every round, so that a missing score is told after the first
         return self._is_due(epoch + 1) and self._ask(epoch + 1, self._frozen(model), prior)
 
     def after_training(self, model: Any) -> Any:
-        """Ask about the last round."""
+        """Ask the guard about the last round, unless it was asked about already."""
         number = model.num_boosted_rounds() - self._before
         if self._is_due(number, last=True):
             self._ask(number, self._frozen(model), self._prior(number - 1))
@@ -116,7 +119,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
         )
 
     def _frozen(self, model: Any) -> XGBoostModel:
-        if model.attributes():  # what early stopping notes is no part of the model
+        if model.attributes():  # early stopping writes attributes, which are no part of the model
             model = model.copy()
             model.set_attr(**dict.fromkeys(model.attributes()))
         classes = classes_of(self.guard, *_objective(model), self.classes, XGBOOST)
@@ -124,7 +127,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
 
 
 def _objective(booster: Any) -> tuple[str, int | None]:
-    """Return a booster's objective, and how many classes it tells probabilities of."""
+    """Return a booster's objective and its number of classes; None for the number if it gives no probabilities."""
     learner = json.loads(booster.save_config())["learner"]
     name = learner["objective"]["name"]
     if name in {"binary:logistic", "reg:logistic"}:

@@ -1,4 +1,4 @@
-"""The rounds of a training: when a callback asks, how, and what a halt does."""
+"""The part that both callbacks share: after which rounds they ask the guard, and what happens on a halt."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class RoundAnswer(NamedTuple):
     Attributes
     ----------
     round : int
-        Counted from 1.
+        Number of the round, counted from 1.
     answer : Answer
+        The guard's answer about the booster after this round.
     """
 
     round: int
@@ -33,32 +34,34 @@ class RoundAnswer(NamedTuple):
 
 
 class Rounds:
-    """Callback that asks a guard about the booster, as it is after some rounds of its training.
+    """Callback that asks a guard about a booster after some rounds of its training.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        With features; its plan must not be for gates alone.
+        A guard that was made with features; its plan must not be for gates alone.
     prior : str, callable or None
-        Name of a validation score, or a function of what the library logs.
+        Name of a validation score, or a function that computes the prior from the scores that the library logs. None
+        takes the score that measures the guard's metric.
     every : int
-        Rounds from one query to the next.
+        Number of rounds from one query to the next.
     classes : array-like, optional
-        What the labels 0, 1, ... stand for; the guard's classes by default.
+        The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        Whether a halt is raised out of the training, or stops it.
+        "raise" raises a halt out of the training, "stop" ends the training with a warning.
 
     Attributes
     ----------
     answers : list of RoundAnswer
-        Of the last training.
+        The answers about the last training.
 
     Raises
     ------
     InputError
-        If guard and training do not fit, as a rule at the first round; nothing was asked.
+        If guard and training do not fit. It is usually raised at the first round; nothing was asked.
     Halted
-        If a budget has run out; `answers` and `history` have what was answered.
+        If a budget has run out. The answers so far are in this object's `answers`, and in the exception's `answers` and
+        `history`.
 
     Warns
     -----
@@ -99,18 +102,21 @@ class Rounds:
         return f"<{type(self).__name__}: {self.guard!r}>"
 
     def _begin(self, before: int = 0) -> None:
-        """Begin a training, after as many rounds as were trained before."""
+        """Forget the last training; `before` is the number of rounds that the booster was trained for already."""
         self.answers: list[RoundAnswer] = []
         self._asked_at, self._stopped = before, False
 
     def _is_due(self, number: int, *, last: bool = False) -> bool:
-        """Return True if a round is to be asked about: every so many, or the next one there is, and the last."""
+        """Return True if a round is to be asked about: each multiple of `every`, and the last round.
+
+        If the library skips a multiple of `every`, the next round is asked about.
+        """
         if self._stopped or number <= self._asked_at:
             return False
         return last or number // self.every > self._asked_at // self.every
 
     def _prior_of(self, logged: Any, scores: Sequence[Score]) -> float:
-        """Return the prior of a round, of what the library logs and of the scores in it."""
+        """Compute the prior of one round from the values that the library logged, or from the scores read from them."""
         if callable(self.prior):
             return float(self.prior(logged))
         return prior_of(scores, self.guard.metric, self.prior, self.library)
@@ -126,9 +132,9 @@ class Rounds:
         Raises
         ------
         Halted
-            If a budget has run out, the question is new, and a halt is to be raised; with the answers so far.
+            If a budget has run out, the question is new, and `on_halt` is "raise". It holds the answers so far.
         HoldoutError
-            As from the guard.
+            If the guard raises it.
         """
         self._asked_at = number
         try:

@@ -1,4 +1,4 @@
-"""The validation score of a round that is the guard's metric, in the guard's unit."""
+"""The prior of a round: the validation score that measures the guard's metric, in the guard's unit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Library(NamedTuple):
     Attributes
     ----------
     scores : mapping of str to str
-        Its scores, with the guard's names for them.
+        The guard's name of each of the library's scores.
     sets : str
-        How evaluation sets are passed, for messages.
+        Code that passes evaluation sets to the library, for messages.
     objectives : str
-        Objectives that tell probabilities, for messages.
+        Objectives that give probabilities, for messages.
     """
 
     scores: Mapping[str, str]
@@ -60,11 +60,11 @@ LIGHTGBM = Library(
     "valid_sets=[valid] (of fit: eval_set=[(X_valid, y_valid)])",
     'objective="binary" or "multiclass"',
 )
-_TRAINING = {"train", "training", "dtrain"}  # a score on these rows tells how well they are known by heart
+_TRAINING = {"train", "training", "dtrain"}  # names of training rows, on which scores are too good
 
 
 class _Reading(NamedTuple):
-    """A metric of the guard is `offset` + `factor` times the measured score."""
+    """The rule by which a metric of the guard is computed from a library's score: `offset` + `factor` * score."""
 
     measured: str
     factor: float
@@ -87,8 +87,9 @@ class Score(NamedTuple):
     Attributes
     ----------
     data : str
-        Name of the rows it was measured on.
+        Name of the evaluation set on which it was measured.
     name : str
+        The library's name of the score.
     value : float
     """
 
@@ -98,31 +99,32 @@ class Score(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """Name of the rows and of the score, as XGBoost writes it: ``validation-auc``."""
+        """Names of the evaluation set and of the score, joined as XGBoost writes them: ``validation-auc``."""
         return f"{self.data}-{self.name}"
 
 
 def prior_of(scores: Sequence[Score], metric: Metric, wanted: str | None, library: Library) -> float:
     """Return the validation score of a round in the unit of a guard's metric.
 
-    A score that is known by the library's name is moved into the metric's bounds, as the guard moves the losses of
-    rows; another one is taken as it is.
+    If the library's score is a known one, it is converted to the metric's unit and clipped to the metric's bounds, as
+    the guard clips the losses of rows. A score with another name is returned as it is.
 
     Parameters
     ----------
     scores : sequence of Score
-        In the order of the evaluation sets.
+        The scores of the round, in the order of the evaluation sets.
     metric : Metric
-        The guard's.
+        The guard's metric.
     wanted : str or None
-        Name of the score, alone or after its rows' and a dash; by default the guard's metric on the last set that is
-        not called "train" or "training".
+        Name of the score, alone ("auc") or after the evaluation set's name ("valid-auc"). None takes the guard's metric
+        on the last evaluation set that is not one of the training rows, such as "train" or "training".
     library : Library
+        The library that logged the scores.
 
     Raises
     ------
     InputError
-        If there is no such score, or it is known to be of another metric; the message says what to pass.
+        If there is no such score, or it is known to measure another metric; the message says what to pass.
     """
     reading, known = _READINGS.get(metric.name, _Reading(metric.name, 1.0, 0.0)), library.scores
     listed = ", ".join(one.full_name for one in scores) or "none"

@@ -1,4 +1,4 @@
-"""The released answers of a guarded holdout, in MLflow."""
+"""MLflow integration: logs the answers of a guarded holdout, and evaluates models through the guard."""
 
 from reusable_holdout.errors import of_extra
 

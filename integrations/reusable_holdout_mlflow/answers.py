@@ -1,7 +1,7 @@
-"""Released answers as metrics of a run, numbered by their queries.
+"""Released answers as metrics of a run; the step of a metric is the number of the query.
 
-Each metric has the time at which the ledger recorded the answer. So the same answer is the same metric, whoever logs
-it and however often, and a server that has it already drops it.
+Each metric has the time at which the ledger recorded the answer. So if an answer is logged twice, by one process or by
+two, both metrics are equal, and the server stores one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _METRICS_OF_A_CALL = 1_000  # MLflow's limit
 
 
 def numbers_of(row: Any, queries: int) -> dict[str, float]:
-    """Return the metrics of one row of a history; `queries` are planned in all."""
+    """Return the metrics of one line of a history by their names; `queries` is the planned number of queries."""
     kind = "difference" if row.paired else "holdout"  # a comparison of two models, or a score
     values = {
         f"{kind}_answer": row.value,
@@ -41,14 +41,14 @@ def numbers_of(row: Any, queries: int) -> dict[str, float]:
 
 
 def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, queries: int) -> None:
-    """Log rows of a history in as few calls as MLflow allows; `queries` are planned in all."""
+    """Log lines of a history in as few calls as MLflow allows; `queries` is the planned number of queries."""
     each_row: Iterable[Any] = rows.itertuples(index=False)
     metrics = [
         Metric(name, value, milliseconds(row.asked_at), int(row.query))
         for row in each_row
         for name, value in numbers_of(row, queries).items()
     ]
-    each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % 9  # no answer is torn apart
+    each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % 9  # the 9 metrics of an answer stay in one call
     for start in range(0, len(metrics), each):
         client.log_batch(run_id, metrics=metrics[start : start + each], synchronous=True)
 
@@ -56,7 +56,7 @@ def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, querie
 def log_missing(
     client: MlflowClient, run_id: str, guard: ReusableHoldout, *, first: int, last: int | None = None
 ) -> pd.DataFrame:
-    """Log the answers of some queries that a run lacks, and return their rows."""
+    """Log those answers from query `first` to `last` that a run lacks, and return their lines of the history."""
     rows = released(guard, first=first, last=last)
     if len(rows):
         answers = ("holdout_answer", "difference_answer")
@@ -67,13 +67,16 @@ def log_missing(
 
 
 def log_tags(client: MlflowClient, run_id: str, tags: dict[str, str], metrics: Sequence[Metric] = ()) -> None:
-    """Log tags, and metrics that belong to them, in one call."""
+    """Log tags and the metrics that belong to them in one call."""
     entities = [RunTag(name, value) for name, value in tags.items()]
     client.log_batch(run_id, metrics=list(metrics), tags=entities, synchronous=True)
 
 
 def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
-    """Say in a metric, a tag and the note of a run that its guard has halted; once, and only if it has."""
+    """Log in a metric, a tag and the note of a run that its guard has halted.
+
+    Nothing is logged if the guard has not halted, or if the run's tags say so already.
+    """
     reason = guard.halt_reason
     if reason is None:
         return
@@ -85,5 +88,5 @@ def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
 
 
 def milliseconds(when: pd.Timestamp) -> int:
-    """Return a time as MLflow counts it."""
+    """Return a time in milliseconds since 1970, as MLflow counts it."""
     return int(when.timestamp() * 1_000)

@@ -1,4 +1,4 @@
-"""Autologging: searches of scikit-learn log what their guard releases."""
+"""Autologging: every scikit-learn search that asks a guard logs the guard's answers to MLflow."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ _THREAD = threading.local()
 
 @checked_call
 def autolog(*, disable: bool = False) -> None:
-    """Log every search that asks a guard, as :func:`reusable_holdout_mlflow.track` around its `fit` would do.
+    """Log every search that asks a guard, as if its `fit` ran inside :func:`reusable_holdout_mlflow.track`.
 
-    Searches are GridSearchCV and the others of scikit-learn with a guarded scorer, and GuardedSearchCV. Inside an
-    active run the answers are that run's; else the search gets a run in MLflow's current experiment, which
-    ``mlflow.sklearn.autolog`` uses, too. Where that is on, a GuardedSearchCV logs its winner's parameters, training
-    scores and model, as its settings say, and nothing of the candidates that it fits on the way. A search without a
-    guard is left alone, and so is every search that runs inside another one.
+    This applies to GuardedSearchCV, and to GridSearchCV and scikit-learn's other searches with a guarded scorer. A
+    search without a guard is left alone, and so is a search inside another search.
+
+    Inside an active run the answers are logged to that run. Else the search gets a run in MLflow's current experiment,
+    and ``mlflow.sklearn.autolog`` logs to the same run. If ``mlflow.sklearn.autolog`` is on, a GuardedSearchCV logs its
+    best model with its parameters and training scores, as autolog's settings say. The other candidates that it fits are
+    not logged.
 
     Parameters
     ----------
     disable : bool
-        Undo it; a search that is being fitted is logged to its end.
+        True turns it off; a search that is being fitted is still logged to its end.
     """
     with _CHANGES:
         if disable:
@@ -58,7 +60,7 @@ def autolog(*, disable: bool = False) -> None:
 
 
 def _searches() -> list[type]:
-    """Return the classes of searches that are known by now; later ones inherit what they call."""
+    """Return the classes of searches that are imported by now; classes made later inherit the wrapped `fit`."""
     found: list[type] = [GuardedSearchCV, GridSearchCV.__mro__[1]]
     for search in found:
         inherited: list[type] = type.__subclasses__(search)
@@ -99,7 +101,7 @@ def _guard_of(search: Any) -> ReusableHoldout | None:
 
 @contextmanager
 def _run_of(name: str) -> Iterator[str | None]:
-    """Start a run for one search; yield None where there is an active run, or none can be made."""
+    """Start a run for one search, and yield its id; yield None if there is an active run, or no run can be made."""
     run = None
     if mlflow.active_run() is None:
         try:

@@ -1,4 +1,4 @@
-"""MLflow's part of the demo: the guard is tracked in a database beside the demo's other files."""
+"""MLflow's part of the library's demo: the guard is tracked in a database beside the demo's other files."""
 
 from __future__ import annotations
 

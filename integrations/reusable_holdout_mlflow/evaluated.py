@@ -1,4 +1,4 @@
-"""The run of an evaluation: it has one answer, or several, of one guard."""
+"""The run of an evaluation by :func:`mlflow.models.evaluate`, with one or several answers of one guard."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ARTIFACTS = {
 
 
 class EvaluatedRun:
-    """Run of an evaluation, described like a run of :func:`track`, and the holdout's page.
+    """Writes a guard's answers to the run of an evaluation and to the holdout's page, as :func:`track` does.
 
     Raises
     ------
     InputError
-        If the run has another holdout's answers.
+        If the run has answers of another holdout, epoch or ledger.
     """
 
     def __init__(self, guard: ReusableHoldout, run_id: str) -> None:
@@ -46,7 +46,7 @@ class EvaluatedRun:
             )
 
     def answer(self, answer: Answer, model_id: str | None) -> dict[str, float]:
-        """Log an answer, numbered by its query and with the time it was given, and return its metrics."""
+        """Log an answer with its query as the step and the time at which it was given, and return its metrics."""
         guard, query = self._guard, answer.query
         rows = released(guard, first=query, last=query)
         log_tags(self._client, self._run_id, tags_of(guard) | self._queries(query) | words_of(guard, rows))
@@ -57,7 +57,7 @@ class EvaluatedRun:
         return numbers_of(rows.iloc[0], guard.plan.queries)
 
     def _queries(self, query: int) -> dict[str, str]:
-        """Return tags for the first and the last query of the run; a run that is being tracked has its own."""
+        """Return tags with the run's first and last query; return no tags if `track` is writing them already."""
         tags = self._before.data.tags
         first, last = (tags.get(tag(name), "") for name in ("first_query", "last_query"))
         if first and not last:
@@ -66,11 +66,11 @@ class EvaluatedRun:
         return {tag("first_query"): str(min(ends)), tag("last_query"): str(max(ends))}
 
     def halt(self) -> None:
-        """Say in the run that the guard has halted, if it has."""
+        """Log to the run that the guard has halted, if it has."""
         log_halt(self._client, self._run_id, self._guard)
 
     def files(self) -> dict[str, EvaluationArtifact]:
-        """Log the history and its picture, and bring the holdout's page up to date."""
+        """Log the history and its picture, update the holdout's page, and return the run's files as artifacts."""
         root, place = self._before.info.artifact_uri, str(self._before.info.experiment_id)
         artifacts = {}
         with tempfile.TemporaryDirectory() as folder:

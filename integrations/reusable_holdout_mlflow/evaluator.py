@@ -1,6 +1,7 @@
-"""The evaluator ``reusable_holdout`` of :func:`mlflow.models.evaluate`: it answers through the guard.
+"""The evaluator ``reusable_holdout`` for :func:`mlflow.models.evaluate`, which asks a guard about the model.
 
-``data`` is the analyst's own, for the prior; MLflow never has the holdout.
+The ``data`` passed to MLflow are the analyst's own rows, from which the prior is computed. MLflow never gets the
+holdout.
 """
 
 from __future__ import annotations
@@ -24,32 +25,38 @@ _SETTINGS = ("guard", "prior", "tolerance", "name")
 
 
 class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
-    """Evaluator that asks a guard how good a model is, and logs nothing about the holdout but the answer.
+    """Evaluator that asks a guard how good a model is, and logs nothing about the holdout except the answer.
 
-    ``evaluator_config`` has:
+    ``evaluator_config`` may have these keys:
 
     guard : ReusableHoldout
+        The guard to ask; required.
     prior : float, optional
-        The analyst's own estimate. By default the model's score on ``data``: rows that it was not fitted to, and that
-        are not the holdout's.
+        The analyst's own estimate. By default the model's score on ``data``. These rows must not be rows that the
+        model was fitted to, nor rows of the holdout.
     tolerance : float, optional
-        For guess-and-check.
+        The tolerance of this question; by default the plan's.
     name : str, optional
         Name of the question in the guard's history; by default the model's type.
 
     Notes
     -----
-    MLflow's own evaluators log exact scores of the ``data`` they get, and MLflow logs its digest, before any evaluator
-    runs. So the holdout must never be ``data``: if most of its rows are in it, this evaluator refuses. That some are,
-    more than chance explains, is a fact about the holdout: it takes a charge, like a model that fails there. A model
-    that fails on ``data`` is refused at no cost. ``extra_metrics`` and ``custom_artifacts`` are the other evaluators'.
-    The answer's step is its query; of a logged model MLflow repeats the metrics at step 0. A halt leaves
-    :func:`mlflow.models.evaluate` as :class:`Halted`.
+    Never pass the holdout as ``data``. MLflow logs a digest of ``data`` before any evaluator runs, and MLflow's own
+    evaluators log exact scores on it. If most of the holdout's rows are in ``data``, this evaluator refuses. If some of
+    them are, more than chance explains, this is a fact about the holdout and takes a charge, like a model that fails on
+    the holdout. A model that fails on ``data`` is refused at no cost.
+
+    ``extra_metrics`` and ``custom_artifacts`` are ignored here; the other evaluators use them. The step of the logged
+    metrics is the query's number; for a logged model MLflow logs the metrics once more, at step 0. A halt is raised
+    from :func:`mlflow.models.evaluate` as :class:`Halted`.
     """
 
     @classmethod
     def can_evaluate(cls, *, model_type: str | None, evaluator_config: dict[str, Any], **_: Any) -> bool:
-        """Return True if it was configured: without ``evaluators=`` MLflow tries all that are installed."""
+        """Return True if ``evaluator_config`` names a guard.
+
+        Without ``evaluators=`` MLflow calls this method of every evaluator that is installed.
+        """
         del model_type  # the guard's metric decides
         return "guard" in (evaluator_config or {})
 
@@ -63,18 +70,20 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         model_id: str | None = None,
         **_: Any,
     ) -> EvaluationResult:
-        """Ask about one model and log what was released to the run.
+        """Ask the guard about one model, and log the answer to the run.
 
         Parameters
         ----------
         dataset : EvaluationDataset
             The analyst's own rows.
         run_id : str
+            Id of the run that gets the answer.
         evaluator_config : dict
-            As the class says.
+            The settings that the class describes.
         model : PyFuncModel
+            The model to ask about.
         model_id : str, optional
-            Of the logged model: the metrics are on its page too.
+            Id of the logged model, whose page in MLflow shows the metrics, too.
 
         Returns
         -------
@@ -87,8 +96,8 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         Halted
             If a budget has run out and the question is new; the run says so.
         InputError
-            If something does not fit, or ``data`` has most of the holdout's rows; nothing was asked and nothing was
-            charged.
+            If model, settings or ``data`` do not fit, or ``data`` has most of the holdout's rows; nothing was asked and
+            nothing was charged.
         ModelError
             If the model failed on the holdout, or ``data`` has some of its rows; this was charged.
         """
@@ -112,7 +121,7 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
 
 
 def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
-    """Return the guard of a configuration."""
+    """Return the guard that ``evaluator_config`` names, after a check of all settings."""
     if model is None:
         raise InputError(
             "the guard asks a model for its predictions; there is none; pass model=, or ask the guard about the "
@@ -130,20 +139,20 @@ def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
 
 
 class _Pyfunc:
-    """A model as MLflow knows it: `predict`, to labels or values."""
+    """Wrapper of MLflow's model, which has only `predict`, for labels or values."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def predict(self, X: Any) -> Any:
-        """Predict; a table of one column is a column."""
+        """Return the model's predictions; a table with one column is turned into an array."""
         predictions = self.model.predict(X)
         is_table = isinstance(predictions, pd.DataFrame) and predictions.shape[1] == 1
         return predictions.iloc[:, 0].to_numpy() if is_table else predictions
 
 
 def _predictor(model: Any) -> Any:
-    """Return the estimator inside a logged model, which may have probabilities; else MLflow's model."""
+    """Return the estimator inside a logged model, because it may predict probabilities; else wrap MLflow's model."""
     try:
         raw = model.get_raw_model()
     except (AttributeError, NotImplementedError):
@@ -152,7 +161,10 @@ def _predictor(model: Any) -> Any:
 
 
 def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | None) -> float:
-    """Return the stated prior, or the score on the analyst's data; in either case the model must work there."""
+    """Return the stated prior, or else the model's score on the analyst's data.
+
+    In either case the model predicts for the data first, so that a broken model fails before the guard is asked.
+    """
     metric, rows = guard.metric, dataset.features_data
     predictions = predictions_of(
         model, rows if stated is None else rows[:2], response=metric.response, classes=guard.class_set
@@ -171,7 +183,7 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
 def _ask(
     guard: ReusableHoldout, model: Any, dataset: Any, prior: float | None, config: dict[str, Any]
 ) -> Answer:
-    """Ask; a trace of the prediction would have the holdout's rows, and autologging its scores."""
+    """Ask the guard, without MLflow's traces, which would hold the holdout's rows, and autologging, its scores."""
     name = config.get("name") or type(getattr(model, "model", model)).__name__
     rows = dataset.features_data
     labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # unread: the prior is known

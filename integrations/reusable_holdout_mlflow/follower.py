@@ -1,4 +1,4 @@
-"""A thread that follows a ledger while the analyst's loop goes on."""
+"""A background thread that logs new answers from a ledger while the analyst's loop goes on."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collections.abc import Callable
 __all__ = ["Follower"]
 
 _REST = 1.0  # seconds between steps, at least
-_REST_PER_WORK = 20.0  # times a step's processor time, so that the loop, in the same interpreter, keeps 95%
+_REST_PER_WORK = 20.0  # times a step's processor time, so that the analyst's loop keeps 95%
 
 
 class Follower:
-    """A thread that takes one step again and again, each after a rest.
+    """A thread that calls a function again and again, with a pause before each call.
 
-    Nothing is queued: a step looks into the ledger for what is new, so neither a slow server nor a long loop fills the
-    memory, and a rest that is long makes a batch that is large.
+    There is no queue of answers. Each call reads the new answers from the ledger, so a slow server or a long loop does
+    not fill the memory; after a long pause there are only more answers to log at once.
 
     Parameters
     ----------
     step : callable
-        Raises nothing.
+        The function; it must raise nothing.
     """
 
     def __init__(self, step: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the step that is being taken, and take no more."""
+        """Wait until the current call has ended, and end the thread."""
         self._ended.set()
         if self._process == os.getpid() and self._thread.is_alive():
             self._thread.join()

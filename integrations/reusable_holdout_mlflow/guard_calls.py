@@ -20,18 +20,19 @@ def ask_about(
     tolerance: float | None,
     name: str,
 ) -> Answer:
-    """Ask how good a model is."""
+    """Ask the guard how good a model is, and return its answer."""
     answer: Answer = guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
     return answer
 
 
 def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:
-    """Return the history of some queries about a guard's own metric.
+    """Return the lines of the guard's history for some queries about the guard's own metric.
 
     Parameters
     ----------
+    guard : ReusableHoldout
     first, last : int
-        Numbers of queries, both included; to the end by default.
+        Numbers of the first and the last query, both included; by default up to the end.
     """
     history = guard.history()
     history = history[(history["view"] == guard.view) & (history["way"] != "view")]

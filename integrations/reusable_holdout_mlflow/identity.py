@@ -41,13 +41,16 @@ def tags_of(guard: ReusableHoldout) -> dict[str, str]:
 
 
 def takes_answers(tags: Mapping[str, str], guard: ReusableHoldout) -> bool:
-    """Return True if a run with these tags has no other guard's answers: one run is about one budget."""
+    """Return True if a run with these tags can take a guard's answers.
+
+    It cannot if it has answers about another holdout, epoch or ledger, because one run shows one budget.
+    """
     mine = tags_of(guard)
     return all(tags.get(name, mine[name]) == mine[name] for name in map(tag, ("digest", "epoch", "ledger")))
 
 
 def params_of(guard: ReusableHoldout) -> dict[str, str]:
-    """Return the plan, as parameters of a run."""
+    """Return the numbers of the guard's plan and its metric, as parameters of a run."""
     numbers = guard.plan.record() | {"metric": guard.metric.name}
     return {tag(name): str(value) for name, value in numbers.items()}
 
@@ -55,9 +58,9 @@ def params_of(guard: ReusableHoldout) -> dict[str, str]:
 def log_dataset(
     client: MlflowClient, run_id: str, guard: ReusableHoldout, *, models: list[LoggedModelInput] | None = None
 ) -> None:
-    """Log the holdout as an input of a run: its name, size, metric and keyed digest, and not one row.
+    """Log the holdout as an input of a run, with its name, size, metric and keyed digest, and no row of it.
 
-    The server keeps one row for each dataset, and fails if two clients make it at the same moment: then it is there.
+    If two clients log the same dataset at the same moment, the server fails for one of them. So it is tried again.
     """
     profile = {"num_rows": guard.plan.rows, "metric": guard.metric.name, "epoch": guard.epoch}
     dataset = Dataset(
@@ -75,7 +78,10 @@ def log_dataset(
 
 
 def ledger_identity(guard: ReusableHoldout) -> str:
-    """Return the name of a ledger: a digest of its place, without user and password; of this object, if in memory."""
+    """Return a name for a guard's ledger: a digest of its path or address, without user and password.
+
+    A ledger in memory gets a random name, which stays the same as long as the guard exists.
+    """
     if guard.ledger is None:
         return _IN_MEMORY.setdefault(guard, f"memory-{uuid.uuid4().hex[:16]}")
     place = sa.make_url(guard.ledger)._replace(username=None, password=None).set(query={})
@@ -83,7 +89,7 @@ def ledger_identity(guard: ReusableHoldout) -> str:
 
 
 def user() -> str:
-    """Return who runs this process, as MLflow's own runs say it."""
+    """Return the name of the user who runs this process, for the tag in which MLflow keeps it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container may have no name for its user

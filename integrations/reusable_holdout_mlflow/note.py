@@ -1,4 +1,4 @@
-"""The part of an experiment's note that tells of a holdout, and the columns in which its runs are best seen."""
+"""The part of an experiment's note that is about a holdout, and a saved choice of columns for MLflow's list of runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _WIDTH = 170  # of a column of words
 def write_note(
     client: MlflowClient, experiment_id: str, guard: ReusableHoldout, runs: Sequence[Run], page: str
 ) -> None:
-    """Say in an experiment's note which run is overfitted and what is left, with the picture on the holdout's page.
+    """Write into an experiment's note which run is overfitted and what is left of the budget, with a picture.
 
-    Of the note only the part between this holdout's marks is written; the rest is its owner's.
+    Only the part of the note between this holdout's marks is changed; the rest belongs to the note's owner.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def write_note(
     experiment_id : str
     guard : ReusableHoldout
     runs : sequence of Run
-        The runs that asked the holdout, in any experiment, the oldest first.
+        The runs that have answers about the holdout, in any experiment, the oldest first.
     page : str
-        Id of the holdout's page.
+        Id of the run that is the holdout's page; the picture is one of its files.
     """
     tags = client.get_experiment(experiment_id).tags
     if _SAVED_VIEW not in tags:
@@ -59,7 +59,7 @@ def write_note(
 
 
 def _with_part(note: str, holdout: str, text: str) -> str:
-    """Return a note in which the part about one holdout is exchanged or, if there is none, added."""
+    """Return a note in which the part about one holdout is replaced; it is added if there is none."""
     start, end = (f"<!-- {edge} of holdout {holdout} -->" for edge in ("part", "end"))
     part = f"{start}{text}\n\n{end}"
     before, mark, rest = note.partition(start)
@@ -70,7 +70,7 @@ def _with_part(note: str, holdout: str, text: str) -> str:
 
 
 def _headline(guard: ReusableHoldout, runs: Sequence[Run]) -> str:
-    """Return one line: MLflow shows no more of a note until it is opened."""
+    """Return the first line of the part, which is all that MLflow shows until somebody opens the note."""
     overfitted = [run for run in runs if run.data.tags.get(OVERFITTING, "").startswith("overfitted")]
     if overfitted:
         worst = max(overfitted, key=lambda run: abs(run.data.metrics.get("holdout_gap", 0.0)))
@@ -85,7 +85,7 @@ def _headline(guard: ReusableHoldout, runs: Sequence[Run]) -> str:
 
 
 def _table(runs: Sequence[Run]) -> str:
-    """Return a table of the last runs, the newest first."""
+    """Return a Markdown table of the last runs, the newest first."""
     lines = ["| run | answer | interval | prior | |", "|---|---|---|---|---|"]
     for run in reversed(runs[-_RUNS:]):
         numbers, tags = run.data.metrics, run.data.tags
@@ -102,12 +102,12 @@ def _table(runs: Sequence[Run]) -> str:
 
 
 def _plain(run: Run) -> str:
-    """Return the name of a run, without characters that Markdown would read."""
+    """Return the name of a run, without characters that have a meaning in Markdown."""
     return re.sub(r"[^\w .,:=+-]", " ", str(run.info.run_name))[:40].strip() or "a run"
 
 
 def _saved_view() -> str:
-    """Return columns for MLflow's own run list, as it keeps them."""
+    """Return a saved choice of columns for MLflow's list of runs, in MLflow's own format."""
     numbers = [f"metrics.`holdout_{name}`" for name in _METRICS]
     words = [f"tags.`{name}`" for name in (OVERFITTING, BUDGET)]
     state = {

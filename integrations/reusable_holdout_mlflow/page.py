@@ -1,4 +1,4 @@
-"""The page of a holdout: one run that gathers all queries of all runs."""
+"""The page of a holdout: one run in MLflow that shows the answers of all runs that asked about this holdout."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _NOTE = (
 
 
 class HoldoutPage:
-    """The page of one guard's holdout, found by the holdout's digest, and its part of the experiment's note.
+    """Writes the page of one guard's holdout, and the part of the experiment's note about this holdout.
 
-    It shows the released answers in the guard's ledger and the tags of the server's runs; nothing else is known here.
+    The page is found by the holdout's digest. It shows released answers from the guard's ledger, and tags of the
+    server's runs, and nothing else.
 
     Parameters
     ----------
@@ -41,32 +42,33 @@ class HoldoutPage:
         self._next = 1  # first query that the page may lack
 
     def find(self, experiment_id: str) -> str:
-        """Return the id of the page's run, made in an experiment if there is none anywhere."""
+        """Return the id of the page's run; if the server has no page of this holdout, make one in the experiment."""
         found = pages_of(self._client, self._guard.digest)
         own = None
         if not found:
             own = self._make(experiment_id)
             found = pages_of(self._client, self._guard.digest)
-        # Of processes that race, all see the same oldest page, and each removes its own other one.
+        # If several processes made a page at the same time, all of them keep the oldest, and each deletes its own.
         page = str(found[0].info.run_id) if found else str(own)
         if own not in {None, page}:
             self._client.delete_run(own)
         return page
 
     def refresh_if_new(self, experiment_id: str) -> None:
-        """Draw the page again if there are answers that it was not drawn with."""
+        """Draw the page again if the guard has given answers since it was last drawn."""
         if self._guard.answered != self._drawn:
             with tempfile.TemporaryDirectory() as folder:
                 self.refresh(experiment_id, write_files(self._guard, folder))
 
     def refresh(self, experiment_id: str, files: Files) -> None:
-        """Bring the page, and the note of the experiment that asks, up to date.
+        """Update the page, and the note of the experiment in which the guard is asked.
 
         Parameters
         ----------
         experiment_id : str
+            Id of that experiment.
         files : Files
-            Table and pictures of the guard.
+            Table and pictures of the guard's answers.
         """
         guard, client, page = self._guard, self._client, self.find(experiment_id)
         asked, identity = guard.answered, ledger_identity(guard)
@@ -83,7 +85,7 @@ class HoldoutPage:
         self._drawn = asked
 
     def _log_numbers(self, page: str, runs: int, *, first: bool) -> None:
-        """Log how many runs asked, and, of the page's own ledger, what is left."""
+        """Log the number of runs; `first` says that the page is this ledger's, so that its budget is logged, too."""
         guard, numbers, history = self._guard, {"holdout_runs": runs}, self._guard.history()
         last = None if history.empty else history.iloc[-1]
         if first:

@@ -23,28 +23,32 @@ _MARGINS = {
 
 
 class Files(NamedTuple):
-    """The written files.
+    """Paths of the files that :func:`write_files` has written.
 
     Attributes
     ----------
     table : Path
-        The history.
+        The guard's history as CSV.
     pictures : list of Path
-        Answers and intervals, then gap and budget; none where matplotlib is missing.
+        A picture of the answers and their intervals, then one of gap and budget. The list is empty if matplotlib is
+        not installed.
     """
 
     table: Path
     pictures: list[Path]
 
     def for_a_run(self) -> list[Path]:
-        """Return the table and the picture of the answers: the budget is the holdout's, not the run's."""
+        """Return the table and the picture of the answers.
+
+        The picture of the budget is left out, because the budget belongs to the holdout, not to a run.
+        """
         return [self.table, *self.pictures[:1]]
 
 
 def write_files(guard: ReusableHoldout, folder: str) -> Files:
-    """Write the history as a table and, if matplotlib is there, as pictures.
+    """Write the guard's history to a folder, as a table and, if matplotlib is installed, as pictures.
 
-    They are not drawn through pyplot, whose windows belong to the main thread.
+    Pyplot is not used, because its windows belong to the main thread, and this may run in another thread.
     """
     history, table = guard.history(), Path(folder) / "history.csv"
     history.to_csv(table, index=False)
@@ -65,7 +69,7 @@ def write_files(guard: ReusableHoldout, folder: str) -> Files:
 
 
 def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None:
-    """Draw by how much priors were too hopeful: as long as the holdout agrees, by nothing."""
+    """Draw the overfitting gap: by how much each prior was better than the answer; 0 where the holdout agreed."""
     sign = 1 if higher_is_better else -1
     gap, paid = sign * (history["prior"] - history["value"]), history["charged"]
     ax.axhline(0.0, color=INK["budget"], lw=1)
@@ -77,7 +81,7 @@ def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None
 
 
 def _draw_budget(ax: Any, history: pd.DataFrame, guard: ReusableHoldout) -> None:
-    """Draw the shares of charges and queries that are left."""
+    """Draw which share of the charges and of the queries was left after each query."""
     plan = guard.plan
     left = int(history["charges_left"].iloc[-1]) if len(history) else plan.charges
     asked = [0, *history["query"]]

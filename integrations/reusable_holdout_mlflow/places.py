@@ -1,4 +1,4 @@
-"""The experiment that a run belongs to, and the reach of its server."""
+"""Look-ups on a tracking server: the active run, the experiment of a new run, and whether the server is up."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ _PATIENCE = 5.0  # seconds
 
 
 def active_run(tracking_uri: str) -> mlflow.ActiveRun | None:
-    """Return the active run of this thread, if it lies on this server."""
+    """Return the active run of this thread, if it is on this server; else None."""
     return mlflow.active_run() if _is_current(tracking_uri) else None
 
 
 def experiment_id(client: MlflowClient, name: str | None, tracking_uri: str) -> str:
-    """Return the id of an experiment.
+    """Return the id of the experiment in which a new run is made.
 
     Parameters
     ----------
     client : MlflowClient
     name : str or None
-        Made if there is none of this name; None means the active run's, MLflow's current one, or the default one.
+        Name of the experiment; it is made if it does not exist. None takes the active run's experiment, else MLflow's
+        current one, else MLflow's default.
     tracking_uri : str
-        The client's server. The active run and the current experiment count only if they lie there.
+        The client's server. The active run and the current experiment are used only if they are on this server.
     """
     if name is None:
         run = active_run(tracking_uri)
@@ -61,17 +62,17 @@ def _is_current(tracking_uri: str) -> bool:
 
 
 def check_reachable(tracking_uri: str) -> None:
-    """Check in seconds that a server is up; MLflow's own retries take minutes.
+    """Check that a server is up, within seconds; MLflow itself would try again for minutes.
 
     Raises
     ------
     OSError
-        If nothing listens there.
+        If no connection can be made.
     """
     parts = urlsplit(tracking_uri)
     if parts.scheme not in ("http", "https") or parts.hostname is None:
         return
     if parts.scheme in getproxies() and not proxy_bypass(parts.hostname):
-        return  # the proxy knows
+        return  # only the proxy can reach the server
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     socket.create_connection((parts.hostname, port), timeout=_PATIENCE).close()

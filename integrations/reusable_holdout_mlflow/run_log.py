@@ -28,26 +28,27 @@ from reusable_holdout_mlflow.words import BUDGET, budget_in_words, words_of
 
 __all__ = ["RunLog", "told"]
 
-_SHORTEST_PAUSE = 30.0  # seconds in which a server that failed is left alone
-_PAUSE_PER_FAILURE = 10.0  # times as long as the failure took: a tenth of the loop's time at most
+_SHORTEST_PAUSE = 30.0  # seconds after a failure in which the server is not called
+_PAUSE_PER_FAILURE = 10.0  # times the failed call's duration: failures take at most a tenth of the time
 
 
 class RunLog:
-    """The log of a guard's released answers in one run, and on the holdout's page.
+    """Writes a guard's released answers to one run, and to the holdout's page.
 
-    Nothing but released answers is known here. After a failure the log catches up later, from the ledger.
+    It reads only released answers. Answers that the server did not take are read from the ledger again later.
 
     Parameters
     ----------
     guard : ReusableHoldout
     tracking_uri : str
+        Address of the tracking server.
     experiment, run_name : str, optional
-        Of a new run.
+        Experiment and name of a new run.
     run : str, optional
-        Id of a run that exists; it is not ended here.
+        Id of an existing run; it is not ended here.
     first : int, optional
-        Query from which on the run has the answers; the guard's next by default. A run that was begun before keeps its
-        own.
+        Number of the first query whose answer the run gets; by default the guard's next query. If the run has an
+        earlier first query, that one stays.
     """
 
     def __init__(
@@ -71,30 +72,33 @@ class RunLog:
         self._process, self._lock = os.getpid(), threading.Lock()
 
     def begin(self) -> None:
-        """Open the run.
+        """Open the run: make it, or look up the existing one, and describe the guard in it.
 
         Raises
         ------
         InputError
-            If it was named and does not exist, or tracks another guard.
+            If the named run does not exist, or tracks another guard.
         """
         with self._lock:
             self._while_running(self._open, refusal=InputError)
 
     def follow(self) -> None:
-        """Log the new answers in the ledger, draw the page again, and raise nothing; a background thread calls this."""
+        """Log the ledger's new answers and draw the page again; it raises nothing, for a background thread calls it."""
 
         def step() -> None:
             self._open()
             self._log_new()
             self._page.refresh_if_new(self._place)
 
-        with self._lock, suppress(RuntimeWarning):  # a thread has nobody to tell, where warnings are errors
+        with self._lock, suppress(RuntimeWarning):  # if warnings are errors, a thread must raise none
             if not self._finished and time.monotonic() >= self._quiet_until:
                 self._while_running(step)
 
     def finish(self, status: str) -> None:
-        """Add missing answers, table and pictures, and end the run if it was made here; once."""
+        """Log missing answers, the table and the pictures, and end the run if it was made here.
+
+        Only the first call does something.
+        """
         if os.getpid() != self._process:
             return  # a fork has a copy of this object; the run is its parent's
         with self._lock:
@@ -123,14 +127,14 @@ class RunLog:
             )
 
     def replay(self, last: int, status: str | None) -> int:
-        """Complete the run from the ledger; every failure is raised.
+        """Complete the run from the ledger, and raise every failure.
 
         Parameters
         ----------
         last : int
-            Query up to which the run has the answers.
+            Number of the last query whose answer belongs to the run.
         status : str or None
-            What to end it with; None leaves it as it is.
+            MLflow's status with which the run is ended; None does not end it.
 
         Returns
         -------
@@ -145,7 +149,7 @@ class RunLog:
         return added
 
     def _while_running(self, step: Callable[[], None], *, refusal: type[Exception] | tuple[()] = ()) -> None:
-        """Take a step; if it fails, warn once and leave the server alone for a while."""
+        """Run a function that calls the server; if it fails, warn the first time, and pause the calls for a while."""
         started = time.monotonic()
         try:
             check_reachable(self.tracking_uri)
@@ -166,7 +170,7 @@ class RunLog:
     # ---- the run
 
     def _open(self) -> None:
-        """Make or find the run and describe the guard, once."""
+        """Make or find the run, and log plan, tags and dataset of the guard; only the first call does something."""
         if self._opened:
             return
         before: dict[str, str] = {}
@@ -197,7 +201,7 @@ class RunLog:
         log_halt(self._client, self.run_id, self._guard)
 
     def _named_run(self) -> tuple[str, dict[str, str], dict[str, str]]:
-        """Return the experiment, tags and parameters of the named run; refuse it if it cannot be used."""
+        """Return experiment, tags and parameters of the named run; refuse a run that has another guard's answers."""
         try:
             run = self._client.get_run(self.run_id)
         except MlflowException as error:
@@ -221,14 +225,14 @@ class RunLog:
     # ---- answers and files
 
     def _log_new(self) -> None:
-        """Log the answers in the ledger that were not logged here, other processes' answers among them."""
+        """Log all answers in the ledger that this object has not logged, also those of other processes."""
         if self._guard.answered > self._logged:
             rows = released(self._guard, first=self._logged + 1)
             log_answers(self._client, self.run_id or "", rows, queries=self._guard.plan.queries)
             self._say(rows)
 
     def _catch_up(self, last: int | None = None) -> int:
-        """Log the answers that the run lacks, and note that it is complete; return how many were missing."""
+        """Log the answers that the run lacks, tag the run as complete, and return the number of missing answers."""
         rows = log_missing(self._client, self.run_id or "", self._guard, first=self._first, last=last)
         self._say(rows)
         end = self._guard.answered if last is None else last
@@ -236,7 +240,7 @@ class RunLog:
         return len(rows)
 
     def _say(self, rows: pd.DataFrame) -> None:
-        """Say in tags what the last of the new answers means."""
+        """Write tags that say in words what the last of the new answers means."""
         words = words_of(self._guard, rows)
         if words:
             log_tags(self._client, self.run_id or "", words)
@@ -244,7 +248,7 @@ class RunLog:
         log_halt(self._client, self.run_id or "", self._guard)
 
     def _log_files(self) -> None:
-        """Log table and pictures, for the run and for the page."""
+        """Log the table of answers and the pictures as files of the run and of the holdout's page."""
         with tempfile.TemporaryDirectory() as folder:
             files = write_files(self._guard, folder)
             for path in files.for_a_run():
@@ -253,6 +257,6 @@ class RunLog:
 
 
 def told(error: Exception) -> str:
-    """Return an error in short, without the password that a server's address may hold."""
+    """Return an error's message, shortened and without a password that a server's address may hold."""
     text = re.sub(r"//[^/@\s]+@", "//", " ".join(str(error).split()))
     return f"{type(error).__name__}: {text[:300]}"

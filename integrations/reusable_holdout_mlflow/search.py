@@ -1,4 +1,4 @@
-"""Runs of a holdout on a tracking server, found by their tags."""
+"""Search for the runs on a tracking server that hold answers about one holdout, by their tags."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ _RUNS_OF_A_PAGE = 1_000
 
 
 def runs_of(client: MlflowClient, digest: str) -> list[Run]:
-    """Return the runs that asked the holdout with this digest, without its page, the oldest first."""
+    """Return the runs with answers about the holdout that has this digest, the oldest first.
+
+    The holdout's page, which is a run as well, is left out.
+    """
     return [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
 
 
 def pages_of(client: MlflowClient, digest: str) -> list[Run]:
-    """Return the pages of a holdout, the oldest first: one, or for a moment several if processes raced to make it."""
+    """Return the runs that are a holdout's page, the oldest first.
+
+    There is one; for a moment there are several if processes made one at the same time.
+    """
     return _tagged(client, "page", digest)
 
 
 def experiments(client: MlflowClient) -> dict[str, Experiment]:
-    """Return all experiments by their ids."""
+    """Return all experiments of the server that are not deleted, with their ids as keys."""
     found: list[Experiment] = _all(
         lambda token: client.search_experiments(view_type=ViewType.ACTIVE_ONLY, page_token=token)
     )

@@ -1,4 +1,4 @@
-"""The best run by its certified answer, and models registered with their certificate."""
+"""Selection of the run with the best certified answer, and registration of a model with its certified interval."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ __all__ = ["BestRun", "best_run", "register_certified"]
 
 
 class BestRun(NamedTuple):
-    """The answer whose certified end is the best, and its run.
+    """The best answer about a holdout, by the pessimistic end of its interval, and its run.
 
     Attributes
     ----------
     run_id : str
+        Id of the run that holds the answer.
     query : int
-        Number of the question in its guard.
+        Number of the answer's query in the guard's ledger.
     value, low, high : float
-        The answer and its interval.
+        The answer and the ends of its interval.
     """
 
     run_id: str
@@ -41,23 +42,26 @@ class BestRun(NamedTuple):
 def best_run(
     guard: ReusableHoldout | str, *, experiment: str | None = None, tracking_uri: str | None = None
 ) -> BestRun:
-    """Return the run with the best certified answer: the highest `holdout_low`, of losses the lowest `holdout_high`.
+    """Return the run with the best certified answer.
 
-    The intervals of all answers are valid together, so the interval of the best one is valid too, though it was chosen.
+    It has the highest `holdout_low` or, if the metric is a loss, the lowest `holdout_high`.
+
+    All intervals hold together, with the guard's confidence. So the best answer's interval is valid although it was
+    chosen.
 
     Parameters
     ----------
     guard : ReusableHoldout or str
         A guard, or its digest.
     experiment : str, optional
-        Name of an experiment: its runs alone.
+        Name of an experiment; then only its runs are compared.
     tracking_uri : str, optional
-        Server; MLflow's current one otherwise.
+        Address of the tracking server; by default MLflow's current one.
 
     Returns
     -------
     BestRun
-        Of equal ones the earliest.
+        The earliest one if several are equally good.
 
     Raises
     ------
@@ -81,7 +85,10 @@ def best_run(
 
 
 def _ends(client: MlflowClient, run: Run) -> list[tuple[int, Any]]:
-    """Return the certified ends of a run's answers, with the sign that makes the greatest the best."""
+    """Return the pessimistic interval ends of a run's answers, each after a sign.
+
+    The sign is 1, or -1 for a loss, so that the greatest product of sign and end is the best.
+    """
     sign, name = (-1, "holdout_high") if run.data.tags.get(tag("direction")) == "min" else (1, "holdout_low")
     if name not in run.data.metrics:
         return []
@@ -96,18 +103,19 @@ def _at(client: MlflowClient, run: Run, name: str, query: int) -> float:
 
 @checked_call
 def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer: Answer) -> ModelVersion:
-    """Register a model with the interval that its guard certified, on MLflow's current servers.
+    """Register a model in MLflow, tagged with the interval that the guard certified.
 
-    The new version is tagged with value, interval, confidence, metric, query, digest and epoch: all of it was released
-    before.
+    The new version gets tags with value, interval, confidence, metric, query, digest and epoch. All of this was
+    released before. The model goes to MLflow's current model registry.
 
     Parameters
     ----------
     model_uri : str
-        As for ``mlflow.register_model``: the model the question was about.
+        Address of the model that the question was about, as ``mlflow.register_model`` takes it.
     name : str
-        Of the registered model; made if it does not exist.
+        Name of the registered model; it is made if it does not exist.
     guard : ReusableHoldout
+        The guard that gave the answer.
     answer : Answer
         The guard's answer about this model.
 

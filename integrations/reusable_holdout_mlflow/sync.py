@@ -1,4 +1,4 @@
-"""Synchronisation: answers in the ledger that the MLflow server lacks are brought there."""
+"""Synchronisation: answers in the ledger that the MLflow server lacks are logged there."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Synced", "sync"]
 
 
 class Synced(NamedTuple):
-    """The answers that were brought to the server.
+    """Result of :func:`sync`: which runs it completed, and how many answers it added.
 
     Attributes
     ----------
     runs : tuple of str
         Ids of the runs that were completed or made.
     added : int
-        Answers that were missing, and are there now.
+        Number of answers that the server lacked and that are there now.
     """
 
     runs: tuple[str, ...]
@@ -35,7 +35,7 @@ class Synced(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """Queries whose answers belong to a run, both ends included."""
+    """The queries whose answers belong to a run, from `first` to `last`, both included."""
 
     run: str
     first: int
@@ -46,25 +46,27 @@ class _Span(NamedTuple):
 
 @checked_call
 def sync(guard: ReusableHoldout, *, experiment: str | None = None, tracking_uri: str | None = None) -> Synced:
-    """Replay answers from the ledger that MLflow lacks, for instance after a crash of the server or of the process.
+    """Log the answers in the ledger that MLflow lacks, for instance after a crash of the server or of the process.
 
-    Afterwards each released answer is in a run, once, as :meth:`ReusableHoldout.history` shows it.
+    Afterwards each released answer is in exactly one run, as :meth:`ReusableHoldout.history` shows it.
 
-    A run that was cut off gets the answers from its first query on, up to the first of the next run; it is ended if
-    `track` had made it. Answers that no run holds get one of their own. The holdout's page is brought up to date.
+    A run that was cut off gets the answers from its first query up to the next run's first query; if `track` had made
+    it, it is ended. Answers that belong to no run get a new run. The holdout's page is updated.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        Open; the same holdout and ledger as when it was tracked.
+        An open guard with the holdout and the ledger that were tracked.
     experiment : str, optional
-        Where a run for answers that no run holds is made; by default as in :func:`track`.
+        Experiment of a new run for answers that belong to no run; the default is that of :func:`track`.
     tracking_uri : str, optional
-        Server; MLflow's current one otherwise. The runs of this holdout and ledger are found by tags.
+        Address of the tracking server; by default MLflow's current one. The runs of this holdout and ledger are found
+        by their tags.
 
     Returns
     -------
     Synced
+        The runs that were completed or made, and the number of answers added.
 
     Raises
     ------
@@ -73,8 +75,8 @@ def sync(guard: ReusableHoldout, *, experiment: str | None = None, tracking_uri:
 
     Notes
     -----
-    An answer is logged with the time at which the ledger recorded it. So a server with MLflow's own database drops an
-    answer that it has already, even if a process logs to the same run at this moment.
+    An answer is logged with the time at which the ledger recorded it. A server with MLflow's own database recognises an
+    answer that it has already and does not store it twice, even if another process logs to the same run meanwhile.
     """
     uri = tracking_uri or mlflow.get_tracking_uri()
     try:
@@ -94,7 +96,10 @@ def sync(guard: ReusableHoldout, *, experiment: str | None = None, tracking_uri:
 
 
 def _spans(runs: list[Run], ledger: str, asked: int) -> list[_Span]:
-    """Return the queries of each run of a ledger; a run that was cut off has the queries before the next run."""
+    """Return the queries of each run of a ledger.
+
+    A run that was cut off gets all queries before the first query of the next run.
+    """
     own = [run for run in runs if run.data.tags.get(tag("ledger")) == ledger]
     started = [run for run in own if run.data.tags.get(tag("first_query"), "").isdecimal()]
     firsts = sorted({int(run.data.tags[tag("first_query")]) for run in started})
@@ -110,7 +115,7 @@ def _spans(runs: list[Run], ledger: str, asked: int) -> list[_Span]:
 
 
 def _gaps(spans: list[_Span], asked: int) -> list[tuple[int, int]]:
-    """Return the first and the last query of each stretch that no run holds."""
+    """Return the first and the last query of each stretch of queries that belong to no run."""
     gaps, reached = [], 0
     for span in sorted(spans, key=lambda one: one.first):
         if span.first > reached + 1:

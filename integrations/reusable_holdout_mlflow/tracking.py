@@ -26,9 +26,9 @@ class Tracked:
     Attributes
     ----------
     run_id : str or None
-        The run; None as long as no server was reachable.
+        Id of the run; None as long as the server could not be reached.
     tracking_uri : str
-        The server.
+        Address of the tracking server.
     """
 
     def __init__(self, log: RunLog) -> None:
@@ -36,12 +36,12 @@ class Tracked:
 
     @property
     def run_id(self) -> str | None:
-        """The run; None as long as no server was reachable."""
+        """Id of the run; None as long as the server could not be reached."""
         return self._log.run_id
 
     @property
     def tracking_uri(self) -> str:
-        """The server."""
+        """Address of the tracking server."""
         return self._log.tracking_uri
 
     def __repr__(self) -> str:
@@ -59,50 +59,52 @@ def track(
     run: str | None = None,
     live: bool = True,
 ) -> Iterator[Tracked]:
-    """Log what a guard releases inside a ``with`` block.
+    """Log to MLflow all answers that a guard gives inside a ``with`` block.
 
-    Nothing else about the holdout is known here: the log has what :meth:`ReusableHoldout.history` shows.
+    The log holds only what was released, that is, what :meth:`ReusableHoldout.history` shows.
 
-    Inside an active run the answers are that run's; else a run is made. A background thread reads new answers from the
-    ledger, other processes' answers too, and logs them in one call. Each answer is a step, numbered by its query:
-    `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left`, `nats`, each with the prefix
-    `holdout_`. Tags say in plain words whether the last model is overfitted, `holdout_overfitting`, and what is left,
-    `holdout_budget`. The plan is logged as parameters, a halt as a tag, a metric and a note, the holdout as a dataset
-    without rows. When the block ends, also by an exception or with the interpreter, the rest follows, with the history
-    as a table and a picture.
+    **The run.** Inside an active run the answers are logged to that run; else a run is made. A background thread reads
+    new answers from the ledger, also those of other processes, and logs them together. The metrics of an answer are
+    `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left` and `nats`, each with the prefix
+    `holdout_`; their step is the number of the query. The tag `holdout_overfitting` says in words whether the last
+    model is overfitted, and the tag `holdout_budget` what is left. The plan is logged as parameters, a halt as a tag, a
+    metric and a note, and the holdout as a dataset without rows. When the block ends, by an exception and at the end of
+    the interpreter, too, the missing answers are logged, and the history as a table and a picture.
 
-    One more run is the holdout's page: all answers of all runs, and pictures. The experiment's note says, while the
-    block runs, which run is overfitted and what is left, with a picture; what others wrote there stays.
+    **The holdout's page.** One more run shows the answers of all runs about this holdout, with pictures. While the
+    block runs, the experiment's note is updated: it says which run is overfitted and what is left, and shows a picture.
+    Text that others wrote in the note stays.
 
-    A server that cannot be reached is a warning, and is tried again later; what is missing after the block,
-    :func:`sync` replays from the ledger.
+    **Failures.** If the server cannot be reached, there is a warning, and it is tried again later. Answers that are
+    still missing after the block can be logged from the ledger with :func:`sync`.
 
     Parameters
     ----------
     guard : ReusableHoldout
-        Open, and left open until the block ends.
+        An open guard; it must stay open until the block ends.
     experiment : str, optional
         Experiment of a new run, made if it does not exist; by default MLflow's current one.
     tracking_uri : str, optional
-        Server; MLflow's current one otherwise.
+        Address of the tracking server; by default MLflow's current one.
     run_name : str, optional
         Name of a new run.
     run : str, optional
-        Id of a run to log to, which has no answers of another holdout, epoch or ledger; it is left open. By default the
-        active run of this thread, if it is on the same server, has no other guard's answers, and neither an experiment
-        nor a name is given; else a new one.
+        Id of a run to log to. It must have no answers of another holdout, epoch or ledger, and it is not ended here. By
+        default the active run of this thread is used, if it is on the same server, has no other guard's answers, and
+        neither `experiment` nor `run_name` is given; else a new run is made.
     live : bool
-        Whether to log while the block runs; otherwise all at the end.
+        True to log while the block runs, False to log everything at its end.
 
     Yields
     ------
     Tracked
+        The run's id and server.
 
     Raises
     ------
     Halted
-        If the code in the block was halted: the halt is logged, and goes on. The run is FINISHED, for a halt is a
-        result; after anything else that is raised it is FAILED.
+        If code in the block raises it: the halt is logged and raised again. The run's status is then FINISHED, because
+        a halt is a result. After any other exception it is FAILED.
     InputError
         If both a run and an experiment or a name are given, there is no such run, or it tracks another guard.
     """
@@ -138,13 +140,13 @@ def track(
 
 
 def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
-    """Return the id of the active run, if it can have this guard's answers."""
+    """Return the id of the active run, if it can take this guard's answers; else None."""
     run = active_run(tracking_uri)
     if run is None:
         return None
     try:
         check_reachable(tracking_uri)
-        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run knows those it was started with
+        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run has only its first tags
     except (OSError, MlflowException):  # the server is down, which does not stop a loop
         return str(run.info.run_id)
     return str(run.info.run_id) if takes_answers(tags, guard) else None

@@ -1,4 +1,4 @@
-"""The winner of a guarded search, logged as the autologging of MLflow logs a fitted model."""
+"""Logging of the best model of a guarded search, in the way in which MLflow's autologging logs a fitted model."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["SILENCE", "log_winner"]
 
 
 class _Silence:
-    """Context in which MLflow's autologging is off until the last search inside has ended; on entry, if it was on.
+    """Context manager that turns MLflow's autologging off while guarded searches are fitted.
 
-    The process has one switch, which is afterwards as the user had it.
+    MLflow has one switch for the whole process. It stays off until the last of several searches has ended, and is then
+    as the user had set it. Entering returns True if autologging was on.
     """
 
     def __init__(self) -> None:
@@ -53,18 +54,20 @@ SILENCE = _Silence()
 
 
 def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> None:
-    """Log parameters, training scores and the model of the best estimator to the active run.
+    """Log a search's best model, its parameters and its training scores to the active run.
 
-    Nothing is logged where ``mlflow.sklearn.autolog`` is off. Only the training rows are known here.
+    Nothing is logged if ``mlflow.sklearn.autolog`` is off. The scores are on the training rows; the holdout is not
+    used.
 
     Parameters
     ----------
     search : GuardedSearchCV
-        Fitted.
+        The fitted search.
     X, y : array-like
-        Its training rows.
+        The search's training rows.
     own : bool
-        Whether the run was started for this search; an exclusive autologging logs nothing to a user's.
+        True if the run was started for this search. With autolog's setting ``exclusive``, nothing is logged to a run
+        that the user has started.
     """
     best = getattr(search, "best_estimator_", None)
     if best is None or mlflow.active_run() is None or autologging_is_disabled("sklearn"):
@@ -81,13 +84,13 @@ def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> No
 
 
 def _training_scores(best: Any, X: Any, y: Any) -> dict[str, float]:
-    """Return scores on the training rows, by MLflow's names for them."""
+    """Return the model's scores on the training rows, under the names that MLflow's autologging uses."""
     score = float(best.score(X, y))
     return {"training_score": score} | ({"training_accuracy_score": score} if is_classifier(best) else {})
 
 
 def _model_settings(best: Any, X: Any) -> dict[str, Any]:
-    """Return the settings of ``mlflow.sklearn.autolog`` about the model."""
+    """Return the arguments of `log_model` that follow from the settings of ``mlflow.sklearn.autolog``."""
     settings = {"registered_model_name": get_autologging_config("sklearn", "registered_model_name", None)}
     if get_autologging_config("sklearn", "log_input_examples", False):
         settings["input_example"] = X[:5]

@@ -1,4 +1,4 @@
-"""Plain words for the run list: whether a run's model is overfitted, and what is left of the budget."""
+"""Short texts for MLflow's list of runs: whether a run's model is overfitted, and what is left of the budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMPARED = ("check", "choose", "compare")  # ways that answer about a prior
 
 
 def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
-    """Return the tags of a run whose last answer is the last of these rows of a history; none without rows."""
+    """Return the tags that describe the last of these lines of a history in words; no tags if there are no lines."""
     if not len(rows):
         return {}
     last = rows.iloc[-1]
@@ -33,7 +33,7 @@ def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
 
 
 def budget_in_words(guard: ReusableHoldout) -> str:
-    """Return in words what is left now."""
+    """Return the number of charges left as a text; if the guard has halted, the reason."""
     reason = guard.halt_reason
     return _left(guard, guard.charges_left) if reason is None else f"halted: {_HALTS[reason]}"
 
@@ -44,14 +44,14 @@ def is_halted(tags: Mapping[str, str]) -> bool:
 
 
 def halt_note(guard: ReusableHoldout, reason: str) -> str:
-    """Return the halt in words, for people who look at a run."""
+    """Return a paragraph about the halt, for the note of a run."""
     plan = guard.plan
     why = _WHY[reason].format(charges=plan.charges, queries=plan.queries)
     return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."
 
 
 def noted(tags: Mapping[str, str], note: str) -> dict[str, str]:
-    """Return the note of a run with one more paragraph; what its owner wrote stays."""
+    """Return a tag with the run's note and one more paragraph; the owner's text stays."""
     return {NOTE: "\n\n".join(one for one in (tags.get(NOTE), note) if one)}
 
 
@@ -60,7 +60,7 @@ def _left(guard: ReusableHoldout, charges: int) -> str:
 
 
 def _overfitting(row: Any, *, higher_is_better: bool) -> str:
-    """Return what an answer says of its prior: beyond the interval it is refuted."""
+    """Return a text that compares an answer with its prior: "overfitted" if the prior is better than the interval."""
     if row["outcome"] == "failed":
         return "the model failed on the holdout"
     if row["way"] not in _COMPARED:

@@ -219,7 +219,7 @@ def guard_results(study: Study) -> pd.DataFrame:
         | {name: kept[f"guard_{name}"] for name in _COLUMNS}
         for trial, kept in _answered(study)
     ]
-    rows.sort(key=lambda row: (row["query"], row["trial"]))  # a replay has the query of the question that it repeats, and comes after it
+    rows.sort(key=lambda row: (row["query"], row["trial"]))  # a replay comes after the question it repeats
     return pd.DataFrame(rows, columns=["trial", "params", *_COLUMNS])
 
 

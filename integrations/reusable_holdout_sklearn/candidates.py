@@ -118,7 +118,7 @@ def _results_of(search: Any) -> dict[str, Any]:
     """
     trials = getattr(search, "trials_", None)
     results = {} if trials is not None else search.cv_results_
-    if trials is not None:  # OptunaSearchCV has no cv_results_ if a trial failed, because a failed trial has no mean
+    if trials is not None:  # OptunaSearchCV has no cv_results_ if a trial failed
         names = {name for one in trials for name in one.user_attrs if name.startswith("mean_test_")}
         results = {name: [one.user_attrs.get(name, np.nan) for one in trials] for name in names}
         results["params"] = [one.params for one in trials]

@@ -144,7 +144,7 @@ def ask_each(
     try:
         try:
             (found,) = guard.ask([batch])
-        except BudgetError:  # the batch has more questions than queries are left: ask one by one until they run out
+        except BudgetError:  # too few queries are left for the batch: ask one by one
             each = zip(models, priors, names, strict=True)
             found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
     except Halted as halt:

@@ -150,7 +150,7 @@ class GuardedScorer:
 
     def _check_call(self, estimator: Any, X: Any, sample_weight: Any) -> None:
         """Refuse a call that is not about a fitted model of the holdout's columns, or that lacks sample weights."""
-        if getattr(estimator, "_in_fit", False):  # scikit-learn marks a model so while it is being fitted; then it predicts only binned rows
+        if getattr(estimator, "_in_fit", False):  # scikit-learn's mark during a fit
             raise InputError(
                 "a model must be fitted before a guard is asked about it; this one is being fitted, and would ask in "
                 f"each iteration to stop early; {_FREE}; stop by a plain score, as in "
@@ -188,7 +188,7 @@ class GuardedScorer:
             )
 
     def _is_weighted(self) -> bool:
-        return bool(getattr(self.guard, "weighted", False))  # a guard in another process does not have this attribute
+        return bool(getattr(self.guard, "weighted", False))  # a remote guard has no `weighted`
 
     # ---- what scikit-learn asks
 

@@ -61,32 +61,30 @@ _BATCH = 64  # this many candidates are fitted, held in memory and asked about t
 class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Search with cross-validation, then ask a guarded holdout which candidate is best.
 
-    With the guard's confidence the intervals of all answers contain the population values of their models. This
-    includes `best_answer_`, however many candidates there are and however the best is chosen.
+    With the guard's confidence the intervals of all answers, `best_answer_` too, contain the population values of
+    their models, however many candidates there are and however the best is chosen.
 
     Parameters
     ----------
     search : estimator
-        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another estimator with the
-        attribute `estimator` and, once fitted, `cv_results_`. Its cross-validation means are the priors, so it must be
-        scored by the guard's metric: by scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`,
-        which is exact for every metric.
+        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another with an `estimator`
+        and, once fitted, `cv_results_`. Its cross-validation means are the priors, so it must be scored by the guard's
+        metric: by scikit-learn's name, alone or among others, or by :func:`prior_scorer`, which is exact.
     guard : ReusableHoldout
         A guard that was made with features.
     ask : {"choose", "evaluate"}
         "choose" asks one question: which candidate is best on the holdout? The cross-validation means are the priors.
         It costs no charge, and about 3 nats if the best by cross-validation wins. It takes one query for each
-        candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each candidate. If the holdout
-        agrees with a candidate's cross-validation mean, the answer is that mean.
+        candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each candidate; where the
+        holdout agrees with the cross-validation mean, the answer is that mean.
     prior : str, optional
         Key of the scores that estimate the guard's metric, if `search.scoring` does not show which ones do; "score" if
-        the search has a single metric. The guard relies on you here: if these scores estimate something else, charges
-        are lost, but the intervals stay valid.
+        the search has a single metric. If they estimate something else, charges are lost, but intervals stay valid.
     candidates : int, optional
         Ask about only this many candidates, the best by cross-validation; by default about all. In a search with
         rounds, such as successive halving, only the candidates of the last round count.
     refit : bool
-        Whether to keep the best model. It is the model that was asked about; it is not fitted again.
+        Whether to keep the best model, as it was asked about; it is not fitted again.
     n_jobs : int, optional
         Number of parallel jobs for fits and predictions, as joblib counts them; by default the search's `n_jobs`.
 
@@ -97,7 +95,6 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     best_answer_ : Answer
         The guard's answer about the best model.
     best_params_ : dict
-        Hyperparameters of the best model.
     best_index_ : int
         Index of the best candidate in `cv_results_`.
     best_score_ : float
@@ -106,9 +103,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         `best_answer_` with its record from the ledger. A pickle of the fitted search holds this certificate in place of
         the guard.
     guard_results_ : pandas.DataFrame
-        The answers in the order of the questions, with the columns candidate (index in `cv_results_`), params, cv_mean
-        (the prior), answer, charged, low, high, query, replayed. The answer is NaN for a candidate that failed on the
-        holdout, and for each candidate that a choice did not take.
+        The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, charged, low,
+        high, query, replayed. NaN for a candidate that failed on the holdout, and for each that a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
@@ -122,26 +118,22 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         From `fit`, if a budget runs out; `error_score` does not change this. It is raised last, so this object has the
         fitted search, the answers so far and the best of them. The answers are on the exception, too.
     InputError, BudgetError
-        From `fit`, if the plan has no room for the choice, or if fewer queries are left than there are candidates. For
-        a grid search or a random search it is raised before anything is fitted, for other searches before the
-        candidates are refitted.
+        From `fit`, if the plan has no room for the choice, or fewer queries are left than there are candidates. Grid
+        and random searches raise it before anything is fitted, others before the candidates are refitted.
     ModelError
         From `fit`, if a candidate of a choice fails on the holdout; the message names the best of the others.
 
     Notes
     -----
-    With "choose" the best candidate is the one that the guard chose. With "evaluate" it is the one with the best
-    answer; if answers are equal, cross-validation's rank decides. An answer that was not charged is the
-    cross-validation mean itself. So "evaluate" ranks the candidates as cross-validation does, except where the holdout
-    contradicts it.
+    With "choose" the best candidate is the one that the guard chose. With "evaluate" it has the best answer; for equal
+    answers cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so "evaluate"
+    ranks the candidates as cross-validation does, except where the holdout contradicts it.
 
     Candidates are fitted and predict in parallel. The guard decides and charges in this process, in the order of the
     candidates. If the fits are deterministic, the same key and data give the same answers and charges with any `n_jobs`
-    and any backend of joblib. If the guard cannot leave this process, because its ledger is in memory, predictions are
-    made in this process.
+    and any backend of joblib. A guard whose ledger is in memory cannot leave this process; models then predict here.
 
-    If the guard has halted before the candidates are fitted, only candidates whose question may be a replay are fitted:
-    those whose prior was asked with before. New questions could not be answered; replays are free.
+    After a halt a candidate is fitted only if an earlier question had its prior, because it may be a free replay.
 
     Examples
     --------
@@ -200,8 +192,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         InputError
             If the search is not scored by the guard's metric, or the candidates do not fit the holdout.
         Refused
-            If an error of the guard occurs and this object is a clone. Outer loops, such as cross_validate, fit clones
-            and would replace an ordinary error by NaN.
+            In place of an error of the guard, if this object is a clone. Loops around it, such as cross_validate, fit
+            clones, and replace other errors by NaN.
         """
         with refusals() if self._is_cloned else contextlib.nullcontext():
             column = self._check()
@@ -292,10 +284,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return list(workers(fits))
 
     def _tell(self, candidate: Candidate, answer: Answer | None, model: Measured) -> None:
-        """Keep an answer, and keep the candidate if it is the best so far.
-
-        If answers are equal, the better rank by cross-validation decides.
-        """
+        """Keep an answer, and the candidate if it is the best so far; for equal answers the better rank decides."""
         self._told.append((candidate, answer))
         if answer is None:
             return
@@ -365,7 +354,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if "certificate_" in state:  # a fitted search may be deployed, so its pickle must not say where files are
+        if "certificate_" in state:  # a deployed search must not say where files are
             state["guard"] = frozen_guard(self.guard, self.certificate_)
         return state
 
