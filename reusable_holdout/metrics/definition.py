@@ -155,7 +155,7 @@ def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advi
 def checked_bounds(
     lower: Any, upper: Any, what: str, advice: str, *, widest: float = math.inf
 ) -> tuple[float, float]:
-    """Return bounds as floats; raise an InputError unless they are finite, lower < upper, and `widest` apart at most."""
+    """Return bounds as floats; raise an InputError if they are not finite, in order, and closer than `widest`."""
     if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < widest):
         apart = f", not {widest:g} apart" if widest < math.inf else ""
         raise InputError(

@@ -201,7 +201,7 @@ class MeanOfRepeats(Judge):
 
 @dataclass(frozen=True)
 class Passes(Judge):
-    """The probability that of `k` of a row's repeats, drawn without replacement, at least one passes, or `every` one."""
+    """The probability that, of `k` of a row's repeats drawn without replacement, one passes (or `every` one does)."""
 
     k: int
     every: bool

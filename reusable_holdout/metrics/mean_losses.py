@@ -109,7 +109,7 @@ def _clipped_logarithm(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def _of_truth(p: NDArray[Any], targets: Targets) -> NDArray[Any]:
-    """Return the probability of the true class; `p` has shape (rows,), for the last of two classes, or (rows, classes)."""
+    """Return the probability of the true class; `p` is (rows,), for the last of two classes, or (rows, classes)."""
     if p.ndim == 1:
         return np.where(targets.values == 1, p, 1 - p)
     truth: NDArray[Any] = p[np.arange(targets.rows), targets.values]
@@ -237,7 +237,7 @@ def checked_targets(lower: float, upper: float) -> tuple[dict[str, float], float
 
 
 def mean_of_values(size: Losses, metric: Definition, targets: Targets) -> MeanLoss:
-    """Return the mean over rows of a row's loss, which is `size` of its error, or the mean of these over its outputs."""
+    """Return the mean over rows of a row's loss: `size` of its error, averaged over the row's outputs."""
     losses = losses_of_values(size, metric, targets)
     if targets.outputs == 1:
         return metric.mean_of(losses, targets.rows)
@@ -266,8 +266,8 @@ def negated(loss: Metric) -> Metric:
     Parameters
     ----------
     loss : Metric
-        A loss such as ``resolve_metric("brier")``, ``resolve_metric("log_loss")`` or :func:`mae`. A share of wrong rows,
-        such as the zero-one loss, is refused; use the "accuracy" instead.
+        A loss such as ``resolve_metric("brier")``, ``resolve_metric("log_loss")`` or :func:`mae`. The zero-one loss, a
+        share of wrong rows, is refused; use the "accuracy" instead.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The statistic that is measured on the holdout, and how far one row can move it."""
+"""Metrics: bounded statistics that are computed on the holdout, with the most that one row can change them."""
 
 from __future__ import annotations
 
@@ -22,47 +22,50 @@ from reusable_holdout.metrics.weights import Weights
 class Metric(Definition):
     """A bounded statistic of labels and predictions.
 
-    The change that one row can make is derived (catalogue, mean losses) or declared (`differences`), never estimated
-    from data. :func:`resolve_metric` has the catalogue; this constructor is for metrics of your own.
+    The largest change that one row can make is derived (for the catalogue and for means of losses) or declared (by
+    `differences`). It is never estimated from data. :func:`resolve_metric` returns metrics of the catalogue; this
+    constructor is for metrics of your own.
 
     Parameters
     ----------
     name : str
-        Its name in answers and reports.
+        Name of the metric in answers and reports.
     lower, upper : float
-        Bounds of the statistic, and of each row's loss; finite, lower < upper. Values outside are moved to them.
+        Bounds of the statistic, and of each row's loss; finite, lower < upper. Values outside are clipped to them.
     greater_is_better : bool
         True if a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
-        The output of a model that it needs, of shape (rows,): real "values"; class "labels"; "probabilities" of the
-        last of the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels of
-        several outputs are (rows, outputs). The response "judged" belongs to the catalogue's "score", "pass@k" and
-        "pass^k".
+        The kind of model output that the metric needs, of shape (rows,): real "values", class "labels", real decision
+        "scores", or "probabilities" of the last of two sorted classes; for more classes these have shape (rows,
+        classes). Values and labels of several outputs have shape (rows, outputs). The response "judged" is reserved for
+        the catalogue's metrics of judged scores, such as "score" and "pass@k".
     family : {"bounded", "binomial", "bounded-difference"}
-        Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
+        "bounded" for a mean of losses in the bounds, "binomial" for a mean of losses that are 0 or 1, and
+        "bounded-difference" for any statistic with `differences`.
     parameters : mapping of str to float
-        Numbers that `loss` or `statistic` depend on, so that :meth:`describe` tells configurations apart.
+        Numbers on which `loss` or `statistic` depends, so that :meth:`describe` distinguishes configurations.
     loss : callable, optional
-        ``loss(y_true, y_pred)`` gives an array (rows,). Entry r must depend on row r alone.
+        ``loss(y_true, y_pred)`` returns an array of shape (rows,). Entry r must depend on row r alone.
     statistic : callable, optional
-        ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
+        ``statistic(y_true, y_pred)`` returns one number. It requires `differences`.
     differences : callable or array-like of shape (rows,), optional
-        For each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
-        ``differences(y_true)`` may use public facts about the labels, such as class counts, and nothing else. Of real
-        targets and of several labels for each row nothing is public, so there it is given made-up ones.
+        For each row, the most that replacing it can change `statistic`, in its units, with a margin for rounding
+        errors. A function ``differences(y_true)`` may use public facts about the labels, such as class counts, and
+        nothing else. Nothing is public about real targets and about rows with several labels; for them the function
+        receives made-up labels.
     kernel : callable, optional
-        For the catalogue; leave it out.
+        Internal, for metrics of the catalogue; leave it out.
 
     Raises
     ------
     InputError
-        If the definition is not sound.
+        If the fields are out of range or contradict one another.
 
     Notes
     -----
-    For a loss in [lower, upper] the normalised statistic is the mean over n rows of (loss - lower)/(upper -
-    lower), so replacing a row changes it by at most c_r = 1/n, and the sum of c_r^2 is 1/n. For declared
-    differences d_r, c_r = d_r/(upper - lower).
+    Let c_r be the most that replacing row r can change the statistic after it is normalised to [0, 1]. For a loss in
+    [lower, upper] the normalised statistic is the mean over n rows of (loss - lower)/(upper - lower). So c_r = 1/n, and
+    the sum of c_r^2 is 1/n. For declared differences d_r, c_r = d_r/(upper - lower).
 
     References
     ----------
@@ -85,28 +88,28 @@ class Metric(Definition):
         sample_weight: object | None = None,
         groups: object | None = None,
     ) -> BoundMetric:
-        """Bind to private labels.
+        """Bind the metric to private labels, or to the ids of rows.
 
-        The set of classes is treated as public, and so are weights. Numbers that rest on the class counts
-        are exact here; a guard tells them rounded, and prices them.
+        The set of classes and the weights are treated as public. Numbers that depend on the class counts, such as the
+        sensitivity, are exact here. A guard releases them rounded, and accounts for their release.
 
         Parameters
         ----------
         y : array-like of shape (rows,) or (rows, outputs)
-            Labels (booleans, whole numbers, text, categories), for "values" real targets (those outside the metric's
-            bounds are moved to them, and nothing says so), for "judged" the rows' ids. Several labels of a row are
-            zeros and ones in a column for each; a row is one draw with all its outputs.
+            Labels (booleans, whole numbers, text or categories). For "values" these are real targets; targets outside
+            the metric's bounds are clipped without notice. For "judged" they are the rows' ids. Several labels of a
+            row are zeros and ones, with one column for each label. A row with all its outputs is one independent draw.
         classes : array-like or "private", optional
             All classes that may occur in labels or predictions; by default those in `y`. "private" keeps the set of
-            labels private: accuracy and zero_one_loss alone are measured.
+            labels private; then only accuracy and zero_one_loss can be computed.
         sample_weight : array-like of shape (rows,), optional
             Weights of the rows, finite, >= 0, not all 0, as for scikit-learn; neighbours keep them. They are
-            public: do not make them of the labels. Zeros and one other number, e.g. ``group == "A"``, make a slice:
-            the metric of those rows alone, with as narrow intervals as a holdout of so many rows. Other weights are
-            for means of losses (and "rmse"): c_r = w_r / sum of w.
+            public, so do not compute them from the labels. Zeros and one other number, e.g. ``group == "A"``, make a
+            slice: the metric of those rows alone, with intervals as for a holdout of that many rows. Other weights are
+            for means of losses (and "rmse"); with weights w, c_r = w_r / sum of w.
         groups : array-like of shape (rows,), optional
-            Names of the group of each row, such as users: a group is one independent draw and counts once, with the
-            mean of its rows. For means of losses (and "rmse"). They are public.
+            Name of the group of each row, such as its user. A group is one independent draw and counts once, with the
+            mean of its rows. Groups are public. They are for means of losses (and "rmse").
 
         Raises
         ------
@@ -133,20 +136,20 @@ class Metric(Definition):
         classes: object | None = None,
         sample_weight: object | None = None,
     ) -> float:
-        """Return the plain value in the metric's own units, for data the analyst may see.
+        """Return the metric's exact value in its own units, for data that the analyst may see.
 
-        Nothing is protected: never call it with the holdout's labels.
+        Nothing protects the labels here: never call it with the holdout's labels.
 
         Parameters
         ----------
         y : array-like of shape (rows,) or (rows, outputs)
             Labels or targets, e.g. of a validation fold.
         predictions : array-like of shape (rows,), (rows, classes), (rows, outputs) or (rows, repeats)
-            As the metric's `response` says.
+            Predictions of the kind that the metric's `response` names.
         classes : array-like, optional
-            All classes; needed if the fold lacks one of them.
+            All classes; needed if one of them is missing in `y`.
         sample_weight : array-like of shape (rows,), optional
-            As for :meth:`bind`.
+            Weights of the rows, as in :meth:`bind`.
 
         Raises
         ------
@@ -175,7 +178,7 @@ def metric_of(
     greater_is_better: bool = True,
     parameters: Mapping[str, float] | None = None,
 ) -> Metric:
-    """Return a metric of the catalogue, by default with values in [0, 1]."""
+    """Make a metric of the catalogue from its kernel, by default with values in [0, 1]."""
     return Metric(
         name=name,
         response=response,
@@ -189,7 +192,7 @@ def metric_of(
 
 
 def _check_known_targets(metric: Metric, y: object) -> None:
-    """Refuse targets outside the bounds that a metric of the catalogue states; never call it with the holdout's."""
+    """Refuse targets outside the metric's stated bounds; never call it with the holdout's targets."""
     values, lower, upper = real_targets(y).values, metric.parameters["lower"], metric.parameters["upper"]
     if values.min() < lower or values.max() > upper:
         raise InputError(
@@ -202,14 +205,15 @@ def _check_known_targets(metric: Metric, y: object) -> None:
 
 
 def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
-    """Bind a metric to labels, or to stand-ins for them if it is not defined on these; then every score fails.
+    """Bind a metric to labels; if it is not defined on them, bind it to made-up labels, and let every score fail.
 
-    That a slice has rows of one class only is a fact about the labels. An analyst who chooses slices could read all
-    labels out of refusals. So such a metric is bound as it would be to other labels, and fails when it is asked: that
-    is an outcome, and paid for. Metrics of real targets are defined on all targets that are finite.
+    For example, a recall is not defined on a slice whose rows are all of one class. Such a refusal reveals a fact about
+    the labels, and an analyst who chooses slices could learn all labels from refusals. So the metric is bound to
+    made-up labels instead, and fails only when it is asked. That failure is an outcome, which is paid for. Metrics of
+    real targets are defined on all finite targets.
 
-    It is refused if metric and rows do not fit, whatever the labels are, except for missing values and for labels that
-    are none of the classes: these are public.
+    An error is raised if metric and rows do not fit whatever the labels are. It is also raised for missing labels and
+    for labels outside the classes, because these facts are public.
     """
     if isinstance(given["classes"], str) or metric.response in {"judged", "values"}:
         return metric.bind(y, **given)
@@ -222,7 +226,7 @@ def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
 
 
 def _bound_to_stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> BoundMetric:
-    """Bind a metric to labels that say nothing: all classes in turn on the rows that count."""
+    """Bind a metric to made-up labels: all classes in turn, on the rows that count."""
     labels, weights = class_targets(y, given["classes"]), given["sample_weight"]
     if labels.outputs > 1:
         return metric.bind(np.zeros_like(labels.values), **given)
@@ -234,10 +238,10 @@ def _bound_to_stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> BoundMe
 
 
 class _Fails:
-    """The part of a statistic that reads labels, where it is not defined on them."""
+    """The methods that read labels, for a statistic that is not defined on its labels: each raises a ModelError."""
 
     def score(self, prepared: Any) -> NoReturn:
-        """Fail."""
+        """Raise a ModelError: the metric is not defined on these labels."""
         raise ModelError("the metric is not defined on these labels; nothing was answered")
 
     value = sample = shares = score

@@ -1,4 +1,7 @@
-"""Metrics by their names, and advice on the names, scorers and functions of scikit-learn, which is not imported."""
+"""Look-up of metrics by name, and advice for users who pass names, scorers or functions of scikit-learn.
+
+scikit-learn is not imported.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,16 @@ def resolve_metric(metric: str | Metric) -> Metric:
         "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "jaccard", "log_loss",
         "matthews_corrcoef" (or "mcc"), "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc",
         "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with
-        "_macro", "_micro" or "_weighted"; for several labels of each row "accuracy" (all of them right),
-        "hamming_loss", "f1_samples", "jaccard_samples", "precision_samples", "recall_samples"; for judged scores
-        "score", "score[politeness]" with any name, "pass@3" or "pass^3" with any number; or a metric. Names of
-        scikit-learn's scorers mean the same here; "neg_" is a loss with the opposite sign.
+        "_macro", "_micro" or "_weighted". For rows with several labels: "accuracy" (all labels of a row right),
+        "hamming_loss", "f1_samples", "jaccard_samples", "precision_samples", "recall_samples". For judged scores:
+        "score", "score[politeness]" with any name, "pass@3" or "pass^3" with any number. A `Metric` is allowed, too.
+        Names of scikit-learn's scorers mean the same here; "neg_" marks a loss with the opposite sign.
 
     Raises
     ------
     InputError
-        If there is no such metric, it needs bounds, or it is a scorer or a function; it says what to pass instead.
+        If there is no such metric, if it needs bounds, or if a scorer or a function is passed. The message says what to
+        pass instead.
 
     Examples
     --------
@@ -77,17 +81,17 @@ def resolve_metric(metric: str | Metric) -> Metric:
 
 
 def described_metric(description: Mapping[str, Any]) -> Metric:
-    """Return the metric of the catalogue that :meth:`Metric.describe` described, e.g. read back from JSON.
+    """Return the metric of the catalogue with this description, which may have been read back from JSON.
 
     Parameters
     ----------
     description : mapping
-        What :meth:`Metric.describe` returned.
+        The result of :meth:`Metric.describe`.
 
     Raises
     ------
     InputError
-        If no metric of the catalogue has this description: it is one of the user's own.
+        If no metric of the catalogue has this description, as for a metric of the user's own.
     """
     name = str(description.get("name"))
     metric = None
@@ -163,13 +167,13 @@ _OWN = (
 
 
 def _refusal(name: str) -> str | None:
-    """Return why a scorer of this name cannot be certified, and what can; None for another name."""
+    """Return the reason why scikit-learn's metric of this name is not offered, with advice; None for other names."""
     scorer = name.removeprefix("neg_").removesuffix("_score")
     return next((words for pattern, words in _REFUSED.items() if re.fullmatch(pattern, scorer)), None)
 
 
 def _advice_about(metric: object) -> str | None:
-    """Return what to pass in place of a scorer or a function, or None if it is neither."""
+    """Return advice on what to pass in place of a scorer or a function, or None for another object."""
     function: Any = getattr(metric, "_score_func", metric)
     while isinstance(function, partial):
         function = function.func
@@ -182,7 +186,7 @@ def _advice_about(metric: object) -> str | None:
 
 
 def _place_of(name: str) -> str | None:
-    """Return what to pass in place of a function of scikit-learn, or why nothing does; None if it is not known."""
+    """Return advice on what to pass in place of a scikit-learn function, by its name; None for an unknown name."""
     ours = [entry.spelled() for entry in CATALOGUE.values() if entry.function == name]
     if ours:
         home = "" if ours[0].startswith('"') else ", from reusable_holdout.metrics"

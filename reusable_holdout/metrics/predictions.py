@@ -1,7 +1,8 @@
-"""Predictions, checked and converted to one canonical form: class labels as small integer codes, numbers as floats.
+"""Checks of predictions, and their conversion to one canonical form: labels as small integer codes, numbers as floats.
 
-The canonical bytes identify a question, so equal predictions must give equal bytes in every container and dtype.
-Nothing here depends on the labels, except on their number and on the set of classes, so messages may quote predictions.
+The canonical bytes identify a question, so equal predictions must give equal bytes in every container and dtype. This
+module uses nothing about the holdout's labels but their number and the set of classes, so messages may quote
+predictions.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ _WHAT = "predictions"
 _SLACK = 1e-6  # how far a probability, or the sum of a row, may stray; float32 models do
 _HASH_BYTES = 8
 PRIVATE: Final = "private"
-"""Stands for a private set of labels where classes would be named.
+"""The value of ``classes=`` for a private set of labels.
 
-A set is public if its owner declares it, or if it is small beside the rows. A list of other labels, such as gold
-answers, would tell every answer, so a prediction is compared with the label of its own row alone.
+A set of labels is public if its owner declares it, or if it is small compared with the number of rows. For other
+labels, such as the right answers to questions, a list of them would reveal every answer. So a prediction is compared
+only with the label of its own row.
 """
 
 ROWS_OF_A_CLASS = 50  # the average class of a public set has at least this many rows
 
 
 def is_public(labels: int, rows: int, kind: Kind) -> bool:
-    """Return True if a set of so many distinct labels is public without being declared.
+    """Return True if a set of `labels` distinct labels counts as public without being declared.
 
-    A set of two numbers always is, for it encodes yes and no.
+    It does if each label has at least 50 rows on average. A set of one or two numbers always does, because it only
+    encodes yes and no.
 
     >>> is_public(10, 500, "text"), is_public(11, 500, "text"), is_public(2, 20, "numbers")
     (True, False, True)
@@ -47,10 +50,10 @@ def is_public(labels: int, rows: int, kind: Kind) -> bool:
 
 
 class ClassCoder:
-    """A public set of classes, and the code of each label: its place among the sorted classes.
+    """A public set of classes, which encodes each label as its position among the sorted classes.
 
-    Equal labels get equal bytes in every container: codes have the smallest unsigned dtype that also has room for one
-    value more than there are classes. The errors of the constructor quote no class.
+    Equal labels get equal codes, whatever their container. Codes have the smallest unsigned dtype that can hold the
+    number of classes. The errors of the constructor quote no class.
     """
 
     def __init__(self, classes: NDArray[Any], kind: Kind) -> None:
@@ -69,7 +72,10 @@ class ClassCoder:
         self._span = 0 if kind == "text" else int(self._keys[-1]) - self._low
 
     def encode(self, labels: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the codes of labels of this coder's kind in native byte order, or None if one is no class."""
+        """Return the codes of labels, or None if one of them is not a class.
+
+        The labels have this coder's kind and native byte order.
+        """
         if len(labels) > BLOCK:
             codes = np.empty(labels.shape, self.dtype)
             for rows in in_blocks(len(labels)):
@@ -84,7 +90,7 @@ class ClassCoder:
         return None if whole is None else self._searched(whole)
 
     def predicted(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return the codes of predicted labels; an InputError quotes a label that is no class."""
+        """Return the codes of predicted labels; if one is not a class, raise an InputError that quotes it."""
         labels, kind = array, self.kind
         if array.dtype.kind not in "bi" or kind == "text" or not array.dtype.isnative:
             labels, kind = typed_array(array, what=_WHAT)
@@ -121,7 +127,7 @@ class ClassCoder:
 
 
 def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes, found block by block: sorting all rows would take their memory again."""
+    """Return the sorted distinct labels, found block by block, because sorting all rows at once would copy them."""
     found = labels[:0]
     for rows in in_blocks(len(labels)):
         found = np.unique(np.concatenate([found, np.unique(labels[rows])]))
@@ -129,7 +135,7 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 class AnswerCoder:
-    """Codes of labels whose set is private, equal for equal answers; nothing lists the labels."""
+    """An encoder for labels whose set is private: equal answers get equal codes, and no list of labels is kept."""
 
     classes = None
 
@@ -142,10 +148,10 @@ class AnswerCoder:
 
 
 def compared(answers: NDArray[Any], kind: Kind, *, what: str) -> NDArray[Any]:
-    """Return each answer as a number, equal for equal answers: 64 bits of a hash of text, else the whole number.
+    """Convert answers to numbers, equal for equal answers: text to a 64-bit hash, whole numbers to themselves.
 
-    Such bytes of text (dtype V8), as a client sends, are taken as they are. Answers of the other kind and numbers that
-    are not whole are refused with an InputError that quotes none.
+    Hashes that a client computed already (dtype V8) are taken as they are. Answers of the other kind, and numbers that
+    are not whole, are refused with an InputError that quotes none of them.
     """
     if kind == "text" and answers.dtype == np.dtype(f"V{_HASH_BYTES}"):
         return np.frombuffer(answers.tobytes(), np.int64).reshape(answers.shape)
@@ -176,7 +182,7 @@ def _hashed(text: str) -> int:
 
 
 def normal_form(text: str) -> str:
-    """Return the form in which answers are compared: NFKC, without case, with single spaces and none at the ends.
+    """Return text in the form in which answers are compared: NFKC, case folded, with single spaces, stripped.
 
     >>> normal_form("  New  York ") == normal_form("new york")
     True
@@ -189,13 +195,13 @@ def normal_form(text: str) -> str:
 
 
 class Form(ABC):
-    """The checks of predictions, and their conversion to one canonical form."""
+    """A checker of predictions, which converts them to one canonical form."""
 
     rows: int
     indexes: tuple[Any, ...] = ()
-    """Pandas indexes of the rows, in their order; public."""
+    """Pandas indexes of the holdout's rows, in row order; they are public."""
     answers: Kind | None = None
-    """Kind of labels whose set is private."""
+    """Kind of the labels if their set is private, else None."""
 
     @abstractmethod
     def prepare(self, predictions: object) -> NDArray[Any]:
@@ -217,7 +223,7 @@ class Form(ABC):
         return prepared
 
     def _hint(self, queries: Sequence[Any] | NDArray[Any]) -> str:
-        """Return advice for a list with an entry for each row, where one for each model belongs."""
+        """Return advice for a list that seems to have one entry for each row instead of one for each model."""
         first = queries[0]
         size = len(first) if isinstance(first, list | tuple) else getattr(first, "size", self.rows)
         if len(queries) != self.rows or size == self.rows:
@@ -228,9 +234,9 @@ class Form(ABC):
 
 
 class Predictions(Form):
-    """The form of the predictions for a metric's response; it knows no label.
+    """The form of predictions for a metric's response; it holds no labels.
 
-    Labels of a private set have their kind as `answers`, and no coder.
+    For labels of a private set pass their kind as `answers`, and no coder.
     """
 
     def __init__(
@@ -282,7 +288,7 @@ class Predictions(Form):
             )
 
     def _advice(self, shape: tuple[int, ...]) -> str:
-        """Return what to pass in place of an array of another shape."""
+        """Return advice on what to pass in place of an array with this shape."""
         if shape[1:] in self._shapes:
             return "pass its entries one by one, or all of them as a list to evaluate"
         if shape[::-1] in self._shapes:
@@ -293,11 +299,11 @@ class Predictions(Form):
         return "predict every holdout row once, in order"
 
     def of_rows(self, rows: int) -> Self:
-        """Return the form of the predictions for some of the rows."""
+        """Return the same form for predictions of `rows` rows, such as one piece of the holdout."""
         return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        """Return one query in canonical form from those of consecutive rows, which must be all of the holdout's."""
+        """Join the canonical forms of consecutive pieces into one query, which must cover all rows of the holdout."""
         found = list(parts)
         rows = sum(map(len, found))
         if rows != self.rows:
@@ -321,7 +327,7 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
-    """Check probabilities; keep the last column of a binary matrix, so that matrix and vector are one question."""
+    """Check probabilities, and keep only the last column for two classes: matrix and vector are the same question."""
     out = _finite(array)
     low, high = out.min(), out.max()
     if low < -_SLACK or high > 1 + _SLACK:

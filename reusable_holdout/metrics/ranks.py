@@ -1,8 +1,8 @@
-"""Metrics of the order in which scores put the rows: areas under curves, and average precision.
+"""Metrics of the order in which a model's scores rank the rows: areas under ROC curves, and average precision.
 
 In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that replacing row
-r, its label kept, can change the statistic after it is normalised to [0, 1]. Class counts are public: neighbours keep
-every label.
+r, its label kept, can change the statistic after it is normalised to [0, 1]. Class counts are public, because
+neighbours keep every label.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, Likely, Ranked, RatioMean, Statistic
 from reusable_holdout.metrics.targets import Targets
 
-_BANDS = 8.0  # positive rows that say as much of an average precision as one row of a mean does of that
-_FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of an average precision
+_BANDS = 8.0  # positive rows that tell as much about an average precision as one row about a mean
+_FLOAT_SLACK = Fraction(1, 1 << 50)  # more than rounding can add to a change of an average precision
 
 
 def roc_auc() -> Metric:
     """Make the area under the receiver operating characteristic (ROC) of two classes.
 
-    Replacing one row's features, its label kept, changes it by at most 1/min(n_0, n_1).
+    Replacing one row's features, its label kept, changes it by at most 1/min(n_0, n_1), where n_0 and n_1 are the
+    numbers of negative and of positive rows.
 
     Notes
     -----
-    U/(n_0 n_1), U the number of pairs (positive, negative) in which the positive has the larger score, ties
-    counting one half; the positive class is the last of the sorted ones. Class counts are public and equal
-    between neighbours. A positive is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1; a negative's is
-    1/n_0. Sensitivity: the larger, 1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1. Its family is
-    "bounded", with min(n_0, n_1) effective rows: see :class:`~reusable_holdout.metrics.ranks.PairOrder`.
+    The metric is U/(n_0 n_1), where U is the number of pairs of a positive and a negative row in which the positive has
+    the larger score; ties count one half. The positive class is the last of the sorted classes. Class counts are public
+    and equal between neighbours. A positive row is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1. For a negative
+    row c_r = 1/n_0. The sensitivity is the larger one, 1/min(n_0, n_1). The sum of c_r^2 is n_1/n_1^2 + n_0/n_0^2 =
+    1/n_0 + 1/n_1. The family is "bounded", with min(n_0, n_1) effective rows; see
+    :class:`~reusable_holdout.metrics.ranks.PairOrder`.
 
     References
     ----------
@@ -54,14 +56,14 @@ def roc_auc() -> Metric:
 def roc_auc_ovr(*, weighted: bool = False) -> Metric:
     """Make the mean over the classes of the area under each class's ROC curve against all others.
 
-    Replacing one row's features, its label kept, changes it by at most w_k/n_k + sum over j other than k of
-    w_j/(n - n_j), k the row's class.
+    Replacing the features of a row of class k, its label kept, changes it by at most w_k/n_k + sum over j other than k
+    of w_j/(n - n_j), where w_j is the weight of class j and n_j its number of rows.
 
     Parameters
     ----------
     weighted : bool
-        If True a class counts by its rows, w_k = n_k/n, else like every other, w_k = 1/K over the K that have rows. In
-        :func:`resolve_metric` "roc_auc_ovr_weighted" and "roc_auc_ovr".
+        If True, a class is weighted by its number of rows, w_k = n_k/n. Otherwise all K classes that have rows have the
+        same weight, w_k = 1/K. The names in :func:`resolve_metric` are "roc_auc_ovr_weighted" and "roc_auc_ovr".
 
     Raises
     ------
@@ -70,11 +72,12 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
 
     Notes
     -----
-    Class counts are public and equal between neighbours. Class k's area orders the n_k (n - n_k) pairs of one of its
-    rows and another row by the probability of k, ties counting one half. A row of class k is in n - n_k of these pairs,
-    and in n_j of class j's n_j (n - n_j): c_r as above. Sensitivity: the largest. Sum of c_r^2: over the classes n_k
-    times the square. Given the labels an area is unbiased, so the interval is about the population's at these shares.
-    With two classes this is :func:`roc_auc`.
+    Class counts are public and equal between neighbours. The area of class k is the share of the n_k (n - n_k) pairs of
+    one of its rows and another row that the probability of k puts in order; ties count one half. A row of class k is in
+    n - n_k of these pairs, and in n_j of the n_j (n - n_j) pairs of class j. This gives the change c_r above. The
+    sensitivity is the largest c_r, and the sum of c_r^2 is the sum over classes of n_k times the square. Given the
+    labels an area is unbiased, so the interval is about the population's area at these class shares. With two classes
+    this is :func:`roc_auc`.
 
     References
     ----------
@@ -93,23 +96,25 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
 def average_precision() -> Metric:
     """Make the average precision: the mean over positives of the precision among all rows scored at least as high.
 
-    Replacing one row's features, its label kept, changes it by at most about ln(n_1)/n_1, n_1 the rows of the positive
-    class.
+    Replacing one row's features, its label kept, changes it by at most about ln(n_1)/n_1, where n_1 is the number of
+    rows of the positive class.
 
     Notes
     -----
-    (1/P) times the sum over positives of t/(t + f), with t positives and f negatives scored at least as high; the
-    positive class is the last of the sorted ones; scikit-learn's definition. With P and N rows of the classes, public
-    and equal between neighbours, and H the harmonic numbers:
+    This is scikit-learn's definition: 1/P times the sum over the positive rows of t/(t + f), where t positives and f
+    negatives are scored at least as high as the row. The positive class is the last of the sorted classes. P and N are
+    the numbers of positive and negative rows, public and equal between neighbours. H denotes the harmonic numbers.
 
-    - a negative row: c_r = (H(P + 1) - 1)/P, when it passes all positives and was the only negative to do so;
-    - a positive row: c_r = (N/n + sum over t < P of F/((t + F)(t + F + 1)))/P, F = min(t, N), about (ln P)/(4 P): it
-      passes all rows, in which the classes take turns, and lifts the precision at every other positive.
+    - For a negative row c_r = (H(P + 1) - 1)/P. It changes the metric by so much if it moves above all positives and no
+      other negative is there.
+    - For a positive row c_r = (N/n + sum over t < P of F/((t + F)(t + F + 1)))/P with F = min(t, N), which is about
+      (ln P)/(4 P). It changes the metric by so much if it moves from the bottom to the top of a ranking in which the
+      classes alternate, so that it raises the precision at every other positive.
 
-    Both are attained; derivations in :class:`~reusable_holdout.metrics.ranks.AveragePrecision`. Sensitivity: the
-    larger. Sum of c_r^2: P and N times the squares, about (ln P)^2 (1/(16 P) + N/P^2): intervals are several times as
-    wide as a :func:`roc_auc`'s, and say nothing where positives are rare. They are about the mean of this statistic
-    over fresh holdouts of the same class counts.
+    Both changes are attained; :class:`~reusable_holdout.metrics.ranks.AveragePrecision` has the derivations. The
+    sensitivity is the larger one. The sum of c_r^2 is P and N times their squares, about (ln P)^2 (1/(16 P) + N/P^2).
+    So intervals are several times as wide as those of :func:`roc_auc`, and say nothing where positives are rare. They
+    are about the mean of this statistic over fresh holdouts with the same class counts.
 
     Examples
     --------
@@ -128,15 +133,16 @@ def _one_versus_rest(weighted: bool, metric: Definition, targets: Targets) -> On
 
 
 class PairOrder(RatioMean):
-    """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
+    """The share of pairs of a positive and a negative row that scores put in the right order; ties count one half.
 
-    Twice the number of pairs in order is an integer, counted exactly in n log n. Both classes are present.
+    Twice the number of pairs in order is an integer, counted exactly in O(n log n) time. Both classes must be present.
 
     Notes
     -----
-    Given the class counts it is the mean, over all ways to pair m = min(n_0, n_1) positives with as many negatives, of
-    the mean of m independent terms in {0, 1/2, 1}. Exponential moments are convex, so its own are at most those of m
-    such terms, and ``Pr[value >= v] <= exp(-m kl(v, population value))`` [1]_: the bound of a mean of m losses.
+    Given the class counts it is an average over all ways to pair m = min(n_0, n_1) positives with as many negatives.
+    For each way it takes the mean of m independent terms in {0, 1/2, 1}. The exponential function is convex, so the
+    exponential moments of the average are at most those of a mean of m such terms. Therefore ``Pr[value >= v] <=
+    exp(-m kl(v, population value))`` [1]_, the bound for a mean of m losses.
 
     References
     ----------
@@ -161,15 +167,16 @@ class PairOrder(RatioMean):
 
 
 class OneVersusRest(RatioMean):
-    """Weighted mean over the classes of the area of each class's probability against all other rows.
+    """The weighted mean over classes of the area under each class's ROC curve against all other rows.
 
-    Weights > 0 are given for the codes of all classes that have rows: two at least, of three at least that may occur.
+    `weights` maps the codes of all classes that have rows to weights above 0. At least two classes have rows, and at
+    least three may occur.
 
     Notes
     -----
-    A row of class k is in n - n_k of the n_k (n - n_k) pairs of its own class's area, and in n_j of those of class j's:
-    c_r = w_k/n_k + sum over j other than k of w_j/(n - n_j). Attained by a row whose probabilities turn from all on
-    its class to none on it, while those of the others lie between.
+    A row of class k is in n - n_k of the n_k (n - n_k) pairs of its own class's area, and in n_j of the pairs of class
+    j's area. So c_r = w_k/n_k + sum over j other than k of w_j/(n - n_j). This is attained if the row's probability of
+    its own class changes from 1 to 0, and the probabilities of all other rows lie between.
     """
 
     def __init__(self, targets: Targets, weights: Mapping[int, int]) -> None:
@@ -194,27 +201,28 @@ class OneVersusRest(RatioMean):
 
 
 class AveragePrecision(Statistic):
-    """Mean over the positive rows of the precision among all rows that score at least as high.
+    """The mean over the positive rows of the precision among all rows that score at least as high.
 
-    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity. Both
-    classes are present.
+    The sum is exact, so the order of adding does not matter. The sensitivity includes a margin for the rounding of each
+    precision. Both classes must be present.
 
     Notes
     -----
-    Let P and N be the rows of the two classes. At the score of a positive row let t and f be the positives and the
-    negatives that score at least as high, so its precision is t/(t + f). The t-th of the positives from above, ties in
-    any order, has a t that is at least its rank.
+    Let P and N be the numbers of positive and negative rows. At the score of a positive row let t positives and f
+    negatives score at least as high, so that the precision is t/(t + f). If the positives are ranked from the highest
+    score down, ties in any order, the t of a positive is at least its rank.
 
-    A negative row that moves up raises f by one for the positives it passes: each loses t/((t + f)(t + f + 1)), which
-    is largest for f = 0: 1/(t + 1). All P of them together lose at most 1/2 + 1/3 + ... + 1/(P + 1). Attained when the
-    row passes all positives, no other negative being among them: c = (H(P + 1) - 1)/P, H the harmonic numbers.
+    A negative row that moves up raises f by one for the positives it passes. Each of these loses t/((t + f)(t + f +
+    1)), which is largest for f = 0, where it is 1/(t + 1). All P of them together lose at most 1/2 + 1/3 + ... +
+    1/(P + 1). This is attained when the row passes all positives and no other negative is above any of them:
+    c = (H(P + 1) - 1)/P, where H denotes the harmonic numbers.
 
-    A positive row that moves up from rank j raises t by one for the other positives it passes, j - 1 at most: each
-    gains f/((t + f)(t + f + 1)), which grows in f up to f = t and falls in t, so at most h(t) = F/((t + F)(t + F +
-    1)), F = min(t, N), at the rank t. The row itself gains at most 1 - j/(j + N). The sum, N/(j + N) + h(1) + ... +
-    h(j - 1), grows in j, for h(j) >= N/((j + N)(j + N + 1)). With j = P, and as h(t) = 1/(4 t + 2) for t <= N: c =
-    (N/n + h(1) + ... + h(P - 1))/P. Attained from below all, past positives and negatives that take turns, to the
-    top.
+    A positive row that moves up from rank j raises t by one for the other positives it passes, at most j - 1. Each of
+    these gains f/((t + f)(t + f + 1)), which increases in f up to f = t and decreases in t. So at rank t it gains at
+    most h(t) = F/((t + F)(t + F + 1)) with F = min(t, N). The row itself gains at most 1 - j/(j + N). The sum N/(j + N)
+    + h(1) + ... + h(j - 1) increases in j, because h(j) >= N/((j + N)(j + N + 1)). So it is largest at j = P:
+    c = (N/n + h(1) + ... + h(P - 1))/P, where h(t) = 1/(4 t + 2) for t <= N. This is attained when the row moves from
+    below all others to the top, past positives and negatives that alternate.
     """
 
     is_ratio = True  # an average of ratios
@@ -235,24 +243,24 @@ class AveragePrecision(Statistic):
         self.sum_of_squares = positives * own**2 + negatives * other**2
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Floor the value to the grid."""
+        """Return the value in grid units, rounded down."""
         return self._on_grid(*self._above(query))
 
     def _sample(self, query: NDArray[Any]) -> Ranked:
-        """Return the number of negatives above each positive."""
+        """Return the score, and for each positive the number of negatives that score at least as high."""
         positive, above = self._above(query)
         return Ranked(self._on_grid(positive, above), above, self.rows - self._positives)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return rows that are about as uncertain as the bands say; measured at prevalences from .1 to .5."""
+        """Return an about equally uncertain mean over rows; its size was measured at prevalences from 0.1 to 0.5."""
         return Likely(max(prevalence[1] * self.rows / _BANDS, 1.0), math.sqrt(mean * (1.0 - mean)))
 
     def _value(self, query: NDArray[Any]) -> float:
-        """Sum the precisions at each distinct score, times its positives."""
+        """Return the mean precision over the positives."""
         return self._mean(*self._above(query))
 
     def _above(self, query: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return the scores of the positives from the highest down, and the number of negatives at or above each."""
+        """Return the positives' scores, highest first, and for each the number of negatives at or above it."""
         positive, negative = np.sort(query[self._positive])[::-1], np.sort(query[~self._positive])
         return positive, len(negative) - np.searchsorted(negative, positive, side="left")
 
@@ -267,7 +275,7 @@ class AveragePrecision(Statistic):
 
 
 def _twice_ordered(negative: NDArray[Any], positive: NDArray[Any]) -> int:
-    """Return twice the pairs in order, ties counting one half, by binary search among the sorted negatives."""
+    """Return twice the number of pairs in order, where ties count one half, by binary search in sorted negatives."""
     negative = np.sort(negative)
     positive = np.sort(positive)  # sorted searches stay in cache
     below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
@@ -276,7 +284,7 @@ def _twice_ordered(negative: NDArray[Any], positive: NDArray[Any]) -> int:
 
 
 def _harmonic(terms: int) -> float:
-    """Return 1 + 1/2 + ... + 1/terms, to 1e-14."""
+    """Return 1 + 1/2 + ... + 1/terms, accurate to 1e-14."""
     if terms < 1_000:
         return math.fsum(1 / term for term in range(1, terms + 1))
     euler = 0.5772156649015329

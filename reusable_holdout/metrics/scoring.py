@@ -1,11 +1,11 @@
-"""Statistics of private labels and prepared predictions, as integers on a grid of 2**-32.
+"""Statistics of private labels and prepared predictions, computed as integers on a grid of step 2**-32.
 
-A statistic is normalised to [0, 1] by its bounds and then counted in these units, so that noise can be integers and no
+A statistic is normalised to [0, 1] by its bounds and then expressed in grid units. So noise can be an integer, and no
 floating-point rounding reaches an answer.
 
-Each score is floor(normalised statistic * 2**32). A count is exact. A mean of real losses rounds each row's loss to the
-grid, and the rest is exact. So the score moves by at most ceil(sensitivity * 2**32) between neighbours, in whatever
-order a machine adds.
+Each score is floor(normalised statistic * 2**32). Counts are exact. For a mean of real losses each row's loss is
+rounded to the grid, and all further steps are exact. So between neighbours the score changes by at most
+ceil(sensitivity * 2**32), whatever the order in which a machine adds.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Family = Literal["binomial", "bounded", "bounded-difference"]
 GRID_BITS: Final = 32
 GRID: Final = 1 << GRID_BITS
 
-FINE_BITS = 96  # of each ratio, where several are averaged
-FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a change
+FINE_BITS = 96  # binary digits of each ratio, where several ratios are averaged
+FINE_SLACK = Fraction(1, 1 << 90)  # far more than rounding to these digits can add to a change
 
 
 class PublicNumbers(NamedTuple):
-    """Numbers of a bound metric that its confidence bound and its noise rest on; `rows` are effective ones.
+    """The numbers of a bound metric on which its confidence bound and its noise rest; `rows` are its effective rows.
 
     :class:`BoundMetric` explains them.
     """
@@ -42,7 +42,7 @@ class PublicNumbers(NamedTuple):
     rows: int
 
     def scaled(self, factor: float, rests: Sequence[bool]) -> PublicNumbers:
-        """Return the numbers for `factor` times the rows; `rests` marks those that rest on class counts."""
+        """Return the numbers for `factor` times as many rows; `rests` marks the numbers that rest on class counts."""
         exactly, rows = Fraction(factor), self.rows
         if rests[2]:  # a mean over the rows of a class, which has one at least
             rows = max(1, math.floor(rows * exactly))
@@ -54,14 +54,14 @@ class PublicNumbers(NamedTuple):
         )
 
 
-# ---- statistics of one question that the confidence set of a ratio is made of: private, for the guard alone
+# ---- data from which the confidence set of a ratio is computed, for one question: private, for the guard alone
 
 
 class Ratio(NamedTuple):
-    """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
+    """A sample of rows for the ratio ``E[weight * value] / E[weight]``, times a factor.
 
-    Values and weights lie in [0, 1]; counts are the numbers of rows that have both. With a factor below 1 nothing is
-    known of the rest: the population's value may be larger by up to one minus the factor.
+    Values and weights lie in [0, 1]. A count is the number of rows with a given value and weight. If the factor is
+    below 1, nothing is known about the rest: the population value may be larger by up to one minus the factor.
     """
 
     values: NDArray[np.float64]
@@ -74,15 +74,15 @@ class Ratio(NamedTuple):
 
 
 def ratio(rows: Iterable[tuple[float, float, float]], factor: float = 1.0) -> Ratio:
-    """Return the ratio of rows that are given as (value, weight, count)."""
+    """Make a :class:`Ratio` from rows that are given as (value, weight, count)."""
     values, weights, counts = np.array(list(rows), dtype=np.float64).T
     return Ratio(values, weights, counts, factor)
 
 
 class Counted(NamedTuple):
-    """The score on the grid of a metric that counts rows, such as precision, and the ratios its interval is made of.
+    """The grid score of a metric that counts rows, such as precision, and the ratios from which its interval is made.
 
-    A single ratio is the metric itself. The least of several ratios is the metric, as the least of two recalls.
+    A single ratio is the metric itself. If there are several, the metric is the least of them.
     """
 
     score: int
@@ -93,10 +93,10 @@ class Counted(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """The metric's score on the grid, and the order in which scores put the rows of two classes.
+    """A metric's score on the grid, and the order in which a model's scores rank the rows of two classes.
 
-    `above` has shape (positives,), from the highest score down: the number of negative rows that score at least as
-    high.
+    `above` has shape (positives,). For each positive row, from the highest score down, it is the number of negative
+    rows that score at least as high.
     """
 
     score: int
@@ -108,9 +108,10 @@ class Ranked(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
+    """Errors of a model and of a constant prediction; the value is ``1 - mean(errors) / (unit * mean(totals))``.
 
-    Both have shape (rows,); errors lie in [0, 1] and totals in [0, `most`]. The score is on the grid.
+    `errors` are the model's, in [0, 1], and `totals` the constant's, in [0, `most`]. Both have shape (rows,). The score
+    is in grid units.
     """
 
     score: int
@@ -124,14 +125,14 @@ class Explained(NamedTuple):
 
 
 class Likely(NamedTuple):
-    """Rows of equal weight and this standard deviation, whose mean is about as uncertain as a metric: for a plan."""
+    """A number of rows and a standard deviation whose mean is about as uncertain as a metric; plans use it."""
 
     rows: float
     spread: float
 
     @classmethod
     def of(cls, rows: Ratio, mean: float) -> Likely:
-        """Return such rows for the rows that make a ratio."""
+        """Return this number and standard deviation for a ratio whose value is `mean`."""
         whole = float(rows.counts @ rows.weights)
         square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
         return cls(whole, (square / whole) ** 0.5)
@@ -143,22 +144,23 @@ class Likely(NamedTuple):
 class Statistic(HoldsLabels, ABC):
     """A statistic bound to private labels; :class:`BoundMetric` explains its public numbers.
 
-    A subclass computes it of its own rows. They are all rows of a query, or those at the places `chosen`.
+    A subclass computes it from the statistic's own rows. These are all rows of a query, or the rows at the positions
+    `chosen`.
 
     Attributes
     ----------
     rows : int
-        Its own rows.
+        Number of the statistic's own rows.
     family : str or None
-        Family of the confidence bound, where it is not the metric's.
+        Family of the confidence bound if it differs from the metric's, else None.
     chosen : numpy.ndarray or None
-        Places of its own rows in a query; None for all.
+        Positions of the statistic's own rows in a query; None for all.
     negated : bool
-        True if it has the opposite sign: normalised, it is one minus the statistic of the class.
+        True for the opposite sign: after normalisation it is one minus the statistic that the subclass computes.
     is_ratio : bool
-        True if the rows of a query give a confidence set of its population value; see `sample`.
+        True if the rows of a query give a confidence set of the population value; see `sample`.
     only_as_ratio : bool
-        True if nothing else bounds it.
+        True if that confidence set is the only bound of the population value.
     """
 
     sensitivity: Fraction
@@ -170,16 +172,16 @@ class Statistic(HoldsLabels, ABC):
     is_ratio = only_as_ratio = False
 
     def of_rows(self, chosen: NDArray[Any]) -> Self:
-        """Take as its own rows those at the chosen places of a query; replacing another row changes nothing."""
+        """Use only the rows at the chosen positions of a query; replacing any other row then changes nothing."""
         self.chosen = chosen if self.chosen is None else chosen[self.chosen]
         return self
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average its rows in another way, if it is a mean over all rows or a root of one; else return None."""
+        """Average the rows by weights or groups, if this is a mean over all rows or its root; else return None."""
         return None
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the grid units of each query; `prepared` has shape (queries, rows[, classes])."""
+        """Return the score of each query in grid units; `prepared` has shape (queries, rows[, classes])."""
         scores = np.empty(len(prepared), np.int64)
         for place, query in enumerate(prepared):  # the rows of one query fit a processor's cache
             scores[place] = self._units(query if self.chosen is None else query[self.chosen])
@@ -191,20 +193,20 @@ class Statistic(HoldsLabels, ABC):
         return 0.0 - value if self.negated else value  # zero has no sign
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """Return the sample that the confidence set of a ratio rests on."""
+        """Return the data from which the confidence set of a ratio is computed."""
         return self._sample(query if self.chosen is None else query[self.chosen])
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return rows that are about as uncertain near a value of the metric, if classes have these shares."""
+        """Return an about equally uncertain mean over rows, at this value of the metric and these class shares."""
         raise NotImplementedError
 
     @abstractmethod
     def _units(self, query: NDArray[Any]) -> int:
-        """Return the grid units of its own rows."""
+        """Return the score in grid units, given a query on the statistic's own rows."""
 
     @abstractmethod
     def _value(self, query: NDArray[Any]) -> float:
-        """Return the value of its own rows, not negated."""
+        """Return the value in the metric's units, not negated, given a query on the statistic's own rows."""
 
     def _sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         raise NotImplementedError
@@ -213,15 +215,16 @@ class Statistic(HoldsLabels, ABC):
 class RatioMean(Statistic):
     """A weighted mean of ratios of integers.
 
-    A single ratio is exact. Several are floored at 2^-96 each; their sensitivity needs `FINE_SLACK` more room.
+    A single ratio is exact. If there are several, each is rounded down to a multiple of 2^-96, and the sensitivity must
+    include the margin `FINE_SLACK` for that.
     """
 
     @abstractmethod
     def _ratios(self, query: NDArray[Any]) -> Sequence[tuple[int, int, int]]:
-        """Return weight, numerator and positive denominator of each ratio."""
+        """Return each ratio as (weight, numerator, positive denominator)."""
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Floor each ratio, then the mean, then to the grid."""
+        """Return the mean in grid units: each ratio is rounded down, then the mean, then the result to the grid."""
         ratios = self._ratios(query)
         weighted = sum(weight * ((upper << FINE_BITS) // lower) for weight, upper, lower in ratios)
         return (weighted // sum(weight for weight, _, _ in ratios)) >> (FINE_BITS - GRID_BITS)
@@ -233,13 +236,13 @@ class RatioMean(Statistic):
 
 
 class Draws:
-    """Independent draws that a mean is over: the rows, all with the same weight."""
+    """The independent draws over which a mean is taken: here the rows, all with the same weight."""
 
     family: Family | None = None
     relative_weights: NDArray[np.float64] | None = None
     """Weights of the draws, as fractions of the largest; None if all are equal."""
     refusal: str
-    """Message for a metric, by its name, that has no mean to average in this way."""
+    """Error message for a metric that cannot be averaged over these draws; the metric's name is filled in."""
 
     def __init__(self, count: int) -> None:
         self.count = self.effective_rows = count
@@ -247,11 +250,11 @@ class Draws:
         self.sum_of_squares = 1 / count
 
     def of_rows(self, each: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of the draws, given one value for each row."""
+        """Return one value for each draw, given one value for each row."""
         return each
 
     def total(self, terms: NDArray[np.int64]) -> tuple[int, int]:
-        """Return the sum of whole terms of at most 2**52, one per draw, and the weight of all draws; exact."""
+        """Return the exact weighted sum of integer terms up to 2**52, one per draw, and the total weight."""
         low = terms & ((1 << 26) - 1)  # in halves, for the sum may exceed 64 bits
         return (int((terms >> 26).sum()) << 26) + int(low.sum()), self.count
 
@@ -275,14 +278,14 @@ class Mean(Statistic):
         self.sensitivity, self.sum_of_squares = draws.sensitivity, draws.sum_of_squares
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average its rows in another way, unless it is of some rows alone."""
+        """Average the rows by weights or groups, or return None if only some rows were chosen."""
         if self.chosen is not None:
             return None
         self._rest_on(draws)
         return self
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return the normalised term of each draw, float64 in [0, 1]; the query holds its own rows."""
+        """Return the normalised term of each draw, in [0, 1], given a query on the statistic's own rows."""
         each = self._shares(query)
         means = self.draws.of_rows(1.0 - each if self.negated else each)
         return means.clip(0.0, 1.0)  # a mean of several shares may be rounded beyond 1
@@ -296,7 +299,7 @@ class Mean(Statistic):
         """Return the term of each row in the metric's units, not negated."""
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Round each normalised term to the grid, then sum and divide in integers."""
+        """Return the mean in grid units: round each normalised term to the grid, then sum and divide in integers."""
         total, whole = self.draws.total(np.rint(self.shares(query) * GRID).astype(np.int64))
         return total // whole
 
@@ -305,14 +308,14 @@ class Mean(Statistic):
 
 
 class Agreement(Mean):
-    """Share of rows whose predicted code equals the label's; of several labels, of rows with all of them right."""
+    """The share of rows whose predicted label is right; for several labels, of rows with all of them right."""
 
     def __init__(self, _: object, targets: Targets) -> None:
         super().__init__(targets.rows)
         self._codes = targets.values
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Shift the exact count left and divide by the rows, in integers."""
+        """Return the share in grid units, from the exact count of rows, by integer division."""
         if type(self.draws) is not Draws or self.negated:
             return super()._units(query)
         count = 0
@@ -327,26 +330,26 @@ class Agreement(Mean):
     _row_values = _shares
 
     def _marks(self, query: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
-        """Return True for the rows that count."""
+        """Return an array that is True for each row that counts."""
         marks: NDArray[Any] = query == codes
         return marks if marks.ndim == 1 else np.all(marks, axis=1)
 
 
 class Disagreement(Agreement):
-    """Share of rows whose predicted code differs from the label's; of several labels, of rows with any wrong."""
+    """The share of rows whose predicted label is wrong; for several labels, of rows with any of them wrong."""
 
     def _marks(self, query: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
         return ~super()._marks(query, codes)
 
 
 class MeanLoss(Mean):
-    """Mean of bounded losses, one per row.
+    """The mean of bounded losses, one per row.
 
-    Losses outside the bounds are moved to them, and a loss that is not a number becomes the worst value: an error would
-    tell the analyst something about a label.
+    Losses outside the bounds are clipped to them, and NaN becomes the worst value, because an error would tell the
+    analyst something about a label.
 
-    `losses` gives the losses (rows,) of one query (rows[, classes]), in the metric's units. Binary losses are `lower`
-    or `upper` and nothing between; others go to the nearer one.
+    The function `losses` returns the losses, of shape (rows,), of one query of shape (rows[, classes]), in the metric's
+    units. If `binary`, each loss is moved to the nearer of `lower` and `upper`.
     """
 
     def __init__(
@@ -365,12 +368,12 @@ class MeanLoss(Mean):
         self._binary = binary
 
     def _shares(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return the place of each row's loss between the bounds."""
+        """Return each row's loss, normalised to [0, 1] by the bounds."""
         shares: NDArray[Any] = (self._row_values(query) - self._lower) / (self._upper - self._lower)
         return shares
 
     def _row_values(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return the losses within the bounds."""
+        """Return the losses, clipped to the bounds."""
         losses = self._losses(query)
         if self._greater_is_better:  # fmax and fmin replace what is not a number by the first bound
             losses = np.fmin(np.fmax(losses, self._lower), self._upper)

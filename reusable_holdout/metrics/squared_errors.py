@@ -1,4 +1,4 @@
-"""The root of a mean squared error, and the share of squared errors that a model explains.
+"""The root mean squared error, and R2, the share of squared errors that a model explains.
 
 In both n is the number of holdout rows, and c_r the most that replacing row r can change the statistic after it is
 normalised to [0, 1].
@@ -30,22 +30,23 @@ from reusable_holdout.metrics.scoring import (
 )
 from reusable_holdout.metrics.targets import Targets
 
-_FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
+_FINE_BITS = 52  # binary digits of each row's term, because a root would magnify the rounding to 32 digits
 
 
 def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     """Make the root mean squared error of targets in [lower, upper]; an error below `floor` counts as `floor`.
 
-    Replacing one row changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
+    Replacing one of the n rows changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
 
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
-        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
+        never makes an error larger; if a target lies outside, its error may count for less than it is.
     floor : float
-        A smaller root mean squared error counts as this; in [0, upper - lower). Without it one row can change an error
-        near 0 by (upper - lower)/sqrt(n): intervals do not suffer, privacy does. Known measurement noise is a good one.
+        A smaller root mean squared error counts as this; in [0, upper - lower). Without a floor one row can change an
+        error near 0 by (upper - lower)/sqrt(n). This does not widen intervals, but weakens privacy. The known
+        measurement noise of the targets is a good choice.
 
     Raises
     ------
@@ -54,11 +55,12 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
 
     Notes
     -----
-    sqrt(max(mean of (p - y)^2, floor^2)), divided by upper - lower. With g = floor/(upper - lower): c_r = sqrt(g^2 +
-    1/n) - g, which is the sensitivity. Their squares sum to nearly 1 for g = 0, and nothing could be said; in their
-    place stands min(2, 1/(4 g^2))/n, which bounds the distance from the root of the population's mean squared error:
-    the relative entropy of Hoeffding's inequality is at least the squared difference of the roots. So the width is at
-    most sqrt 2 times that of a bounded mean, anywhere. Derivation in
+    With prediction p and target y, both clipped, the metric is sqrt(max(mean of (p - y)^2, floor^2)). It is normalised
+    by upper - lower. With g = floor/(upper - lower), c_r = sqrt(g^2 + 1/n) - g, which is also the sensitivity. For
+    g = 0 the sum of c_r^2 is 1, from which no useful interval follows. It is replaced by min(2, 1/(4 g^2))/n, which
+    bounds the distance from the root of the population's mean squared error, because the relative entropy in
+    Hoeffding's inequality is at least the squared difference of the roots. So the interval's width is everywhere at
+    most sqrt(2) times that for a bounded mean. The derivation is in
     :class:`~reusable_holdout.metrics.squared_errors.RootMean`.
 
     Examples
@@ -88,23 +90,25 @@ def r2(
     center: float | None = None,
     least: float | None = None,
 ) -> Metric:
-    """Make R2: the explained share of a stated variance, or of the errors of a stated constant.
+    """Make R2: the share of a stated variance, or of the errors of a stated constant, that a model explains.
 
-    With a variance, replacing one row changes it by at most (upper - lower)^2/(variance n). With a centre no such bound
-    is known, and the rows' evidence decides.
+    With `variance`, replacing one of the n rows changes it by at most (upper - lower)^2/(variance n). With `center` no
+    such bound is known, and answers rest on the evidence of the rows.
 
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them, which
-        never makes an error larger: of targets that lie outside, an error counts for less than it is.
+        Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
+        never makes an error larger; if a target lies outside, its error may count for less than it is.
     variance : float, optional
-        Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
-        variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
+        Mean squared error of the model to compare with, known without looking at the holdout: the variance of the
+        training targets, or the mean squared error of a reference model. At most (upper - lower)^2, and at least a
+        millionth of it.
     center : float, optional
-        In place of it: what a constant model predicts, in the bounds, such as the training targets' mean.
+        Instead of a variance: the constant prediction to compare with, such as the mean of the training targets. It
+        lies in the bounds.
     least : float, optional
-        With a centre: values below this count as this, at most 0.9; by default -1.
+        Only with `center`: a smaller R2 counts as this; at most 0.9, by default -1.
 
     Raises
     ------
@@ -113,13 +117,14 @@ def r2(
 
     Notes
     -----
-    The mean of 1 - (p - y)^2/variance, in [1 - (upper - lower)^2/variance, 1]. Normalised by these bounds it is a mean
-    of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The textbook's coefficient divides by the
-    holdout's own variance, which is private, and which one row can bring near 0: its sensitivity has no bound. With
-    `variance` equal to the holdout's the two agree.
+    With prediction p and target y, both clipped, and with a variance, the metric is the mean of 1 - (p - y)^2/variance,
+    in [1 - (upper - lower)^2/variance, 1]. Normalised by these bounds it is a mean of n terms in [0, 1]. So c_r = 1/n,
+    the sensitivity is 1/n, and the sum of c_r^2 is 1/n. The textbook's coefficient divides by the holdout's own
+    variance instead. That variance is private, and replacing one row can bring it near 0, so the sensitivity of that
+    coefficient has no bound. If `variance` equals the holdout's variance, the two agree.
 
-    With a centre: 1 - sum (p - y)^2 / sum (y - center)^2, about the population's ratio. It is certified by evidence
-    alone: without noise, and not by a ladder.
+    With a centre, the metric is 1 - sum (p - y)^2 / sum (y - center)^2, and the interval is about the same ratio in the
+    population. Only the evidence of the rows certifies it: not the policy with noise, and not a ladder.
 
     Examples
     --------
@@ -177,23 +182,25 @@ def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 class RootMean(Statistic):
-    """Square root of a mean of terms in [0, 1], or a normalised floor in [0, 1) if that is more.
+    """The square root of a mean of terms in [0, 1], or a floor in [0, 1) if the root is smaller.
 
-    Each row's term is rounded to 2^-52, and the rest is exact. A normalised root of 1 is `unit` in the metric's units.
+    Each row's term is rounded to 2^-52; all further steps are exact. A normalised root of 1 is `unit` in the metric's
+    units.
 
     Notes
     -----
-    Let x be the mean, m its expectation, s the largest share of a row in the mean (1/n without weights), S the sum of
-    the squared shares and g the floor.
+    Let x be the mean, m its expectation, s the largest weight of a row in the mean (1/n without weights), S the sum of
+    the squared weights, and g the floor.
 
-    Sensitivity: x changes by at most s, and the root is concave, so the most is at x = g^2: sqrt(g^2 + s) - g. Without
-    a floor that is sqrt(s); with one at most s / (2 g).
+    Sensitivity: x changes by at most s. The root is concave, so its change is largest at x = g^2, where it is
+    sqrt(g^2 + s) - g. Without a floor this is sqrt(s); with a floor it is at most s / (2 g).
 
-    Spread: Hoeffding's inequality says that x is at least (at most) a value v on the far side of m with probability at
-    most exp(-kl(v, m)/s), and kl(v, m) >= -2 ln(sqrt(v m) + sqrt((1-v)(1-m))) >= (sqrt v - sqrt m)^2: relative entropy
-    is at least twice the squared Hellinger distance. So sqrt x lies beyond sqrt m by t with probability at most
-    exp(-t^2/s) = exp(-2 t^2 / (2 s)). Also |sqrt max(x, g^2) - sqrt max(m, g^2)| <= |x - m| / (2 g), and x obeys
-    exp(-2 d^2 / S). The floor never increases a distance, so 2 s and S / (4 g^2) both hold; the smaller one is taken.
+    Sum of squares: let v be a value above m (or below m). By Hoeffding's inequality x is at least v (at most v) with
+    probability at most exp(-kl(v, m)/s). Relative entropy is at least twice the squared Hellinger distance: kl(v, m) >=
+    -2 ln(sqrt(v m) + sqrt((1-v)(1-m))) >= (sqrt v - sqrt m)^2. So sqrt x lies beyond sqrt m by t with probability at
+    most exp(-t^2/s) = exp(-2 t^2 / (2 s)). Also |sqrt max(x, g^2) - sqrt max(m, g^2)| <= |x - m| / (2 g), and x lies
+    beyond m by d with probability at most exp(-2 d^2 / S). The floor never increases a distance, so both 2 s and
+    S / (4 g^2) are valid in place of the sum of squares, and the smaller one is used.
 
     References
     ----------
@@ -215,7 +222,7 @@ class RootMean(Statistic):
         self.sum_of_squares = min(spreads)
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average the terms under the root in another way."""
+        """Average the terms under the root by weights or groups, or return None if only some rows were chosen."""
         mean = self._mean.averaged(draws)
         if mean is None:
             return None
@@ -223,7 +230,7 @@ class RootMean(Statistic):
         return self
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Return the root of the exact mean of rounded terms, floored to the grid; negated, the rest of the grid."""
+        """Return the root of the exact mean of rounded terms in grid units, rounded down; if negated, 2^32 minus it."""
         terms = np.rint(self._mean.shares(query) * (1 << _FINE_BITS)).astype(np.int64)
         total, whole = self._mean.draws.total(terms)
         total = max(total, math.ceil(Fraction(self._floor) ** 2 * (1 << _FINE_BITS)) * whole)
@@ -235,10 +242,10 @@ class RootMean(Statistic):
 
 
 class ExplainedAbout(Statistic):
-    """One minus the sum of squared errors over that of the constant `center`, moved to a least value.
+    """R2 about a constant: one minus the model's sum of squared errors over that of the prediction `center`.
 
-    Of targets in [lower, upper]; `errors` gives the squared errors of predictions. One row can make its denominator, so
-    it is known as a ratio only.
+    Values below the metric's least value are moved to it. Targets lie in [lower, upper]. A single row can make up the
+    whole denominator, so the population value is bounded by a confidence set of a ratio only.
     """
 
     is_ratio = only_as_ratio = True
@@ -254,27 +261,27 @@ class ExplainedAbout(Statistic):
         self._unit = 1.0 - metric.parameters["least"]
 
     def _units(self, query: NDArray[Any]) -> int:
-        """Floor the share to the grid."""
+        """Return the normalised value in grid units, rounded down."""
         return self._sample(query).score
 
     def _value(self, query: NDArray[Any]) -> float:
         return 1.0 - self._unit * (1.0 - self._share(self._of(query)))
 
     def _sample(self, query: NDArray[Any]) -> Explained:
-        """Return the errors of the model and of the constant."""
+        """Return the score, and the squared errors of the model and of the constant."""
         errors = self._of(query)
         score = min(int(self._share(errors) * GRID), GRID)
         return Explained(score, errors, self._totals, self._most, self._unit)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return rows that are as uncertain if targets and errors are normal."""
+        """Return an equally uncertain mean over rows, assuming that targets and errors are normal."""
         return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
 
     def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(self._errors(query) / self._square)
 
     def _share(self, errors: NDArray[np.float64]) -> float:
-        """Return the share from 0 to 1; where the constant has no errors it is 1 for a model without any, else 0."""
+        """Return the value normalised to [0, 1]; where the constant has no errors, 1 if the model has none, else 0."""
         total, left = float(self._totals.sum()) * self._unit, float(errors.sum())
         if total <= 0.0:
             return 0.0 if left > 0.0 else 1.0
@@ -282,5 +289,5 @@ class ExplainedAbout(Statistic):
 
 
 def _root_above(square: Fraction) -> Fraction:
-    """Return a number above the root, by less than 2^-80."""
+    """Return a fraction slightly above the square root of `square`."""
     return Fraction(math.isqrt(math.ceil(square * (1 << 160))) + 1, 1 << 80)

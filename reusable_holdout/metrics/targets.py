@@ -1,4 +1,4 @@
-"""The private labels or targets, in the form that scoring needs; they show only their number of rows."""
+"""The private labels or targets, in the form that scoring needs; their repr shows only the number of rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from reusable_holdout.metrics import containers
 from reusable_holdout.metrics.containers import Kind, compact, typed_array
 from reusable_holdout.metrics.predictions import PRIVATE, AnswerCoder, ClassCoder, compared
 
-_MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
+_MOST_ROWS = 1 << 31  # with at most 2**32 grid units per row, the sum stays below 2**63
 
 
 class HoldsLabels:
-    """An object that holds labels, and shows only how many.
+    """An object that holds private labels and shows only their number.
 
-    Its repr does not depend on the labels' values, and it can be neither pickled nor copied.
+    The repr does not depend on the labels' values, and the object can be neither pickled nor copied.
     """
 
     rows: int
@@ -41,7 +41,7 @@ class Targets(HoldsLabels):
     values : numpy.ndarray
         Class labels as codes, or real targets as float64.
     coder : ClassCoder, AnswerCoder or None
-        The set of classes, or the form in which answers of a private set are compared; None for real targets.
+        The encoder of class labels, or of answers whose set is private; None for real targets.
     counts : numpy.ndarray or None
         Number of rows of each class, over all outputs; None if there are no classes.
     """
@@ -61,11 +61,11 @@ class Targets(HoldsLabels):
         return type(self)(self.values[chosen], self.coder)
 
     def present(self) -> dict[int, int]:
-        """Return the number of rows of each class that has some, by its code."""
+        """Return a mapping from the code of each class that has rows to their number."""
         return {code: rows for code, rows in enumerate(self.counts.tolist()) if rows}
 
     def check_several(self, metric: str) -> None:
-        """Refuse labels of a single class, for a metric of this name."""
+        """Refuse labels of a single class; the message names the metric."""
         if np.count_nonzero(self.counts) < 2:
             raise InputError(
                 f"for {metric} the labels must hold at least two classes; got 1; use accuracy or a mean loss"
@@ -90,10 +90,10 @@ class Targets(HoldsLabels):
 
 
 def class_targets(y: object, classes: object | None = None) -> Targets:
-    """Return class labels as codes; of several labels for each row, zeros and ones in a column for each.
+    """Check class labels and convert them to codes; rows with several labels have zeros and ones, a column per label.
 
-    The set of classes and the number of rows of each are treated as public, unless `classes` is "private". The
-    assignment to rows is private, so refusals quote no label.
+    The set of classes and the number of rows of each are treated as public, unless `classes` is "private". Which row
+    has which label is private, so error messages quote no label.
     """
     private = isinstance(classes, str) and classes == PRIVATE
     labels, kind, places = _read_labels(y, outputs=not private)
@@ -113,7 +113,7 @@ def class_targets(y: object, classes: object | None = None) -> Targets:
 
 
 def real_targets(y: object) -> Targets:
-    """Return real-valued targets as float64; they are never quoted, and their being within bounds is public."""
+    """Check real-valued targets and convert them to float64; error messages quote none of them."""
     given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)
     values = containers.real_array(given, what="the targets").astype(np.float64)
     if not np.isfinite(values).all():
@@ -141,7 +141,7 @@ def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> No
 
 
 def _read_labels(y: object, *, outputs: bool) -> tuple[NDArray[Any], Kind, NDArray[Any] | None]:
-    """Return labels, their kind, and each row's place among them, or None if each row has its own."""
+    """Return labels, their kind, and None; or, for coded text, the distinct labels, their kind, and each row's code."""
     read = compact(y, what="the labels")
     coded = read if isinstance(read, containers.CodedLabels) else None
     labels = rows_of(read if coded is None else coded.values, outputs=outputs)
@@ -149,7 +149,7 @@ def _read_labels(y: object, *, outputs: bool) -> tuple[NDArray[Any], Kind, NDArr
 
 
 def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> NDArray[Any]:
-    """Return a column as an array of shape (rows,), or several as one of (rows, outputs), in their own dtype."""
+    """Return one column as an array of shape (rows,), or several columns as (rows, outputs), in their own dtype."""
     array = containers.one_column(containers.as_array(y, what=what))
     if array.ndim not in ({1, 2} if outputs else {1}) or array.shape[1:] == (0,):
         shape = "(rows,) or (rows, outputs)" if outputs else "(rows,)"

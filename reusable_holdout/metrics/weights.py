@@ -1,8 +1,8 @@
-"""Rows that do not count alike: public weights, slices, and groups of rows that belong together.
+"""Public weights of rows, slices, and groups of rows that belong together.
 
-Neighbours keep every weight, as they keep every label for class-conditional metrics. Where rows belong together, such
-as those of one user, the group is the independent draw and counts once. Neighbours then differ in one group: in all of
-its rows, but not in their number.
+Neighbours have the same weights, as they have the same labels for class-conditional metrics. Where rows belong
+together, such as those of one user, the group is the independent draw and counts once. Neighbours then differ in one
+group: possibly in all of its rows, but not in their number.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from reusable_holdout.metrics.scoring import Draws
 
 _MOST = 1 << 30
 _PIECE_BITS = 16
-_CHUNK = 1 << 16  # so many products of a weight and a piece sum to at most 2**62
+_CHUNK = 1 << 16  # the products of this many weights and pieces sum to at most 2**62
 
 
 class Weights(Draws):
-    """Weights of the rows as whole numbers without a common factor; they hold nothing private.
+    """Weights of the rows, stored as integers without a common factor; they hold nothing private.
 
-    Whole numbers up to 2^30 are taken as they are. Others are rounded to multiples of 2^-30 of the largest. So
-    proportional weights count as the same, with one digest, and scores stay exact. If all weights that are not 0 are
-    `alike`, they make a slice of the `chosen` rows.
+    Integers up to 2^30 are used as they are. Other weights are rounded to multiples of 2^-30 of the largest. So
+    proportional weights count as the same, with the same digest, and scores stay exact. If all weights above 0 are
+    equal (`alike`), they make a slice of the `chosen` rows.
 
     Notes
     -----
-    In a weighted mean of terms in [0, 1], c_r = w_r / sum of w, and replacing row r changes it by at most c_r:
-    sensitivity max c_r, sum of c_r^2. The interval is about the sum of c_r E[term | w_r], the mean of this statistic
-    over fresh holdouts with the same weights.
+    In a weighted mean of terms in [0, 1] replacing row r changes the mean by at most c_r = w_r / sum of w. So the
+    sensitivity is max c_r. The interval is about the sum of c_r E[term | w_r], the mean of this statistic over fresh
+    holdouts with the same weights.
 
-    Two confidence bounds around its expectation under these weights are valid, and the narrower is taken at each value
-    (:class:`~reusable_holdout.certainty.ConfidenceBound`). Hoeffding's takes the sum of c_r^2. The kl-Chernoff bound
-    takes 1/max c_r rows, rounded down. With a_r = c_r / max c_r <= 1, p_r the mean of term r and any
-    factor h, convexity gives E exp(h a_r X_r) <= E exp(h a_r B) for B = 0 or 1 with chance p_r, and since x -> x^a
-    is concave E (e^(h B))^a_r <= (1 + p_r (e^h - 1))^a_r. The logarithm is concave, too, so the product over the
-    rows is at most (1 + p (e^h - 1))^(1 / max c_r), p the weighted mean of the p_r: the moment that leads to
-    exp(-kl(v, p) / max c_r). It is narrower where the mean is near its bounds.
+    Two confidence bounds around this expectation are valid, and the narrower is used at each value
+    (:class:`~reusable_holdout.certainty.ConfidenceBound`). Hoeffding's bound uses the sum of c_r^2. The kl-Chernoff
+    bound uses 1/max c_r rows, rounded down, and is narrower where the mean is near its bounds. Its proof: let a_r = c_r
+    / max c_r <= 1, let p_r be the mean of term X_r, and let h be any factor. By convexity E exp(h a_r X_r) <=
+    E exp(h a_r B), where B is 1 with probability p_r and else 0. As x -> x^a is concave, E (e^(h B))^a_r <=
+    (1 + p_r (e^h - 1))^a_r. The logarithm is concave, too, so the product over the rows is at most
+    (1 + p (e^h - 1))^(1 / max c_r), where p is the weighted mean of the p_r. This moment leads to the bound
+    exp(-kl(v, p) / max c_r).
     """
 
     family = "bounded"
@@ -74,7 +75,7 @@ class Weights(Draws):
         self.relative_weights = self._whole / most
 
     def total(self, terms: NDArray[np.int64]) -> tuple[int, int]:
-        """Return the weighted sum of the terms, and the sum of the weights; exact, piece by piece."""
+        """Return the exact weighted sum of the terms, and the sum of the weights; terms are added in 16-bit pieces."""
         starts = np.arange(0, self.count, _CHUNK)
         total, shift = 0, 0
         while terms.any():
@@ -89,11 +90,12 @@ class Weights(Draws):
 
 
 class Groups(Draws):
-    """Rows that belong together, public: numbers of the groups, in the order of their first rows.
+    """Groups of rows that belong together, which are public; they are numbered in the order of their first rows.
 
-    A mean over groups is about their population: each counts once, with the mean of its rows. Its terms are one
-    independent draw for each group and lie in [0, 1]: sensitivity 1/groups, and the kl-Chernoff bound of so many rows.
-    The digest tells partitions apart; names do not matter.
+    In a mean over groups each group counts once, with the mean of its rows, and the interval is about the population of
+    groups. The terms, one for each group, are independent draws in [0, 1]. So the sensitivity is one over the number of
+    groups, and the kl-Chernoff bound for that many rows holds. The digest depends on which rows belong together, and
+    not on the groups' names.
     """
 
     family = "bounded"
@@ -130,5 +132,5 @@ class Groups(Draws):
         return Groups(self.codes[chosen], len(chosen))
 
     def of_rows(self, each: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean of each group; no other group's rows enter it, to the last bit."""
+        """Return the mean of each group's rows; it depends on no other row, even in its last bit."""
         return np.asarray(np.bincount(self.codes, weights=each, minlength=self.count) / self._sizes)
