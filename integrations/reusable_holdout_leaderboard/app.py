@@ -47,7 +47,7 @@ def create_app(settings: Settings) -> FastAPI:
         description="A leaderboard whose every score comes from one guarded holdout.",
         version="1",
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # these pages would load scripts from elsewhere
+        docs_url=None,  # FastAPI's documentation pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_life,

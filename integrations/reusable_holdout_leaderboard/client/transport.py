@@ -159,7 +159,7 @@ class BoardTransport:
             values = np.stack([1.0 - values, values], axis=1)
         rows = values.reshape(
             len(values), -1
-        ).tolist()  # floats are written so that they are read without loss
+        ).tolist()  # Python writes floats in such a way that reading them loses nothing
         return table_of_csv([self._expected.columns, *rows])
 
 

@@ -138,7 +138,7 @@ class Base:
 
     @property
     def _better(self) -> int:
-        """1 if larger values are better, else -1."""
+        """Sign of the metric's direction: 1 if larger values are better, else -1."""
         return 1 if self.metric.greater_is_better else -1
 
     # ---- the database
@@ -163,7 +163,7 @@ class Base:
             raise StoreError(f"the competition {self.slug!r} is missing in its database; restore it")
         return state
 
-    # ---- label sets
+    # ---- epochs
 
     def _current(self, *, look: bool = False) -> Epoch:
         """Return the current epoch. Open it first if another worker has rotated to a new one.

@@ -135,10 +135,10 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
             undone.callback(guard.close)
             epoch = epoch_of_guard(guard, rules, labels, fresh, max_bytes=MAX_BYTES)
             save_labels(place.labels(1), labels)
-            place.fresh_labels.unlink(missing_ok=True)  # left by a process that died here
+            place.fresh_labels.unlink(missing_ok=True)  # a process that died here may have left it
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
-            with board.writing() as connection:  # last: before this, there is no competition
+            with board.writing() as connection:  # the last step: the competition exists from here on
                 create_competition(connection, rules, guard.head(), at=clock())
                 state = find(connection, rules.slug)
                 assert state is not None  # noqa: S101 - it was written above
@@ -201,7 +201,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
             epoch = open_epoch(place, state.rules, max_bytes=max_bytes)
             undone.callback(epoch.guard.close)
             competition = cls(place, board, state, epoch, clock)
-            competition._go_on_to(epoch)  # a worker that rotated may have died before it noted that
+            competition._go_on_to(epoch)  # a worker may have died before it recorded its rotation
             competition.settle()
             undone.pop_all()
         return competition

@@ -103,7 +103,7 @@ class Guard:
             confidence=rules.confidence + share,
             choices=(),
         )
-        unwitnessed = not place.witness  # then only the organiser can restore the competition
+        unwitnessed = not place.witness  # then nobody notices an older copy of the folder
         made = ReusableHoldout(
             Rows(None, labels, classes=rules.classes),
             None,

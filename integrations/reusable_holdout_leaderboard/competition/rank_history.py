@@ -105,7 +105,10 @@ class RankHistory:
         return points
 
     def _least(self, one: Improvement) -> float:
-        """Return the worst value inside the certified interval. A team's best submission has the highest one."""
+        """Return the worst value inside the certified interval, negated if smaller values are better.
+
+        The best submission of a team is the one for which this number is largest.
+        """
         return one.low if self._greater else -one.high
 
     def _value(self, one: Improvement) -> float:

@@ -1,4 +1,4 @@
-"""The way of a submission, from the uploaded file to the recorded answer."""
+"""Processing of a submission, from the uploaded file to the recorded answer."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int,
 
 
 def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Return for each number the numbers that are worse by pairs alone, and those that are better."""
+    """Return, for each team in a certified pair, the teams that chains of pairs put below it and those above it."""
     worse: dict[int, set[int]] = {}
     for first, second in pairs:
         worse.setdefault(first, set()).add(second)

@@ -123,7 +123,7 @@ class Views(Base):
         return history.iloc[:0] if self._state().blind and not reveal else history
 
     def status(self) -> Status:
-        """Return the state of the competition."""
+        """Return the state of the competition: its epoch, its budget, and whether it takes submissions."""
         now, state = self._current(), self._state()
         guard, queries = now.guard, now.guard.plan.queries
         asked, reason = guard.queries_asked, guard.halt_reason

@@ -158,7 +158,7 @@ def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
         lists = {name: one for name, one in value.items() if isinstance(one, list)}
         yield pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in lists.items()})
         yield pd.DataFrame([(one, name) for name, ones in lists.items() for one in ones])
-    if len(nested) < _WIDE:  # more are the rows of a table
+    if len(nested) < _WIDE:  # a longer list is the rows of one table
         for one in nested:
             yield from _json_tables(one)
 
@@ -255,7 +255,7 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
         return bool(len(np.unique(y)) > 1 and np.allclose(numbers, y, rtol=1e-6))
     text = _text(column)
     ours, names = pd.factorize(y)
-    if len(names) < 2 or 3 * len(names) > len(y):  # other names for so many classes would fit any column
+    if len(names) < 2 or 3 * len(names) > len(y):  # so many renamed classes would match any column
         same = text == _text(pd.Series(y))
         return bool(len(names) > 1 and np.mean(~same) <= _MOST_WRONG)
     theirs, others = pd.factorize(text)

@@ -275,7 +275,7 @@ def _valued(table: _Table, column: Any) -> Callable[[int], str]:
 def _numbers(column: Any) -> NDArray[np.float64]:
     try:
         return np.array(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
-    except pa.ArrowInvalid:  # text that is no number, or written in another way
+    except pa.ArrowInvalid:  # some text is no number, or is a number in another notation
         return np.fromiter(map(_number, _in_pieces(column)), np.float64, len(column))
 
 

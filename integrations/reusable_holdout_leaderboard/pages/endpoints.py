@@ -316,7 +316,7 @@ class _Pages:
         said = problems if isinstance(problems, list) else [problem.message]
         try:
             visit = None if problem.code == "no_competition" else await self.visit(request)
-        except (Problem, KeyError):  # then there is no competition to show around it
+        except (Problem, KeyError):  # then the page shows no competition
             visit = None
         response = await self._page(
             request,

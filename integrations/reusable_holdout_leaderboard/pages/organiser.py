@@ -128,7 +128,7 @@ class OrganisersPages:
         return self._back(request, visit)
 
     async def table(self, request: Request) -> Response:
-        """Send all submissions as CSV, also while the competition is blind."""
+        """Send all submissions as CSV, with the scores that a blind competition hides."""
         visit = await self._visit(request)
         if not await self._is_organiser(request, visit):
             raise Problem(401, "unauthorized", "Log in as organiser first.")

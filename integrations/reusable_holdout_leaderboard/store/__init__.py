@@ -1,1 +1,1 @@
-"""The board's database, and the records that come out of it."""
+"""The board's database, and the records that are read from it."""

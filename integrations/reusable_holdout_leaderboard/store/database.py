@@ -142,7 +142,7 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     engine = sa.create_engine(
         url,
         pool_size=5,
-        max_overflow=-1,  # threads wait for the database, not for a connection
+        max_overflow=-1,  # a thread always gets a connection; it may wait for the database's lock
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
 
@@ -216,7 +216,7 @@ os.register_at_fork(before=_close_all)
 
 
 class State(NamedTuple):
-    """State of one competition in the database."""
+    """The state of one competition, as the database stores it."""
 
     id: int
     rules: Rules
@@ -307,7 +307,7 @@ def lock(connection: sa.Connection, number: int) -> State:
 
 
 def update(connection: sa.Connection, number: int, **values: Any) -> None:
-    """Change columns of a competition."""
+    """Set columns in the row of a competition to new values."""
     connection.execute(sa.update(COMPETITIONS).where(COMPETITIONS.c.id == number).values(values))
 
 

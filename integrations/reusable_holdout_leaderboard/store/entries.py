@@ -220,7 +220,7 @@ def record(
     compared = None if wish is None else wish.compared
     improved = _stand(connection, state, known, outcome, compared, better=better)
     answer: dict[str, Any] = outcome._asdict() | {"improved": improved}
-    del answer["paid"]  # only the organisers may see whose question took the charge
+    del answer["paid"]  # it is not stored with the submission: teams may not see whose question paid
     connection.execute(_TRIED, {"submission": submission_id, **answer})
     tell_answer(connection, state, known.team_id, known.id, at, head)
     return known._replace(state="scored", **answer)

@@ -142,7 +142,7 @@ def improvements(
 
 
 def last_change_of_teams(connection: sa.Connection, number: int) -> int:
-    """Return the revision at which a team was last renamed, disqualified or reinstated; 0 for never."""
+    """Return the revision at which a team was last renamed, disqualified or reinstated, or 0 if none ever was."""
     kinds = EVENTS.c.kind.in_(("rename", "disqualify", "reinstate"))
     asked = sa.select(sa.func.max(EVENTS.c.revision)).where(EVENTS.c.competition_id == number, kinds)
     return int(connection.execute(asked).scalar() or 0)

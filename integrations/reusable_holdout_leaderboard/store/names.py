@@ -19,7 +19,7 @@ __all__ = ["checked_team", "key_of"]
 
 _MOST_TEAM, _MOST_KEY = 64, 256
 _ALPHABETS = {"CYRILLIC", "GREEK", "LATIN"}
-_UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # controls, invisible marks, unassigned
+_UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # categories of characters that show nothing
 _STROKES = str.maketrans("i‐‑‒–—", "l-----")  # noqa: RUF001 - the table lists dashes of other lengths
 _INVISIBLE = regex.compile(
     r"[\p{Default_Ignorable_Code_Point}\u2800]"  # Braille's blank shows nothing either
@@ -72,7 +72,7 @@ def key_of(team: str) -> str:
     True
     """
     key, before = team, ""
-    while key != before:  # usually two rounds, because some letters look like others only as capitals
+    while key != before:  # usually two rounds: some letters look like others only as capitals or only small
         before = key
         wide = _INVISIBLE.sub("", unicodedata.normalize("NFKC", key))
         alike = unicodedata.normalize("NFD", wide).translate(_prototypes())

@@ -29,19 +29,19 @@ __all__ = [
 
 
 class LimitError(HoldoutError):
-    """The team has no submission left; nothing was asked and nothing was charged."""
+    """A limit is reached, such as a team's number of submissions. Nothing was asked and nothing was charged."""
 
 
 class ClosedError(HoldoutError):
-    """The competition takes no submissions now; nothing was asked and nothing was charged."""
+    """The competition does not allow this now, because it is frozen or closed, for example. Nothing was charged."""
 
 
 class AccessError(HoldoutError):
-    """The token does not allow this; nothing was done."""
+    """The token does not permit this request. Nothing was done."""
 
 
 class InvitationError(HoldoutError):
-    """The invitation code is not the newest one; no team was made."""
+    """The invitation code is not the newest one. No team was made."""
 
 
 class StoreError(HoldoutError):
@@ -342,7 +342,7 @@ class Invitation(NamedTuple):
 
 
 class PublicFile(NamedTuple):
-    """A file that everyone may download."""
+    """The name and the size of a file that everyone may download."""
 
     name: str
     bytes: int

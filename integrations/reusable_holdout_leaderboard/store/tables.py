@@ -94,7 +94,7 @@ SUBMISSIONS = sa.Table(
     sa.Column("query", sa.Integer),
     sa.Column("told", sa.Text),
     sa.Column("improved", sa.Boolean),
-    sa.Column("picked", sa.Boolean),  # for the final standings
+    sa.Column("picked", sa.Boolean),  # true if its team picked it for the final standings
     sa.UniqueConstraint("competition_id", "epoch", "team_id", "digest"),
     sa.Index("board_submissions_of_team", "team_id", "asked_at"),
     sqlite_autoincrement=True,  # a number names a question in the ledger, so it must never be used twice
@@ -133,18 +133,18 @@ STANDINGS = sa.Table(  # each team's best, so that a board reads one row for eac
     sa.Column("measured", sa.Double),  # best value that was measured and took the lead
 )
 
-SECRETS = sa.Table(  # shared by all servers of a database
+SECRETS = sa.Table(  # secrets that all servers of a database share
     "board_secrets",
     METADATA,
     sa.Column("name", sa.String(32), primary_key=True),
     sa.Column("value", _DIGEST, nullable=False),
 )
 
-SESSIONS = sa.Table(  # of browsers
+SESSIONS = sa.Table(  # sessions of browsers
     "board_sessions",
     METADATA,
-    sa.Column("digest", _DIGEST, primary_key=True),  # of the number in the cookie
-    sa.Column("token_digest", _DIGEST, nullable=False),  # of the token that began it
+    sa.Column("digest", _DIGEST, primary_key=True),  # SHA-256 of the number in the cookie
+    sa.Column("token_digest", _DIGEST, nullable=False),  # SHA-256 of the token that began the session
     sa.Column("began_at", sa.Double, nullable=False),
     sa.Column("ends_at", sa.Double, nullable=False),
     sa.Index("board_sessions_of_token", "token_digest"),
@@ -160,8 +160,8 @@ def _contents(name: str) -> sa.Table:
     )
 
 
-PREDICTIONS = _contents("board_predictions")  # for the fresh rows
-COMPARED = _contents("board_compared")  # for the holdout's rows, of each team's best
+PREDICTIONS = _contents("board_predictions")  # predictions for the fresh rows
+COMPARED = _contents("board_compared")  # predictions for the holdout's rows, from each team's best
 
 EVENTS = sa.Table(
     "board_events",

@@ -89,7 +89,7 @@ def _routes() -> list[BaseRoute]:
 
 @_PUBLIC.get("/competition")
 async def competition(request: Request, competition: Here) -> dict[str, Any]:
-    """Return the rules, the metric, the plan of the guard, and the form of a submission."""
+    """Return the competition's rules, its metric, the guard's plan, and the form that a submission must have."""
     return await boards_of(request).run(_about, competition)
 
 
@@ -126,7 +126,7 @@ async def history(
 async def rank_history(request: Request, competition: Here, epoch: Epoch = None, team: Number = None) -> Any:
     """Return the ranks over time of the teams on top of the board, and of one more. Empty while blind."""
     call = partial(_listed, partial(competition.rank_history, epoch=epoch, team_id=team), _RANKS)
-    if team is not None:  # the charts of a thousand teams are not stored
+    if team is not None:  # not stored, because each team may ask for its own chart
         return _once(request, await boards_of(request).run(call))
     return _once(request, await _kept(request, competition, ("rank history", epoch), call))
 

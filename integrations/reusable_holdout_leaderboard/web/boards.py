@@ -43,10 +43,10 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _AT_ONCE = 4  # submissions that are read and scored at the same time
 _KEPT = 64  # answers that are stored until the board changes
-_LIST_SECONDS = 5.0  # age of a list of competitions before it is read again
+_LIST_SECONDS = 5.0  # age at which the list of competitions is read again
 _SETTLE_SECONDS = 60.0
 _MOST_TOKEN = 200
-_MOST_NUMBER = 2**31 - 1  # an integer of the database
+_MOST_NUMBER = 2**31 - 1  # largest integer that the database stores
 
 
 class Boards:
@@ -135,11 +135,11 @@ class Boards:
         call : callable
             Function without arguments. Its result must only change when there is an event, and nobody may modify it.
         """
-        revision, key = competition.revision, (competition.slug, name)  # before the call, which may see more
+        revision, key = competition.revision, (competition.slug, name)  # read first: the call may see more
         with self._lock:
             known = self._kept.pop(key, None)
             if known is not None and known[0] == revision:
-                self._kept[key] = known  # the newest again
+                self._kept[key] = known  # moved to the end: results used least recently go first
                 found: _R = known[1]
                 return found
         made = call()

@@ -16,7 +16,7 @@ from reusable_holdout_leaderboard.web.problems import Problem
 
 __all__ = ["board_csv", "download", "final_csv", "final_of", "submissions_csv"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet evaluates text that begins so
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet evaluates text that begins with one of these
 _PAGE = 5_000
 
 
@@ -32,12 +32,12 @@ def board_csv(competition: Competition, epoch: int | None = None) -> bytes:
 
 
 def final_of(competition: Competition) -> list[FinalStanding]:
-    """Return the final standings.
+    """Return the stored final standings.
 
     Raises
     ------
     Problem
-        404 if they are not made yet.
+        404 if the final standings have not been made yet.
     """
     if not competition.status().final:
         raise Problem(404, "no_final", "the final standings are not made yet")
