@@ -1,4 +1,4 @@
-"""``reusable-holdout box init|serve|mcp``."""
+"""The commands ``reusable-holdout box init``, ``box serve`` and ``box mcp``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_MCP: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def add_box(commands: Any) -> None:
-    """Add ``box`` and its actions."""
+    """Add the command ``box`` with its actions ``init``, ``serve`` and ``mcp`` to the command line."""
     about = "Keep labels, key, ledger and witness in a folder of another user, and answer at a socket"
     parser = commands.add_parser("box", help=about, description=f"{about}.")
     actions = parser.add_subparsers(required=True, metavar="action")

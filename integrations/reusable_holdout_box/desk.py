@@ -1,4 +1,4 @@
-"""The answers of a box: one message in, one message out, and nothing in it but what the guard released."""
+"""The part of a box that replies to messages; a reply holds only what the guard has released."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["Desk", "refusal"]
 _PAGE = 2_000
 _MOST_NAME = 200
 _MOST_LINES = 100
-_UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # control and invisible characters, and unassigned ones
-_FORMULA = "=+-@"  # a spreadsheet takes a text that begins so for a formula
+_UNSHOWN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # control characters, invisible and unassigned ones
+_FORMULA = "=+-@"  # a spreadsheet runs a text that begins with one of these as a formula
 
 _STATE = ("answered", "queries_asked", "queries_left", "charges_left", "halted", "halt_reason", "epoch")
 _QUESTION = ("predictions", "codes", "name")
@@ -41,22 +41,22 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "choose": (*_QUESTION, "prior"),
     "final": _QUESTION,
 }
-"""Parts that a message may have. No setting of a guard is among them."""
+"""The parts that each kind of message may have. No message can change a setting of the guard."""
 
 
 def refusal(code: str, message: str, **details: Any) -> bytes:
-    """Return the message that says why nothing was answered."""
+    """Return a reply that says why a question was not answered."""
     return packed({"error": {"code": code, "message": message, "details": details}})
 
 
 class Desk:
-    """Answers of one open box.
+    """Replies to the messages that come to one open box.
 
     Parameters
     ----------
     box : OpenBox
     most_bytes : int
-        Longest message; clients are told.
+        Greatest length of a message, which clients get to know.
     """
 
     def __init__(self, box: OpenBox, *, most_bytes: int) -> None:
@@ -66,7 +66,7 @@ class Desk:
         self._kept: tuple[int, list[dict[str, Any]]] = (0, [])
 
     def answer(self, message: Message) -> bytes:
-        """Reply to a message. Only the end of the process is raised."""
+        """Return the reply to a message; every error becomes a reply, only the end of the process is raised."""
         try:
             return packed(self._answer(message))
         except (Halted, ModelError) as error:
@@ -74,18 +74,18 @@ class Desk:
             if isinstance(error, Halted):
                 return refusal("halted", str(error), reason=error.reason, answers=answers)
             return refusal("model", str(error), answers=answers)
-        except LedgerError as error:  # its words name paths: they are for the owner
+        except LedgerError as error:  # its message names paths, so only the owner gets it
             self._tell_owner(f"the ledger cannot be used: {error}")
             return refusal("unavailable", "the box cannot use its ledger; nothing was answered")
         except HoldoutError as error:
             code = "bad_input" if isinstance(error, InputError) else "failed"
             return refusal("budget" if isinstance(error, BudgetError) else code, str(error))
-        except Exception as error:  # such as one of no memory
+        except Exception as error:  # for example MemoryError
             self._tell_owner(f"a question failed ({type(error).__name__})")
             return refusal("failed", "it failed inside the box; history() has all that was answered")
 
     def _tell_owner(self, line: str) -> None:
-        """Write each line once, so that nobody who asks can fill the log."""
+        """Write a line to standard error, each line only once, so that nobody who asks can fill the log."""
         if line not in self._lines and len(self._lines) < _MOST_LINES:
             self._lines.add(line)
             print(line, file=sys.stderr, flush=True)
@@ -125,7 +125,11 @@ class Desk:
         return {"answers": [_shown(one) for one in found]}
 
     def _labels(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Return the labels of codes: places of classes, or hashes where the set of labels is private."""
+        """Return the predicted labels that a message's codes stand for.
+
+        A code is the place of a class in the guard's classes or, if the set of labels is private, a label's hash or
+        number.
+        """
         classes, private = self._guard.classes, self._guard.private_labels
         if private is not None and codes.dtype == np.int64:
             return codes.view("V8") if private == "text" else codes
@@ -154,7 +158,7 @@ class Desk:
 
     def _history(self, after: int) -> dict[str, Any]:
         answered = self._guard.answered
-        if answered != self._kept[0]:  # a long history is asked for again and again
+        if answered != self._kept[0]:  # clients ask for a long history page by page
             frame = self._guard.history()
             plain = frame.assign(asked_at=[one.isoformat() for one in frame["asked_at"]])
             rows = [
@@ -173,7 +177,7 @@ def _shown(answer: Answer) -> dict[str, Any]:
 
 
 def _is_name(name: object) -> bool:
-    """Return True if the owner can read a name in a terminal or a spreadsheet without danger."""
+    """Return True if a question's name is harmless when the owner sees it in a terminal or a spreadsheet."""
     return (
         isinstance(name, str)
         and len(name) <= _MOST_NAME
@@ -194,4 +198,4 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}",
     ),
 }
-"""Checks of the parts that the guard does not check."""
+"""Checks of those parts of a message that the guard itself does not check, each with the words of its error."""

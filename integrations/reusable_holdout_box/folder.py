@@ -1,4 +1,4 @@
-"""The folder of a box: labels, key, ledger and witness, for its own user alone.
+"""The folder of a box, with labels, key, ledger and witness, which only the box's own user can read.
 
 ::
 
@@ -35,7 +35,7 @@ from reusable_holdout_box.wall import check_place, check_private
 __all__ = ["ALLOWED", "OpenBox", "Settings", "make_box", "open_box", "private_of", "socket_of"]
 
 ALLOWED = ("evaluate", "compare")
-"""Ways to ask that a box answers by default."""
+"""The ways to ask that a box allows by default."""
 
 _QUESTIONS = (*ALLOWED, "gate", "reveal", "choose", "final")
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
@@ -44,17 +44,18 @@ _FORMAT = 3  # earlier ones hold ledgers of versions before 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Decisions of a box's owner, made with the box.
+    """Settings that the owner of a box chose when the box was made.
 
     Attributes
     ----------
     labels : str
-        Name of the file of labels, or of ids, in the folder.
+        Name of the file of labels, or of ids, in the private folder.
     id_column : str or None
+        Name of the column of ids in that file.
     judged : bool
-        True if the file has ids alone, of rows whose outputs a judge scores.
+        True if the file has ids and no labels, because a judge scores the rows' outputs.
     allow : tuple of str
-        Ways to ask.
+        The ways to ask that the box allows.
     """
 
     labels: str
@@ -78,7 +79,7 @@ class OpenBox:
     ----------
     guard : ReusableHoldout
     ids : list or None
-        Ids of the rows, in their order; public.
+        Ids of the rows in order, which are public; None if the rows have no ids.
     settings : Settings
     """
 
@@ -88,12 +89,12 @@ class OpenBox:
 
 
 def socket_of(folder: Path) -> Path:
-    """Return the default place of a box's socket."""
+    """Return the default path of a box's socket."""
     return folder / "socket"
 
 
 def private_of(folder: Path) -> Path:
-    """Return the private folder. A link on the way is not followed, so that it can be refused."""
+    """Return the path of a box's private folder; links in it are not resolved, so that a check can refuse them."""
     return Path(os.path.abspath(folder)) / _PRIVATE  # noqa: PTH100
 
 
@@ -117,40 +118,42 @@ def make_box(
     Parameters
     ----------
     folder : Path
-        New or empty.
+        A new or empty folder.
     labels : Path, optional
-        CSV, Parquet or JSON with one column of labels, and one of ids; or else `ids`.
+        CSV, Parquet or JSON with one column of labels and, if `id_column` names it, one of ids. Give either `labels` or
+        `ids`.
     ids : Path, optional
-        The same with a column of ids alone, for judged scores.
+        CSV, Parquet or JSON with a column of ids and no labels, for judged scores.
     id_column : str, optional
         Column of ids.
     metric : str
-        A name of the catalogue.
+        Name of one of the library's metrics.
     bounds : (float, float), optional
-        Range of targets or scores, for "mae", "mse", "rmse" and "score". Targets outside are moved to them, and nothing
-        says so.
+        Range of targets or scores, for "mae", "mse", "rmse" and "score". Values outside are moved to the nearer bound,
+        without a message.
     allow : sequence of {"evaluate", "compare", "gate", "reveal", "choose", "final"}, optional
-        Ways to ask that are answered; by default evaluate and compare, or of a box for gates gate alone.
+        Ways to ask that are allowed; by default "evaluate" and "compare", or "gate" alone if `gates` is True.
     gates : bool
-        Whether the plan is for gates alone.
+        True if the plan is for gates alone.
     vacuous : bool
-        Whether to make it though its plan says nothing.
+        True to make the box although its plan is vacuous.
     witness : str, Path or False, optional
-        As for :class:`ReusableHoldout`; by default a file in the folder.
+        Place of the witness; see :class:`ReusableHoldout`. By default a file in the folder.
     **wish
-        Numbers of :class:`Plan`: queries, tolerance, charges, estimate ...; `classes` and `prevalence` of
-        :class:`Rows`; `seed` for tests.
+        Numbers of the :class:`Plan`, such as queries, tolerance, charges and estimate; `classes` and `prevalence` of
+        :class:`Rows`; `seed`, for tests.
 
     Returns
     -------
     Plan
+        The plan of the box's guard.
 
     Raises
     ------
     InputError, PlanError, LedgerError
         If labels, metric and wish do not fit, or the folder is not empty; nothing was made.
     WallError
-        If another user could exchange the folder.
+        If another user could replace the folder.
     """
     source = labels if ids is None else ids
     if source is None or (labels is not None and ids is not None):
@@ -192,9 +195,9 @@ def open_box(folder: Path) -> OpenBox:
     Raises
     ------
     WallError
-        If another user owns the folder or something in it, or can read or change it.
+        If the folder or something in it belongs to another user, or another user can read or change it.
     InputError, LedgerError
-        If there is no box, or a newer version made it, or its ledger cannot be used.
+        If there is no box, another version of the format made it, or its ledger cannot be used.
     """
     private = private_of(folder)
     if not private.is_dir():
@@ -210,7 +213,7 @@ def open_box(folder: Path) -> OpenBox:
 
 
 def _rows(path: Path, settings: Settings) -> tuple[NDArray[Any], list[Any] | None]:
-    """Return the guard's y, and the ids."""
+    """Return the labels, or for judged scores the ids, as the guard's y; and the ids as a list, if there are some."""
     if settings.judged:
         names, _ = read_ids(path, id_column=settings.id_column)
         whole = all(one.isascii() and one.isdigit() and str(int(one)) == one for one in names)

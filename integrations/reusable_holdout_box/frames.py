@@ -1,8 +1,8 @@
-"""The messages on a box's socket: one JSON object, and the bytes of arrays behind it.
+"""The format of the messages on a box's socket: a JSON object, followed by the bytes of arrays.
 
-A message begins with eight bytes, the lengths of its two parts. They are a JSON object in UTF-8, and the bytes of the
-arrays that the object describes. Nothing in a message is or becomes code: there are no pickles and no object arrays.
-Depth, digits and lengths are bounded before JSON is parsed.
+A message begins with eight bytes, the lengths of its two parts. The first part is a JSON object in UTF-8. The
+second part is the bytes of the arrays that the object describes. Nothing in a message can become code: there are no
+pickles and no arrays of objects. The depth of the JSON, the digits of its numbers and all lengths are bounded.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _NOTHING = "; nothing was asked"
 
 
 class Message(NamedTuple):
-    """One message.
+    """One message, after it was read.
 
     Attributes
     ----------
     head : dict
-        JSON.
+        The JSON object, without the description of the arrays.
     arrays : list of numpy.ndarray
-        Read-only, of numbers.
+        Read-only arrays of numbers.
     """
 
     head: dict[str, Any]
@@ -47,7 +47,7 @@ class Message(NamedTuple):
 
 
 def lengths_of(start: bytes | bytearray) -> tuple[int, int]:
-    """Read the lengths of the two parts from the first eight bytes of a message."""
+    """Return the lengths of a message's two parts, read from its first eight bytes."""
     head, body = struct.unpack(_FORMAT, start[:LENGTHS])
     return head, body
 
@@ -58,7 +58,7 @@ def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> byte
     Raises
     ------
     InputError
-        If an array has another dtype than the five of messages.
+        If an array's dtype is not one of the five that messages may have.
     """
     plain = [_plain(one) for one in arrays]
     described = [[one.dtype.str, list(one.shape)] for one in plain]
@@ -69,18 +69,19 @@ def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> byte
 
 
 def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
-    """Read a message.
+    """Return the message that two parts of bytes hold.
 
     Parameters
     ----------
     head, body : bytes
+        The JSON object, and the bytes of the arrays.
     finite : bool
         True if all numbers in the JSON must be finite, as in questions.
 
     Raises
     ------
     InputError
-        If it is no message.
+        If the bytes do not have the format of a message.
     """
     try:
         found = _json(head, finite=finite)
@@ -99,7 +100,7 @@ def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
 def _json(text: bytes, *, finite: bool) -> Any:
     brackets = text.translate(None, delete=_NO_BRACKETS)
     depth = deepest = 0
-    for one in brackets:  # also of brackets within text: no name needs eight of them
+    for one in brackets:  # brackets within texts count, too: no name needs eight of them
         depth += 1 if one in b"[{" else -1
         deepest = max(deepest, depth)
     if deepest > _MOST_NESTED:

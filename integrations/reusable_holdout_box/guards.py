@@ -1,4 +1,4 @@
-"""The only module of the box that calls a guard."""
+"""All calls of a guard that the box makes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _CALLS: Mapping[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
     "choose": ((), lambda guard, all_, *, prior, **stated: guard.choose(all_, prior, **stated)),
     "final": ((), lambda guard, all_, **stated: guard.final(all_ if all_[1:] else all_[0], **stated)),
 }
-"""Calls by the way to ask, with the numbers of models that it can be about; none for any number."""
+"""For each way to ask: the numbers of models that the question may be about (empty for any number), and the call."""
 
 WAYS = tuple(_CALLS)
-"""Ways to ask; "many" is a batch of evaluations."""
+"""The ways to ask; "many" is a list of evaluations in one message."""
 
 
 def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
-    """Ask a guard, here or elsewhere.
+    """Ask a question to a guard in this process or in another one.
 
     Parameters
     ----------
@@ -37,9 +37,10 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     way : str
         One of :data:`WAYS`.
     predictions : sequence
-        One entry for each model that the question is about.
+        Predictions of each model that the question is about.
     **stated
-        Prior, tolerance, name or what a gate must reach; of "many" and "choose" a list of each.
+        Further arguments of the question: `prior`, `tolerance`, `name`, and `at_least` for a gate. For "many" and
+        "choose" they may be lists with an entry for each model.
 
     Returns
     -------
@@ -48,9 +49,9 @@ def ask(guard: Any, way: str, predictions: Sequence[Any], **stated: Any) -> Any:
     Raises
     ------
     InputError
-        If this way is about another number of models; nothing was asked.
+        If a question of this kind cannot be about this number of models; nothing was asked.
     HoldoutError, Halted
-        From the guard.
+        If the guard raises it.
     """
     counts, call = _CALLS[way]
     if not predictions or (counts and len(predictions) not in counts):
@@ -73,7 +74,7 @@ def made_guard(
     allow: Iterable[str] = (),
     **settings: Any,
 ) -> ReusableHoldout:
-    """Make the guard of a new box; what is no setting of rows or guard is one of its plan."""
+    """Make the guard of a new box; settings that are not listed here and not the guard's own go into its plan."""
     if settings.get("board") is not None:
         raise InputError(
             f"no box can hold a board, which has many series of answers; got {settings['board']!r}; nothing was made; "
@@ -90,5 +91,5 @@ def made_guard(
 
 
 def open_guard(ledger: Path, y: Any) -> ReusableHoldout:
-    """Open the guard of a box."""
+    """Open the guard of a box from its ledger and its labels or ids."""
     return ReusableHoldout.open(ledger, None, y)

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: tools for an agent, which gets them instead of the test set."""
+"""A server of the Model Context Protocol that gives an agent tools to ask a guard, instead of the test set."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ _SPENT = {
 
 
 def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
-    """Make a server whose tools ask a guard elsewhere.
+    """Make a server whose tools ask a guard in another process.
 
-    It holds no label and no key, and runs as the agent's user. It is a convenience; the wall is the box.
+    The server holds no label and no key, and runs as the agent's user. It only makes asking easy; what keeps the agent
+    from the labels is the box, which runs as another user.
 
     Parameters
     ----------
     remote : RemoteHoldout
-        A box or a leaderboard.
+        Client of a box or a leaderboard.
     workspace : Path
-        Folder whose files a call may name.
+        Folder whose files the agent may name in a call.
 
     Returns
     -------
     mcp.server.mcpserver.MCPServer
-        ``make_server(...).run("stdio")`` serves it.
+        The server; ``make_server(...).run("stdio")`` starts it.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
             predictions = [_predictions(remote, folder, *one) for one in given]
             try:
                 return _said(ask(remote, way, predictions, name=name, **stated)[0], remote)
-            except Halted as halt:  # a result and no error, for an agent tries errors again
+            except Halted as halt:  # no error, because agents try again after errors
                 return _end(halt.reason)
 
         return _checked(server, result)
@@ -86,7 +87,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
 
 
 def _questions(remote: RemoteHoldout, asked: Callable[..., dict[str, Any]]) -> dict[Callable[..., Any], str]:
-    """Return the tools that ask, each with what it is about."""
+    """Return the tools that ask questions, each with the number that the question is about, in words."""
 
     def evaluate(
         predictions: list[Any] | None = None, file: str = "", prior: float | None = None, name: str = ""
@@ -126,10 +127,10 @@ def _questions(remote: RemoteHoldout, asked: Callable[..., dict[str, Any]]) -> d
 
 
 def _strict_server() -> Any:
-    """Return a class of servers whose tools refuse arguments that they do not have.
+    """Return a class of servers whose tools refuse unknown arguments.
 
-    The library drops unknown arguments. So a question with a mistyped ``prior`` would be asked without one, and
-    could be charged.
+    The `mcp` library ignores unknown arguments. So a question with a mistyped ``prior`` would be asked without a prior,
+    and could be charged.
     """
     with of_extra("mcp", "an MCP server"):
         from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - an optional library
@@ -167,7 +168,7 @@ def _check_known(tool: str, arguments: Mapping[str, Any], known: list[str]) -> d
 
 
 def _checked(server: Any, tell: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a tool tells; an error of wrong input says that nothing was charged."""
+    """Return a tool's result; if the input was wrong, raise the library's error, and say that nothing was charged."""
     try:
         return tell()
     except HoldoutError as error:
@@ -181,7 +182,7 @@ def _checked(server: Any, tell: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _predictions(remote: RemoteHoldout, folder: Path, given: list[Any] | None, file: str) -> Any:
-    """Return predictions in the order of the rows, which came in the call or in a file of the folder."""
+    """Return the predictions of a call, or of the file in the workspace that it names, in the order of the rows."""
     if (given is None) == (not file):
         raise InputError("predictions must come as a list or as a file, one of them")
     if given is not None:
@@ -213,7 +214,7 @@ def _path(folder: Path, file: str) -> Path:
 
 
 def _about(remote: RemoteHoldout) -> str:
-    """Say what the server is for."""
+    """Return a text for the agent about the test set and the budget."""
     plan, metric = remote.plan, remote.metric
     better = "greater" if metric.greater_is_better else "smaller"
     return (
@@ -225,7 +226,7 @@ def _about(remote: RemoteHoldout) -> str:
 
 
 def _about_question(remote: RemoteHoldout, way: str, what: str) -> str:
-    """Say what a tool that asks tells and costs."""
+    """Return a text for the agent about one tool: what its answers tell, and what they cost."""
     told = (
         f"what you think it is. {_HONEST} If your estimate is near, you are told that it agrees. If it is far off, you "
         "are told which way and about how far, and a charge is taken. Each new question takes one of the questions."
@@ -241,7 +242,7 @@ def _about_question(remote: RemoteHoldout, way: str, what: str) -> str:
 
 
 def _said(answer: Answer, remote: RemoteHoldout) -> dict[str, Any]:
-    """Return an answer as a tool's result: numbers for programs, and a sentence."""
+    """Return an answer as a tool's result: numbers for programs, and a sentence for the agent."""
     words = {"better": "accepted", "not shown": "rejected", "corrected": "deviates", "agreed": "agrees"}
     outcome = words.get(answer.outcome, answer.outcome)
     cost = "a question and a charge" if answer.charged else "a question"
@@ -262,7 +263,7 @@ def _said(answer: Answer, remote: RemoteHoldout) -> dict[str, Any]:
 
 
 def _end(reason: str) -> dict[str, Any]:
-    """Return the end as a result that cannot be taken for a score."""
+    """Return the result of a question after a halt; it holds no number that could be taken for a score."""
     return {
         "halted": True,
         "outcome": "halted",
@@ -272,7 +273,7 @@ def _end(reason: str) -> dict[str, Any]:
 
 
 def _budget_of(remote: RemoteHoldout) -> dict[str, Any]:
-    """Return what is left."""
+    """Return the numbers of questions and charges that are left, with a sentence for the agent."""
     plan, reason, left, charges = remote.plan, remote.halt_reason, remote.queries_left, remote.charges_left
     said = f"Left: {left:,} of {plan.queries:,} questions, {charges} of {plan.charges} charges."
     state = {"halted": False, "says": said} if reason is None else _end(reason)

@@ -1,4 +1,4 @@
-"""The client of a guard that lives elsewhere: in a box on this machine, or on a leaderboard."""
+"""The client of a guard in another process: in a box on this machine, or on a leaderboard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from reusable_holdout_box.transport import transport_to
 
 __all__ = ["RemoteHoldout"]
 
-_ROOM = 4_096  # bytes of a message beside its arrays, and for each of its names
+_ROOM = 4_096  # bytes of a message for its JSON object, and for each question's name
 _FIELDS = set(Answer._fields) - {"guardrails"}
 _COLUMNS = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "outcome"),
@@ -39,26 +39,26 @@ _COLUMNS = [
 
 
 def _told(name: str) -> Any:
-    """Return a property that asks for a public number of the moment."""
+    """Return a property that asks the guard for the current value of a public number, such as the charges left."""
     return property(lambda remote: remote._transport.ask({"ask": "status"})[name])
 
 
 class RemoteHoldout:
-    """A guard that is asked from where the labels are not.
+    """Client for a guard in another process, which keeps the labels away from the process that asks.
 
     ``RemoteHoldout("unix:///srv/box/socket")`` asks a box on this machine, ``RemoteHoldout("http://host:8000", token)``
-    a leaderboard. A loop that asks a :class:`reusable_holdout.ReusableHoldout` about predictions can ask either of them
-    instead. The same question again gets the recorded answer, free. So a question is sent again when the connection
-    breaks, and is charged once at most.
+    a leaderboard. It has the methods of :class:`reusable_holdout.ReusableHoldout` for questions about predictions. If a
+    question is asked again, the recorded answer is repeated and free. So if the connection breaks, the question can be
+    sent again, and it is charged at most once.
 
     Parameters
     ----------
     url : str
         ``unix:///path/of/socket``, ``http://host:8000`` or ``https://host/c/name``.
     token : str
-        Token of the team, for a leaderboard. A box takes none: the kernel tells it which user asks.
+        Token of the team, for a leaderboard. A box takes none, because the kernel tells it which user asks.
     patience_seconds : float
-        How long to try again while nobody answers.
+        Time for which to try again while nobody answers.
 
     Attributes
     ----------
@@ -66,26 +66,33 @@ class RemoteHoldout:
     plan : Plan
         Plan of the guard, which everyone who asks shares.
     rows : int
+        Number of rows.
     digest : str or None
-        Name of the rows; a leaderboard does not tell it.
+        Digest of the rows, by which they are recognised; None for a leaderboard, which does not tell it.
     allow : tuple of str
         Ways to ask that the owner allows, such as "evaluate" and "compare".
     classes : numpy.ndarray or None
-        Sorted classes, if the set of them is public; None if it is private, and for metrics of real values.
+        Sorted classes, if everyone may know which labels there are. None if not, and for metrics of real values.
     private_labels : {"text", "numbers"} or None
-        Kind of the labels, if the set of them is private.
+        Kind of the labels, if nobody may know which labels there are; else None.
     about : mapping
-        All that is public and fixed, as it came.
-    answered, queries_asked, queries_left, charges_left, epoch : int
-        Number of the last answer; queries and charges that were taken or are left, of everyone who asks; number of the
-        label set, from 1. `charges_left` is None while a competition is blind.
-    halted, halt_reason : bool, str or None
-        True if nothing new will be answered; because "charges" or "queries" ran out, or a "final" was given.
+        All facts about the guard that are public and fixed, as they were received.
+    answered : int
+        Number of the last answer.
+    queries_asked, queries_left, charges_left : int
+        Queries that were asked, and queries and charges that are left, counted over everyone who asks. `charges_left`
+        is None while a competition is blind.
+    epoch : int
+        Number of the guard's set of rows, counted from 1.
+    halted : bool
+        True if no new question will be answered.
+    halt_reason : str or None
+        "charges" or "queries" if these ran out, "final" if a final was given.
 
     Raises
     ------
     InputError
-        If the address is none of these, or a box is given a token.
+        If the address has no such form, or a token is given for a box.
     HoldoutError
         If nobody answers there, or this user or token may not ask.
 
@@ -96,8 +103,9 @@ class RemoteHoldout:
 
     Notes
     -----
-    A leaderboard answers evaluations alone, and knows a question by its predictions: with another prior they get the
-    answer that they got before. What a charged answer of a leaderboard cost is in :meth:`history`; its `nats` is NaN.
+    A leaderboard answers only evaluations. It recognises a question by its predictions: if they are sent again with
+    another prior, the earlier answer is repeated. An answer of a leaderboard has NaN as `nats`; the cost of a charged
+    one is in :meth:`history`.
     """
 
     answered, queries_asked, queries_left = _told("answered"), _told("queries_asked"), _told("queries_left")
@@ -105,7 +113,7 @@ class RemoteHoldout:
     halted, halt_reason = _told("halted"), _told("halt_reason")
 
     has_features: ClassVar[bool] = False
-    """No model can be asked about: its predictions can."""
+    """False, because questions are about predictions; a remote guard runs no model."""
 
     @checked_call
     def __init__(self, url: str, token: str = "", *, patience_seconds: float = 60.0) -> None:
@@ -134,17 +142,18 @@ class RemoteHoldout:
         name: Any = None,
         anew: bool = False,
     ) -> Any:
-        """Ask about predictions, a difference, or a list; as :meth:`reusable_holdout.ReusableHoldout.evaluate`.
+        """Ask how good predictions are; see :meth:`reusable_holdout.ReusableHoldout.evaluate`.
 
-        A list that is longer than a message of a box goes in several messages, each of them a batch.
+        The subject may be predictions, a difference of two predictions, or a list of predictions. A list that is too
+        long for one message is sent in several.
 
         Raises
         ------
         Halted
-            If a budget has run out and a question is new; its `answers` are those that were told before.
+            If a budget has run out and a question is new; its `answers` are those that were given before the halt.
         InputError
-            If the input does not fit, or the owner does not allow the question; nothing was asked. Models are refused:
-            they would run where the labels are.
+            If the input does not fit, or the owner does not allow the question; nothing was asked. Models are refused,
+            because they would run in the process that holds the labels.
         HoldoutError
             If nobody answers; the same question may be asked again, and is charged once at most.
         """
@@ -179,7 +188,7 @@ class RemoteHoldout:
         tolerance: float | None = None,
         name: Any = None,
     ) -> Answer:
-        """Ask how much better predictions are than others; as :meth:`reusable_holdout.ReusableHoldout.compare`."""
+        """Ask how much better predictions are than others; see :meth:`reusable_holdout.ReusableHoldout.compare`."""
         both = [self._prepared(one) for one in (new, old)]
         stated = self._prior(prior, paired=True)
         return self._asked("compare", both, prior=stated, tolerance=tolerance, name=_checked(name))[0]
@@ -194,9 +203,9 @@ class RemoteHoldout:
         guardrails: Any = None,
         name: Any = None,
     ) -> Answer:
-        """Ask if predictions, or a difference, reach a value; as :meth:`reusable_holdout.ReusableHoldout.gate`.
+        """Ask if predictions, or a difference, reach a value; see :meth:`reusable_holdout.ReusableHoldout.gate`.
 
-        Guardrails are refused: they are asked of other metrics of the rows, which only the guard itself has.
+        Guardrails are refused, because they need other metrics of the rows, which only the guard's own process has.
         """
         if guardrails is not None:
             raise InputError(
@@ -210,14 +219,14 @@ class RemoteHoldout:
 
     @checked_call
     def reveal(self, subject: Any, *, prior: float | None = None, name: Any = None) -> Answer:
-        """Ask for the holdout's own value; as :meth:`reusable_holdout.ReusableHoldout.reveal`."""
+        """Ask for the holdout's own value; see :meth:`reusable_holdout.ReusableHoldout.reveal`."""
         return self._asked(
             "reveal", [self._prepared(subject)], prior=self._prior(prior), name=_checked(name)
         )[0]
 
     @checked_call
     def choose(self, subjects: Sequence[Any], priors: Any, *, name: Any = None) -> Choice:
-        """Ask which of several is best; as :meth:`reusable_holdout.ReusableHoldout.choose`."""
+        """Ask which of several candidates is best; see :meth:`reusable_holdout.ReusableHoldout.choose`."""
         if not is_several(subjects):
             raise InputError(
                 "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
@@ -229,7 +238,7 @@ class RemoteHoldout:
 
     @checked_call
     def final(self, subject: Any, *, name: Any = None) -> Any:
-        """Ask for the end of a project; as :meth:`reusable_holdout.ReusableHoldout.final`."""
+        """Ask for the certified value at the end of a project; see :meth:`reusable_holdout.ReusableHoldout.final`."""
         several = is_several(subject)
         given = list(subject) if several else [subject]
         answers = self._asked("final", [self._prepared(one) for one in given], name=_checked(name))
@@ -238,9 +247,9 @@ class RemoteHoldout:
     # ---- what is known
 
     def history(self) -> pd.DataFrame:
-        """Return all that was released, to everyone; as :meth:`reusable_holdout.ReusableHoldout.history`.
+        """Return all answers that anyone has got; see :meth:`reusable_holdout.ReusableHoldout.history`.
 
-        While a competition is blind there are no rows.
+        While a competition is blind the table is empty.
         """
         rows: list[dict[str, Any]] = []
         while True:
@@ -256,7 +265,7 @@ class RemoteHoldout:
 
     @cached_property
     def ids(self) -> tuple[Any, ...] | None:
-        """Ids of the rows, in the order of predictions; None if they have none."""
+        """Ids of the rows, in the order that predictions must have; None if the rows have no ids."""
         count = self.about["ids"]
         if count is None:
             return None
@@ -270,11 +279,11 @@ class RemoteHoldout:
 
     @property
     def class_set(self) -> NDArray[Any] | str | None:
-        """Value of ``classes=`` with which :meth:`Metric.measure` measures other rows as the guard does its own."""
+        """Value to pass as ``classes=`` to :meth:`Metric.measure`, to score other rows as the guard scores its own."""
         return self.classes if self.private_labels is None else "private"
 
     def halt(self) -> Halted:
-        """Return the exception that a new query would raise now, or at the end of the budget."""
+        """Return the exception that a new question raises after a halt; before a halt its reason is "queries"."""
         reason = self.halt_reason or "queries"
         message = f"the guard at {self._made_of[0]} has halted ({reason})"
         return Halted(message, reason=reason, history=self.history())
@@ -302,7 +311,10 @@ class RemoteHoldout:
 
     @cached_property
     def _form(self) -> Predictions | JudgedScores:
-        """Form of predictions: they are checked here as the guard will, in its own words."""
+        """The form that predictions must have, by which they are checked before they are sent.
+
+        The checks and the messages are the same as in the guard.
+        """
         if isinstance(self.metric.kernel, Judge):
             return JudgedScores(Ids(list(self.ids or ())), self.metric.kernel)
         coder = None
@@ -338,7 +350,7 @@ class RemoteHoldout:
         return stated
 
     def _parts(self, arrays: Sequence[NDArray[Any]]) -> Iterator[slice]:
-        """Slices of a batch, each of them one message."""
+        """Yield slices of a list of predictions, each short enough for one message."""
         room, start, size = self.about["most_bytes"] - _ROOM, 0, 0
         for place, one in enumerate(arrays):
             if place > start and size + one.nbytes + _ROOM > room:
@@ -353,7 +365,10 @@ class RemoteHoldout:
     def _reply(
         self, way: str, arrays: Sequence[NDArray[Any]], *, before: Sequence[Answer] = (), **stated: Any
     ) -> Mapping[str, Any]:
-        """Ask; a halt and a failure get the answers of this message, and of the messages before it."""
+        """Send a question, and return the reply.
+
+        If the guard halts or a model fails, the exception gets all answers so far, also those to earlier messages.
+        """
         head = {"ask": way, "codes": self.metric.response == "labels"}
         head |= {name: one for name, one in stated.items() if one is not None}
         try:

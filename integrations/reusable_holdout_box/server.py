@@ -1,4 +1,4 @@
-"""The process of a box: one thread, one answer at a time, and bounds on everyone who connects."""
+"""The server process of a box, with one thread that answers one question at a time, and limits for clients."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from reusable_holdout_box.wall import check_code, close_memory, only_one, opened
 
 __all__ = ["Limits", "Server", "run_box"]
 
-_LEAST_BYTES = 1 << 20  # of the longest message
+_LEAST_BYTES = 1 << 20  # smallest limit for a message's length
 _QUESTIONS_TOGETHER = 8
 _PIECE = 1 << 18
 _ACCEPTED_TOGETHER = 16
 _TURN_SECONDS = 0.5
-_MESSAGES_TOGETHER = 4  # incomplete messages of the greatest length that are kept
+_MESSAGES_TOGETHER = 4  # as many incomplete messages of the greatest length fit into memory
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on those who ask.
+    """Limits for the clients of a box.
 
     Attributes
     ----------
     most_bytes : int
-        Longest message.
+        Greatest length of a message.
     connections : int
-        Connections at one time. Beyond it, the user with most connections loses the one that was idle longest.
+        Number of connections at one time. If there are more, the user with the most connections loses the one that was
+        idle longest.
     message_seconds : float
-        Time from the first byte of a message to its last, and of a reply.
+        Longest time for receiving a whole message, and for a client that takes no bytes of its reply.
     idle_seconds : float
-        Time between messages.
+        Longest time between two messages of a connection.
     answer_seconds : float
-        Answers leave at multiples of this, counted from when the question was read, so that their time tells nothing;
-        0 to send an answer as soon as it is durable.
+        Replies are sent at multiples of this time after the question was read, so that the time of a reply tells
+        nothing about the rows. 0 sends a reply as soon as the ledger has the answer.
     """
 
     most_bytes: int
@@ -59,7 +60,7 @@ class Limits:
 
 @dataclass(eq=False)
 class _Caller:
-    """One connection."""
+    """One connection of a client: its user, the bytes received so far, and the bytes of the reply still to send."""
 
     socket: socket.socket
     user: int
@@ -71,16 +72,17 @@ class _Caller:
 
 
 class Server:
-    """A loop that answers everyone who connects.
+    """A loop that takes connections at a socket and replies to their messages.
 
     Parameters
     ----------
     door : socket
-        Listening, non-blocking.
+        A socket that listens and does not block.
     desk : Desk
+        The object that makes the replies.
     limits : Limits
     peer_uids : collection of int
-        Users who may ask; empty for everyone who can open the socket.
+        Ids of the users who may ask; empty if everyone may who can open the socket.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class Server:
         self._waker, self._woken = socket.socketpair()
 
     def run(self) -> None:
-        """Answer until :meth:`stop`."""
+        """Take connections and reply to messages until :meth:`stop` is called."""
         self._selector.register(self._door, _READ)
         self._selector.register(self._woken, _READ)
         try:
@@ -108,7 +110,7 @@ class Server:
                 one.close()
 
     def stop(self) -> None:
-        """Answer nothing more after the question that is being answered; from any thread, or a signal."""
+        """End the loop after the question that is being answered; any thread or signal handler may call this."""
         self._stops = True
         with contextlib.suppress(OSError):
             self._waker.send(b"!")
@@ -120,7 +122,7 @@ class Server:
             caller = self._callers.get(key.fd)
             if key.fileobj is self._door:
                 self._accept()
-            elif caller is not None and caller is key.data:  # another one may have been closed in this turn
+            elif caller is not None and caller is key.data:  # it may have been closed earlier in this turn
                 self._serve(caller, events)
         now = time.monotonic()
         for caller in list(self._callers.values()):
@@ -162,7 +164,11 @@ class Server:
         connection.close()
 
     def _least_needed(self) -> _Caller:
-        """Return the connection to give up; one that waits for the rest of a reply comes last."""
+        """Return the connection to close if there are too many.
+
+        It belongs to the user with the most connections. Connections that still wait for a reply are closed last, else
+        the one that was idle longest is closed first.
+        """
         several = Counter(caller.user for caller in self._callers.values())
         (user, _count), *_others = several.most_common(1)
         own = (one for one in self._callers.values() if one.user == user)
@@ -201,7 +207,7 @@ class Server:
             self._answer_next(caller)
 
     def _answer_next(self, caller: _Caller) -> None:
-        """Answer the first message that has come whole, if one has."""
+        """Make the reply to the first message that was received completely, if there is one."""
         came, most = caller.came, self._limits.most_bytes
         if caller.began is None and came:
             caller.began = caller.heard
@@ -246,7 +252,7 @@ class Server:
 
 @contextlib.contextmanager
 def _told_to_end(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGTERM and SIGINT end the loop after the answer that is being made."""
+    """Make SIGTERM and SIGINT call `stop` during a ``with`` block, so that the current answer is completed."""
     before = {one: signal.signal(one, lambda *_: stop()) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
@@ -266,24 +272,25 @@ def run_box(
     peer_uids: Collection[int] = (),
     answer_seconds: float = 0.0,
 ) -> None:
-    """Answer at a box's socket until the process is told to end.
+    """Answer questions at a box's socket until the process gets SIGTERM or SIGINT.
 
     Parameters
     ----------
     folder : Path
+        Folder of the box.
     socket : Path, optional
-        By default ``folder/socket``.
+        Path of the socket; by default ``folder/socket``.
     mode : int
-        Mode of the socket: who can write to it can ask.
+        File mode of the socket; users who can write to it can ask.
     peer_uids : collection of int
-        Users who may ask; empty for everyone who can open the socket.
+        Ids of the users who may ask; empty if everyone may who can open the socket.
     answer_seconds : float
-        As for :class:`Limits`.
+        If not 0, replies are sent only at multiples of this time; see :class:`Limits`.
 
     Raises
     ------
     WallError
-        If others could change the code, or read or exchange the folder or the socket.
+        If another user could change the code, or read or replace the folder or the socket.
     InputError, LedgerError
         If there is no box, it runs already, or the socket cannot be bound.
     """
@@ -305,7 +312,7 @@ def run_box(
 
 
 def _most_bytes(box: OpenBox) -> int:
-    """Return the room of several questions of numbers, with a column for each class."""
+    """Return the limit for a message's length, with room for 8 models' predictions of a number per row and class."""
     classes = box.guard.classes
     numbers = box.guard.rows * (1 if classes is None else len(classes))
     return max(_LEAST_BYTES, 8 * numbers * _QUESTIONS_TOGETHER)

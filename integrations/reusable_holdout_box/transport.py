@@ -1,4 +1,4 @@
-"""The way to a guard that lives elsewhere: one protocol, the transport to a box, and the choice by an address."""
+"""Transports that send questions to a guard in another process: their protocol, and the transport to a box."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from reusable_holdout_box.wall import user_of
 __all__ = ["BoxTransport", "NoWallWarning", "Transport", "transport_to"]
 
 _GROUP = "reusable_holdout.transports"
-"""Entry points of other packages' transports, named by their schemes: classes that take address, token and patience."""
+"""Group of the entry points by which other packages add transports.
+
+An entry point is named by the scheme of its addresses. It is a class that takes address, token and patience.
+"""
 
 _ANSWER_SECONDS = 150.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 2.0
@@ -32,11 +35,14 @@ _KINDS = {"bad_input": InputError, "budget": BudgetError, "unavailable": LedgerE
 
 
 class Transport(Protocol):
-    """A way to one guard. Sending a message twice is safe: the second answer repeats the first, free.
+    """A connection to one guard in another process.
 
-    Messages are those of a box. ``{"ask": "about"}`` gets what is public and fixed; "status" what was asked and what is
-    left; "history" and "ids" one page after a number; "evaluate", "many", "compare", "reveal", "choose" and "final"
-    get ``{"answers": [...]}``, with the arrays of predictions beside the message.
+    Sending a message twice is safe: the second reply repeats the first answer and is free.
+
+    The value of "ask" in a message says what is wanted. The reply to "about" holds the facts that are public and fixed,
+    the reply to "status" what was asked and what is left. The replies to "history" and "ids" are one page, after the
+    number in the message. Questions are "evaluate", "many" (a list of evaluations), "compare", "gate", "reveal",
+    "choose" and "final"; their arrays of predictions come beside the message, and the reply is ``{"answers": [...]}``.
     """
 
     def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:
@@ -45,7 +51,7 @@ class Transport(Protocol):
         Raises
         ------
         Halted, ModelError
-            As the guard did; the answers in them are as they travel.
+            If the guard raised it. Its answers are still dicts, as they were in the reply.
         HoldoutError
             If the question is refused, or nobody answers.
         """
@@ -55,25 +61,25 @@ class Transport(Protocol):
 
 
 class NoWallWarning(UserWarning):
-    """The box runs as the user who asks, or that user is root: then nothing keeps this user from the labels."""
+    """Warns that the asking user can read the labels: the box runs as this user, or this user is root."""
 
 
 class BoxTransport:
-    """A connection to a box. It is opened when it is needed, and again when it broke.
+    """A connection to a box. It is opened at the first message, and opened again if it breaks.
 
     Parameters
     ----------
     url : str
         ``unix:///path/of/socket``.
     token : str
-        Refused: the kernel tells the box who asks.
+        Must be empty, because the kernel tells the box which user asks.
     patience_seconds : float
-        How long to try again while nobody answers.
+        Time for which to try again while nobody answers.
 
     Raises
     ------
     InputError
-        If the address is none, or a token came.
+        If the address is not of this form, or a token is given.
     """
 
     def __init__(self, url: str, token: str = "", patience_seconds: float = 60.0) -> None:
@@ -97,7 +103,7 @@ class BoxTransport:
             self._socket = None
 
     def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:
-        """Send a message, and return the reply; as :meth:`Transport.ask`."""
+        """Send a message, and return the reply; see :meth:`Transport.ask`."""
         message = packed(head, arrays)
         if self._process != os.getpid():  # a forked process must not take its parent's replies
             self._process, self._lock, self._socket = os.getpid(), threading.Lock(), None
@@ -175,7 +181,7 @@ def _warn_of_no_wall(server: int) -> None:
 
 
 def _raised(error: Mapping[str, Any]) -> BaseException:
-    """Return what a local guard would have raised."""
+    """Return the exception that a guard in this process would have raised."""
     code, message, details = error["code"], error["message"], error["details"]
     if code == "halted":
         untold: Any = None  # RemoteHoldout adds the history
@@ -186,20 +192,21 @@ def _raised(error: Mapping[str, Any]) -> BaseException:
 
 
 def transport_to(url: object, token: str, patience_seconds: float) -> Transport:
-    """Return the transport of an address.
+    """Return the transport for an address.
 
     Parameters
     ----------
     url : str
-        ``unix:///path/of/socket``, or an address whose scheme an installed package serves.
+        ``unix:///path/of/socket``, or an address with a scheme for which an installed package has a transport.
     token : str
+        Token for a leaderboard; empty for a box.
     patience_seconds : float
-        How long to try again while nobody answers.
+        Time for which to try again while nobody answers.
 
     Raises
     ------
     InputError
-        If no transport has this scheme.
+        If there is no transport for the scheme.
     """
     scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
     if scheme == "unix":

@@ -1,7 +1,7 @@
-"""Checks that keep other users out of the process that holds the labels, and out of its files.
+"""Checks that no other user can get at the labels through the box's process or its files.
 
-The kernel keeps users apart. It can do so only if no other user can read or change a file of the box, change its code,
-or dump its memory.
+The kernel keeps users apart. This protects the labels only if no other user can read or change the box's files, change
+its code, or read its memory.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ _ROOT = 0
 
 
 class WallError(HoldoutError):
-    """Another user could read or change something that must belong to the box alone; nothing was opened."""
+    """Another user could read or change something that only the box may use; nothing was opened."""
 
 
 def close_memory() -> None:
-    """Let nobody but root read this process: no core dump, no trace, no ``/proc``; and let it gain no privilege.
+    """Forbid other users except root to read the memory of this process, and forbid the process to gain privileges.
 
-    On systems other than Linux only core dumps are forbidden.
+    There will be no core dump, no tracing, and no access through ``/proc``. On systems other than Linux only core dumps
+    are forbidden.
     """
     import resource  # noqa: PLC0415 - not on Windows
 
@@ -59,12 +60,12 @@ def close_memory() -> None:
 
 
 def check_private(folder: Path) -> None:
-    """Refuse a folder if it or a file in it is a link, or another user owns it, or can read or change it.
+    """Refuse a folder if it, or a file in it, is a link, belongs to another user, or can be used by other users.
 
     Raises
     ------
     WallError
-        Naming it.
+        If there is such a folder or file; the message names it.
     """
     _check_own(folder)  # before it is listed, which another user cannot
     for path in sorted(folder.iterdir()):
@@ -85,14 +86,16 @@ def _check_own(path: Path) -> None:
 
 
 def check_place(path: Path, what: str) -> None:
-    """Refuse a folder that another user could exchange: it and all above it must be root's or ours, and ours to write.
+    """Refuse a folder that another user could replace by another one.
 
-    A folder above it that everyone can write to, such as ``/tmp``, must be sticky: then nobody can move our files.
+    The folder and all folders above it must belong to root or to this user, and other users must not be able to write
+    there. A folder above it to which everyone can write, such as ``/tmp``, must have the sticky bit, so that others
+    cannot move our files.
 
     Raises
     ------
     WallError
-        Naming the folder, and the one above it that is not safe.
+        If the folder is not safe; the message names the folder that causes it.
     """
     named = Path(os.path.abspath(path))  # noqa: PTH100 - links are looked at one by one, and then where they lead
     for whole in dict.fromkeys([named, named.resolve()]):
@@ -106,14 +109,14 @@ def check_place(path: Path, what: str) -> None:
 
 
 def _weak(path: Path, *, may_be_sticky: bool) -> str:
-    """Say why others could exchange a file in a folder; empty if they cannot."""
+    """Return the reason why others could replace a file in a folder; return an empty string if they cannot."""
     try:
         status = path.lstat()
     except OSError as error:
         return f"cannot be looked at ({error.strerror})"
     if status.st_uid not in {_ROOT, os.geteuid()}:
         return f"belongs to user {status.st_uid}"
-    if stat.S_ISLNK(status.st_mode):  # its owner alone can change it
+    if stat.S_ISLNK(status.st_mode):  # only its owner can change it
         return ""
     sticky = bool(status.st_mode & stat.S_ISVTX) and may_be_sticky
     if status.st_mode & _OTHERS_WRITE and not sticky:
@@ -122,19 +125,20 @@ def _weak(path: Path, *, may_be_sticky: bool) -> str:
 
 
 def check_code(places: Iterable[str] | None = None) -> None:
-    """Refuse to run code that another user can change: all imported files and their folders must be root's or ours.
+    """Refuse to run code that another user can change.
 
-    Code that has run already could have changed this check. So it finds mistakes, and not an attack that succeeded.
+    All imported files and their folders must belong to root or to this user. Code that was changed before could have
+    disabled this check, so it finds mistakes of the owner, not an attack that has succeeded.
 
     Parameters
     ----------
     places : iterable of str, optional
-        Folders and files; by default those of this process.
+        Folders and files of code; by default those that this process imports from.
 
     Raises
     ------
     WallError
-        Naming the folder.
+        If another user could change some code; the message names the file or folder.
     """
     seen: set[Path] = set()
     for place in _code() if places is None else places:
@@ -149,7 +153,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
 
 
 def _code() -> Iterable[str]:
-    """Yield the folders this process imports from, the files it has imported, and the files of our packages."""
+    """Yield the folders this process imports from, the files it has imported, and the files of this library."""
     yield from sys.path
     if sys.pycache_prefix:
         yield sys.pycache_prefix
@@ -164,7 +168,7 @@ def _code() -> Iterable[str]:
 
 
 def user_of(connection: socket.socket) -> int:
-    """Return the user at the other end of a connection, as the kernel says; -1 where the system does not tell."""
+    """Return the id of the user at the other end of a connection; -1 if the system does not tell it."""
     if not hasattr(socket, "SO_PEERCRED"):  # not Linux
         return -1
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -173,12 +177,12 @@ def user_of(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def only_one(private: Path) -> Iterator[None]:
-    """Refuse a second process that would run the same box.
+    """Hold a lock during a ``with`` block, so that only one process runs a box.
 
     Raises
     ------
     LedgerError
-        If one runs.
+        If another process runs the box.
     """
     import fcntl  # noqa: PLC0415 - not on Windows
 
@@ -195,21 +199,23 @@ def only_one(private: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def opened_door(path: Path, *, mode: int) -> Iterator[socket.socket]:
-    """Bind a socket that no other user can have put there or can exchange. It is removed at the end.
+    """Open the box's Unix socket for a ``with`` block, after a check that no other user can replace it.
+
+    The socket is removed at the end of the block.
 
     Parameters
     ----------
     path : Path
-        In a folder that no other user may write to.
+        Path of the socket, in a folder that no other user may write to.
     mode : int
-        Mode of the socket: who can write to it can ask.
+        File mode of the socket; users who can write to it can ask.
 
     Raises
     ------
     WallError
-        If another user could exchange it.
+        If another user could replace the socket.
     InputError
-        If something else is there, or it cannot be bound.
+        If something else is at this path, or the socket cannot be bound.
     """
     whole = Path(os.path.abspath(path))  # noqa: PTH100 - links are refused, not resolved
     if len(os.fsencode(whole)) > _LONGEST:
@@ -237,7 +243,7 @@ def opened_door(path: Path, *, mode: int) -> Iterator[socket.socket]:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket that an earlier run left, if nobody listens at it; refuse anything else."""
+    """Remove the socket that an earlier run has left, if no process listens at it; refuse anything else there."""
     try:
         status = path.lstat()
     except FileNotFoundError:

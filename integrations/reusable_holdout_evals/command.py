@@ -1,7 +1,7 @@
-"""``reusable-holdout gate init|ask`` and ``redact``.
+"""The commands ``reusable-holdout gate init``, ``gate ask`` and ``redact``.
 
-A gate ends with a status, whatever happens. Python's own status for a crash is 1, which means "rejected" here, so no
-exception but an interrupt leaves it.
+The gate commands catch every exception except an interrupt. An uncaught exception would end Python with exit status 1,
+which means "rejected" here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reusable_holdout_evals.redaction import redact_inspect, redact_lm_eval
 __all__ = ["add_gate", "add_redact"]
 
 _Options = dict[str, tuple[str, dict[str, Any]]]
-"""Help of options, and what argparse takes besides."""
+"""The help text of each option, and its further arguments for argparse."""
 
 _STATUS = {"accepted": 0, "rejected": 1, "halted": 2}
 _BAD_INPUT = 3
@@ -132,7 +132,7 @@ _REDACT: _Options = {
 
 
 class _Outcome(NamedTuple):
-    """The end of a command: its status, its output, and a problem or note for the error output."""
+    """The result of a command: exit status, text for the standard output, and a problem or note for standard error."""
 
     status: int
     text: str = ""
@@ -143,7 +143,7 @@ class _Outcome(NamedTuple):
 
 
 def add_gate(commands: Any) -> None:
-    """Add ``gate`` and its actions."""
+    """Add the command ``gate`` with its actions ``init`` and ``ask`` to the command line."""
     about = "Say if a new model is better than the incumbent by a named improvement"
     start = f"Start with '{PROGRAM} gate init --help'."
     parser = commands.add_parser("gate", help=about, description=f"{about}, and nothing else.", epilog=start)
@@ -191,7 +191,7 @@ def _add_options(parser: Any, options: _Options) -> None:
 
 
 def _refuse_with_status(parser: Any) -> None:
-    """Let a wrong command line end with status 3: argparse's own status means "halted" here."""
+    """Make a wrong command line end with exit status 3, because argparse's own status, 2, means "halted" here."""
 
     def refuse(message: str) -> NoReturn:
         parser.print_usage(sys.stderr)
@@ -271,13 +271,13 @@ def _scores(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _files(options: argparse.Namespace) -> Sequence[Path]:
-    """Return the files of scores: one of the options is there, for the command line demands it."""
+    """Return the files of scores; argparse has made sure that one of the three options is given."""
     found: Sequence[Path] = options.inspect or options.lm_eval or options.scores
     return found
 
 
 def _read(options: argparse.Namespace, files: Sequence[Path], score: str | None) -> ScoreTable:
-    """Read a score of some files, which the tool that the options name has written."""
+    """Read one score from files in the format that the options name."""
     more = {"groups": getattr(options, "groups", None), "missing": options.missing}
     if options.filter is not None and not options.lm_eval:
         raise InputError("a filter is one of lm-evaluation-harness; leave --filter out")
@@ -315,14 +315,14 @@ def _no_worse(text: str) -> NoWorse:
 
 
 def _ended(run: Callable[[], _Outcome]) -> int:
-    """Run a command, print, and return its status, also if nobody reads the output."""
+    """Run a command, print its texts, and return its exit status, even if the output is closed."""
     try:
         outcome = run()
     except HoldoutError as error:
         outcome = _Outcome(_BAD_INPUT, problem=str(error))
     except Halted as halted:
         outcome = _Outcome(_STATUS["halted"], problem=str(halted))
-    except (Exception, SystemExit) as error:  # its words may quote the labels
+    except (Exception, SystemExit) as error:  # the message may quote the labels
         outcome = _Outcome(_BAD_INPUT, problem=f"it failed, and there is no verdict ({type(error).__name__})")
     problem = outcome.problem and f"{PROGRAM}: {outcome.problem}"
     for stream, text in ((sys.stderr, problem), (sys.stdout, outcome.text)):
@@ -338,7 +338,7 @@ def _ended(run: Callable[[], _Outcome]) -> int:
 
 
 def add_redact(commands: Any) -> None:
-    """Add ``redact``."""
+    """Add the command ``redact`` to the command line."""
     parser = add(
         commands,
         "redact",

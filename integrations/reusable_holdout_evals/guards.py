@@ -1,4 +1,4 @@
-"""The only module of this package that calls a guard, or imports something from inside of the guard's package."""
+"""All calls of a guard that this package makes, and all imports of the guard package's inner modules."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ def ask(
     tolerance: float | None = None,
     guardrails: Mapping[Any, Any] | None = None,
 ) -> Answer:
-    """Ask a guard, here or elsewhere, about predictions or scores, or how much better they are than an incumbent's.
+    """Ask a guard about predictions or scores or, with an incumbent, about the difference between both.
 
     Parameters
     ----------
     guard : ReusableHoldout or RemoteHoldout
     subject, incumbent : array-like or ScoreTable
+        Predictions or scores of the new model and, optionally, of the old one.
     prior : float or None
-        The developer's own estimate; with an incumbent, of the difference. Of a guard for gates, what must be reached.
+        The developer's own estimate of the score or, with an incumbent, of the difference. If the guard's plan is for
+        gates, the value that must be reached.
     at_least : float, optional
-        Asks a gate instead: what must be reached, in the metric's unit and direction.
+        The value that must be reached, in the metric's unit and direction; with it a gate is asked.
     tolerance : float, optional
-        Of a gate: how far below that the difference may be; by default the plan's.
+        How far below this value the population value may be when a gate says yes; by default the plan's tolerance.
     name : str
-        What history calls the question.
+        Name of the question in the guard's history.
     guardrails : mapping, optional
-        Of a gate, as for :meth:`ReusableHoldout.gate`; a guard elsewhere refuses them.
+        Guardrails of a gate, in the form of :meth:`ReusableHoldout.gate`. A RemoteHoldout refuses them.
     """
     answer: Answer
     if at_least is not None or guard.plan.asks == "gates":
@@ -64,12 +66,15 @@ def ask(
 
 
 def open_beside(guard: ReusableHoldout, metric: Metric) -> ReusableHoldout:
-    """Return the guard of another score of the same rows, on the same budget."""
+    """Return a guard for another score of the same rows, which shares the budget of the first guard."""
     return guard.on(metric, name=metric.name, allow={"vacuous"})
 
 
 def numbers_of(answer: Answer) -> dict[str, float]:
-    """Return an answer as named numbers. The value of a gate repeats what was named; "accepted" stands in its place."""
+    """Return an answer as a dict of numbers.
+
+    For a gate it has "accepted", 1 or 0, in place of the value, because a gate's value only repeats what was named.
+    """
     told = {"difference" if answer.paired else "answer": answer.value}
     if answer.outcome in {"better", "not shown"}:
         told = {"accepted": float(answer.charged)}
@@ -81,7 +86,7 @@ def numbers_of(answer: Answer) -> dict[str, float]:
 
 
 def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
-    """Return a metric by its name, with the range of its targets or scores.
+    """Return the metric with this name and, if `bounds` are given, with this range of targets or scores.
 
     Raises
     ------
@@ -96,12 +101,12 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
 
 
 def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous: bool) -> Plan:
-    """Return the plan of a gate's differences, which lie between bounds twice as wide as those of its scores.
+    """Return the plan of a gate for differences of scores; their range is twice as wide as the range of scores.
 
     Raises
     ------
     PlanError
-        If no plan keeps the wish, or it says nothing.
+        If no plan has the wished numbers, or the plan is vacuous and `vacuous` is False.
     """
     span = metric.upper - metric.lower
     plan = Plan(rows=rows, family="mean", bounds=(-span, span), gates=True, **wish)
@@ -116,12 +121,12 @@ def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous:
 def made_gate(
     rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any
 ) -> ReusableHoldout:
-    """Make the guard of a gate, or resume it; write a copy of its rows, and its tolerance, beside the ledger."""
-    allow = {"vacuous"}  # as far as scores go: a gate is asked about differences alone
+    """Make the guard of a gate, or open it again; write a copy of its rows and its tolerance beside the ledger."""
+    allow = {"vacuous"}  # the plan of scores may be vacuous: only differences are asked about
     if settings["witness"] is False:
         allow, settings["witness"] = {*allow, "no witness"}, None
     numbers = {name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")}
-    noise = plan.noise / 2.0  # of a score; a difference gets twice as much
+    noise = plan.noise / 2.0  # the noise of a score; a difference gets twice as much
     wish = Plan(gates=True, noise=noise, **numbers)
     guard = ReusableHoldout(rows, None, plan=wish, ledger=ledger, key=key, allow=allow, **settings)
     try:
@@ -134,10 +139,10 @@ def made_gate(
 
 
 def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -> float | None:
-    """Return the tolerance that a gate's differences are asked with; None if it is the plan's.
+    """Return the tolerance that questions to a gate must name; None if it is the plan's.
 
-    It lies beside the ledger. Where it does not, as beside a copy of the ledger alone, it is that of the questions
-    that were asked: with another one each of them would be another question.
+    It is read from a file beside the ledger. If the file is missing, for example beside a copy of the ledger, the
+    tolerance of the earlier questions is taken: with another tolerance, none of them could be replayed.
     """
     try:
         text = _tolerance_file(ledger, key).read_text()
@@ -154,14 +159,14 @@ def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -
 
 
 def _asked_with(guard: ReusableHoldout) -> float | None:
-    """Return the tolerance of the last difference that a gate was asked about; None before the first."""
+    """Return the tolerance of the last question about a difference; None if there was no such question."""
     asked = guard.history()
     told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
     return None if told.empty else float(told.iloc[-1])
 
 
 def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None, tolerance: float) -> None:
-    """Write a gate's tolerance; refuse another one than its questions were asked with."""
+    """Write a gate's tolerance to its file; refuse it if earlier questions were asked with another one."""
     kept = _asked_with(guard)
     if kept is not None and not math.isclose(kept, tolerance):
         raise LedgerMismatchError(
@@ -175,7 +180,7 @@ def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None
 
 
 def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:
-    """Return where a gate's tolerance lies: beside a SQLite ledger, or beside the key of a ledger on a server."""
+    """Return the file of a gate's tolerance: beside a SQLite ledger, or beside the key if the ledger is on a server."""
     store = SqlLedger(ledger, must_exist=True)
     try:
         beside = store.path or key
@@ -187,25 +192,31 @@ def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:
 
 
 def made_guard(ids: Sequence[str], **settings: Any) -> ReusableHoldout:
-    """Make the guard of rows that have ids, and are scored."""
+    """Make a guard of rows that have ids and no labels, for metrics of judged scores."""
     rows = Rows(None, ids, groups=settings.pop("groups", None))
     return ReusableHoldout(rows, None, **settings)
 
 
 def open_guard(ledger: str | Path, X: Any, y: Any, **settings: Any) -> ReusableHoldout:
-    """Open a guard with its rows; the settings are key and groups."""
+    """Open a guard with its rows; the settings may be `key` and `groups`."""
     return ReusableHoldout.open(ledger, Rows(X, y, groups=settings.pop("groups", None)), **settings)
 
 
 def open_guard_of(ledger: str | Path, table: ScoreTable) -> ReusableHoldout:
-    """Open the guard whose rows are those of a table, in the order of their ids as text."""
+    """Open the guard whose rows are the ids of a table, sorted as text."""
     order = sorted(range(table.rows), key=lambda row: table.ids[row])
     groups = None if table.groups is None else [table.groups[row] for row in order]
     return open_guard(str(ledger), None, [table.ids[row] for row in order], groups=groups)
 
 
 def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, Any]:
-    """Open a guard by the copy of its rows that lies beside its ledger or key; return it with their X.
+    """Open a guard with the copy of its rows that is beside the ledger or the key.
+
+    Returns
+    -------
+    guard : ReusableHoldout
+    X : object
+        The X of the copy: a table of ids, features, or None.
 
     Raises
     ------
@@ -239,7 +250,7 @@ def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, An
 
 
 def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
-    """Close and refuse a guard that is no gate."""
+    """Close a guard whose plan is not for gates, and raise InputError."""
     if guard.plan.asks != "gates":
         guard.close()
         came = "it is for other questions; make a gate of other rows with gate init"
@@ -247,7 +258,7 @@ def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
 
 
 def check_judged(guard: Any) -> None:
-    """Refuse a guard that has labels."""
+    """Raise InputError if a guard's metric is not one of judged scores."""
     if guard.metric.response != "judged":
         raise InputError(
             f'the guard must have ids and metric "score"; its metric is {guard.metric.name!r}; nothing was asked'

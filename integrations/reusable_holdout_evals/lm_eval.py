@@ -1,6 +1,7 @@
-"""Evaluations by lm-evaluation-harness whose documents are a holdout: a guard's answer, and no document's score.
+"""Evaluations by lm-evaluation-harness on a private set of documents.
 
-The harness is not imported: its files are read.
+The developer gets the guard's answer about all documents, and no document's score. The harness is not imported; only
+its files are read.
 """
 
 from reusable_holdout_evals.redaction import redact_lm_eval as redact

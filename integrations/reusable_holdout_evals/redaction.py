@@ -1,6 +1,7 @@
-"""The developer's part of an evaluation: what was asked and answered, the guard's answer, and no score.
+"""Redaction of an evaluation: the developer gets inputs and outputs and the guard's answer, but no target and no score.
 
-Each writer lists what it keeps, and not what it takes away. So whatever a later version of a tool adds stays behind.
+The code lists the parts that are kept, not the parts that are removed. So a part that a later version of a tool adds is
+removed, too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reusable_holdout_evals.readers.files import file_text
 __all__ = ["WITHHELD", "redact_inspect", "redact_lm_eval", "samples_of", "scores_of"]
 
 WITHHELD = "withheld"
-"""The text that stands in a log in the place of a score, and of a target."""
+"""The text that replaces scores and targets in a log."""
 
 _OF_THE_RUN = {
     *(
@@ -44,7 +45,7 @@ _OF_A_TASK = ("n-samples", "n-shot", "versions")
 
 
 def scores_of(incumbent: Any, scorer: str) -> Any:
-    """Read a file of scores, or the scores of a scorer in a log of Inspect; tables stay as they are."""
+    """Return an incumbent's scores, read from a file of scores or a log of Inspect; a table is returned as it is."""
     if not isinstance(incumbent, str | Path):
         return incumbent
     if Path(incumbent).suffix in {".eval", ".json"}:
@@ -84,35 +85,37 @@ def redact_inspect(
     show: Collection[str] = (),
     messages: bool = False,
 ) -> Answer:
-    """Ask a guard about a full log, and write a log for the developer.
+    """Ask a guard about a full log of Inspect, and write a log that the developer may see.
 
-    The developer's log has the id, epoch, input, choices and output of each sample, and what is named here; its results
-    are the guard's answer. Events, which have every target and score, timings and token counts stay behind.
+    The developer's log has the id, epoch, input, choices and output of each sample, and what `show` and `messages`
+    name. Its results are the guard's answer. It has no timings, no token counts and no events, because events contain
+    every target and score.
 
     Parameters
     ----------
     log : str or Path
-        Log of a finished evaluation, where the holdout is kept.
+        Full log of a finished evaluation, which only the holdout's keeper has.
     out : str or Path
-        New file, ``.eval`` or ``.json``.
+        New file for the developer, ``.eval`` or ``.json``.
     prior : float, optional
-        The developer's own estimate; with an incumbent, of the difference.
+        The developer's own estimate of the score; with an incumbent, of the difference.
     guard : ReusableHoldout, optional
-        With metric "score", and the samples' ids; or `ledger`.
+        A guard with the metric "score" and the samples' ids. Give either `guard` or `ledger`.
     ledger : str or Path, optional
         Ledger of a guard that :func:`reusable_holdout_evals.inspect.new_guard` made.
     scorer, key, groups, missing
-        As for :func:`reusable_holdout_evals.read_inspect`. Scores of other scorers are withheld, too.
+        Arguments of :func:`reusable_holdout_evals.read_inspect`. Scores of other scorers are withheld, too.
     incumbent : table or path, optional
-        As for :func:`reusable_holdout_evals.inspect.guarded_task`.
+        Scores of another system; see :func:`reusable_holdout_evals.inspect.guarded_task`.
     show : collection of str
         Keys of the samples' metadata that the developer may see.
     messages : bool
-        True to show the conversations. Do not if scorers write into them.
+        True to show the conversations. Leave it False if scorers write into them.
 
     Returns
     -------
     Answer
+        The guard's answer.
 
     Raises
     ------
@@ -123,8 +126,8 @@ def redact_inspect(
 
     Notes
     -----
-    Inspect logs a sample as its scorers left it. If a scorer writes into the text of the output or the input, that text
-    is shown.
+    Inspect logs a sample in the state in which its scorers left it. If a scorer has written into the text of the output
+    or the input, the developer sees that text.
     """
     with of_extra("inspect", "the redaction of a log"):
         from inspect_ai.log import read_eval_log, write_eval_log  # noqa: PLC0415 - slow to import
@@ -163,7 +166,7 @@ def _public_log(full: Any, name: str, answer: Answer, show: Collection[str], *, 
 
 
 def _public_sample(full: Any, name: str, show: Collection[str], *, messages: bool) -> Any:
-    """Return a sample without its scores, and its output without what a scorer attached to it."""
+    """Return a sample for the developer: without scores and target, and with an output without metadata."""
     from inspect_ai.log import EvalSample  # noqa: PLC0415 - slow to import
     from inspect_ai.scorer import Score  # noqa: PLC0415
 
@@ -203,36 +206,42 @@ def redact_lm_eval(
     incumbent: Any = None,
     show: Collection[str] = (),
 ) -> Answer:
-    """Ask a guard about one task's samples, and write a folder for the developer.
+    """Ask a guard about one task's samples, and write a folder that the developer may see.
 
-    It has ``results_*.json``, with the guard's answer in the place of the task's metrics, and ``samples_*.jsonl`` with
-    ids and generated text. Ids that are hashes stay behind: a reader who knows a question can find the target with that
-    hash by trying. So do log-likelihoods, which are the score of a task with one continuation, documents but for what
-    is named, targets, their hashes, prompts, which may end with the target, and other tasks.
+    The folder has ``results_*.json``, with the guard's answer in place of the task's metrics, and ``samples_*.jsonl``
+    with ids and generated text. These parts are left out:
+
+    - targets and their hashes, and prompts, because a prompt may end with the target
+    - ids that are hashes, because a reader who knows a question could try targets until the hash fits
+    - log-likelihoods, because in a task with one continuation they are the score
+    - documents, except for the keys in `show`
+    - other tasks
 
     Parameters
     ----------
     folder : str or Path
-        Folder of ``lm_eval --log_samples --output_path``, where the holdout is kept.
+        Folder that ``lm_eval --log_samples --output_path`` wrote, which only the holdout's keeper has.
     out : str or Path
-        New folder.
+        New folder for the developer.
     task : str
+        Name of the task.
     prior : float, optional
-        The developer's own estimate; with an incumbent, of the difference.
+        The developer's own estimate of the score; with an incumbent, of the difference.
     guard : ReusableHoldout, optional
-        With metric "score", and the samples' ids as text, in sorted order; or `ledger`.
+        A guard with the metric "score" and the samples' ids, sorted as text. Give either `guard` or `ledger`.
     ledger : str or Path, optional
         Ledger of such a guard.
     metric, filter, id
-        As for :func:`reusable_holdout_evals.read_lm_eval`.
+        Arguments of :func:`reusable_holdout_evals.read_lm_eval`.
     incumbent : table or path, optional
-        Another folder or file of the same task: then the question is how much better this one is.
+        Folder or file of another system on the same task. Then the guard is asked how much better this system is.
     show : collection of str
         Keys of the documents that the developer may see, such as "question".
 
     Returns
     -------
     Answer
+        The guard's answer.
 
     Raises
     ------
@@ -261,7 +270,7 @@ def redact_lm_eval(
 
 
 def samples_of(folder: Path, task: str) -> list[Path]:
-    """Return the files of one task's samples, in a folder of the harness; InputError if there are none."""
+    """Return the files of one task's samples in a folder of the harness; raise InputError if there are none."""
     if folder.is_file():
         return [folder]
     found = sorted(folder.rglob("samples_*.jsonl"))
@@ -275,7 +284,7 @@ def samples_of(folder: Path, task: str) -> list[Path]:
 
 
 def _public_lines(path: Path, chosen: str | None, column: str, show: set[str]) -> Iterator[dict[str, Any]]:
-    """Yield the developer's part of each line."""
+    """Yield those parts of each sample that the developer may see."""
     for text in file_text(path, what="samples of lm-evaluation-harness").split("\n"):
         line = json.loads(text) if text.strip() else None
         if line is None or (chosen is not None and line.get("filter", "none") != chosen):
@@ -291,7 +300,10 @@ def _public_lines(path: Path, chosen: str | None, column: str, show: set[str]) -
 
 
 def _is_generated(arguments: Any) -> bool:
-    """Return True if responses are text: only a generation has settings for a second argument."""
+    """Return True if a sample's responses are generated text, not log-likelihoods.
+
+    Only a request for generated text has settings as its second argument.
+    """
     calls = list(arguments.values()) if isinstance(arguments, dict) else []
     return bool(calls) and all(isinstance(one, dict) and isinstance(one.get("arg_1"), dict) for one in calls)
 
@@ -299,7 +311,7 @@ def _is_generated(arguments: Any) -> bool:
 def _results(
     samples: list[Path], task: str, metric: str, chosen: str | None, answer: Answer
 ) -> dict[str, Any]:
-    """Return the harness's own file of results, with the guard's answer for its metrics."""
+    """Return the content of the harness's file of results, with the guard's answer in place of the metrics."""
     full: Mapping[str, Any] = {}
     for path in sorted(samples[-1].parent.glob("results_*.json")):
         full = json.loads(file_text(path, what="results of lm-evaluation-harness"))

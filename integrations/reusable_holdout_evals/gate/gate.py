@@ -1,4 +1,4 @@
-"""The release gate: a guard that is made of labels or of ids, and opened again where it is asked."""
+"""The release gate: how it is made from labels or ids, opened again, and what differences it can show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reusable_holdout_evals.gate.tables import read_labels
 
 __all__ = ["Gate", "Possible", "make_gate", "open_gate", "what_is_possible"]
 
-_LIKELY = 1.645  # standard errors: a normal variable stays above minus so many with probability 0.95
+_LIKELY = 1.645  # standard errors; a normal variable is above minus 1.645 with probability 0.95
 
 
 class Gate(NamedTuple):
@@ -31,15 +31,16 @@ class Gate(NamedTuple):
     guard : ReusableHoldout
         A guard whose plan is for gates.
     ids : numpy.ndarray of str or None
-        Ids of the rows, of shape (rows,), by which predictions are aligned; None if their order tells rows apart.
+        Ids of the rows, of shape (rows,), by which predictions are brought into order. None if predictions come in the
+        order of the labels.
     id_column : str or None
         Name of the column of ids when the gate was made.
     tolerance : float or None
-        How far below the named improvement an accepted release can be: the narrowest that differences allow, which
-        every question must name, as :func:`ask_gate` does. None for a guard that was not made by :func:`make_gate`:
-        then it is the plan's.
+        How far below the named improvement an accepted release can be. :func:`make_gate` computes the smallest value
+        that is possible for differences, and each question must name it, as :func:`ask_gate` does. None if the guard
+        was not made by :func:`make_gate`; then the plan's tolerance counts.
     plan : Plan or None
-        Plan of differences, where the gate was just made.
+        The plan of differences if the gate was just made; None if it was opened again.
     """
 
     guard: ReusableHoldout
@@ -72,47 +73,55 @@ def make_gate(
     witness: str | Path | Literal[False] | None = None,
     **wish: Any,
 ) -> Gate:
-    """Make a gate, or resume the gate that was made with the same rows and settings.
+    """Make a gate, or open again the gate that was made with the same rows and settings.
 
-    Its noise key and a copy of the labels lie beside the ledger from then on. Only their owner can read them.
+    The gate's noise key and a copy of the labels are written beside the ledger. Only the user who makes the gate can
+    read them.
 
     Parameters
     ----------
     ledger : str or Path
         SQLite file, or URL of a server.
     labels : Path, optional
-        CSV, Parquet or JSON with one column of labels, and one of ids; or else `ids`.
+        CSV, Parquet or JSON with one column of labels and, if `id_column` names it, one of ids. Give either `labels` or
+        `ids`.
     ids : sequence of str, optional
-        Ids of rows that have no labels: their scores come with every question.
+        Ids of rows that have no labels; each question then brings a score for every row.
     groups : sequence of str, optional
-        Group of each of the ids. Then a group is one draw.
+        The group of each of the ids. The rows of a group are one draw.
     id_column : str, optional
-        Column of ids in the file of labels. Then predictions are aligned by them.
+        Column of ids in the file of labels, by which predictions are then brought into order.
     metric : str, optional
-        A plain mean over rows, by default "accuracy"; of ids "score", the default, "pass@3" or "pass^3".
+        A metric that is a plain mean over rows; by default "accuracy". For `ids` it is "score" (the default), "pass@3"
+        or "pass^3".
     bounds : (float, float), optional
-        Range of targets or scores, for "mae", "mse" and "score". Targets outside are moved to it, and nothing says
-        so.
+        Range of targets or scores, for "mae", "mse" and "score". Values outside are moved to the nearer bound, without
+        a message.
     classes : sequence, optional
-        All labels that may occur, where everyone may know them; as for :class:`ReusableHoldout`.
+        All labels that may occur, if everyone may know them; see :class:`ReusableHoldout`.
     key : Path, optional
-        Key file, as for :class:`ReusableHoldout`.
+        File of the noise key; see :class:`ReusableHoldout`.
     seed : int, optional
-        Makes the key instead, for tests.
+        Number from which the key is made instead, for tests.
     vacuous : bool
-        True to make the gate though its tolerance is more than a quarter of the range of differences.
+        True to make the gate although its tolerance is more than a quarter of the range of differences.
     witness : str, Path or False, optional
-        As for :class:`ReusableHoldout`.
+        Place of the witness; see :class:`ReusableHoldout`.
     **wish
-        Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread, a guess
-        of the standard deviation of the two models' difference on a row. No verdict rests on the guess.
+        Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread. The
+        spread is a guess: the standard deviation, over the rows, of the difference between two models. Every verdict is
+        valid even if the guess is wrong.
+
+    Returns
+    -------
+    Gate
 
     Raises
     ------
     InputError
         If rows or metric do not fit; nothing was made.
     PlanError, LedgerMismatchError, LedgerError
-        As for :class:`ReusableHoldout`.
+        If :class:`ReusableHoldout` raises them.
     """
     if (labels is None) == (ids is None):
         raise InputError(
@@ -151,22 +160,27 @@ def make_gate(
 def open_gate(
     ledger: str | Path, *, labels: Path | None = None, id_column: str | None = None, key: Path | None = None
 ) -> Gate:
-    """Open a gate that was made.
+    """Open a gate that :func:`make_gate` has made.
 
     Parameters
     ----------
     ledger : str or Path
+        SQLite file, or URL of a server.
     labels : Path, optional
         File of labels or ids; by default the copy beside the ledger.
     id_column : str, optional
-        Column of ids in that file, as when the gate was made.
+        Column of ids in that file; the same as when the gate was made.
     key : Path, optional
-        Key file, if it does not lie beside the ledger.
+        Key file, if it is not beside the ledger.
+
+    Returns
+    -------
+    Gate
 
     Raises
     ------
     InputError
-        If the guard of this ledger is no gate.
+        If the plan of this ledger's guard is not for gates.
     LedgerError, LedgerMismatchError, LedgerKeyError
         If there is no such ledger, it belongs to other labels, or key or labels are missing.
     """
@@ -184,7 +198,7 @@ def open_gate(
 
 
 def _rows(labels: Path, id_column: str | None) -> tuple[pd.DataFrame | None, NDArray[Any]]:
-    """Return ids and labels as a guard's X and y, so that the ids are in the ledger's digest and in the copy."""
+    """Return ids and labels as a guard's X and y; so the ledger's digest and the copy contain the ids, too."""
     table = read_labels(labels, id_column=id_column)
     ids = None
     if table.ids is not None:
@@ -193,7 +207,10 @@ def _rows(labels: Path, id_column: str | None) -> tuple[pd.DataFrame | None, NDA
 
 
 def _ids(X: Any) -> tuple[NDArray[np.str_] | None, str | None]:
-    """Return ids, and the name of their column; a guard that was made in Python may have features in X instead."""
+    """Return the ids in a gate's X and the name of their column.
+
+    Return None for both if X holds features instead, as in a guard that was not made by :func:`make_gate`.
+    """
     columns = getattr(X, "columns", None)
     if columns is None or len(columns) != 1:
         return None, None
@@ -204,20 +221,20 @@ def _ids(X: Any) -> tuple[NDArray[np.str_] | None, str | None]:
 
 
 class Possible(NamedTuple):
-    """The differences that a gate can show.
+    """The differences between two models that a gate can show.
 
     Attributes
     ----------
     rows : int
-        Rows, or groups if there are some.
+        Number of rows, or of groups if the rows have groups.
     queries, charges : int
-        Releases that can be asked about, and accepted.
+        Number of releases that can be asked about, and that can be accepted.
     shown : float
-        Smallest improvement to name so that an accepted release is certified to be better at all.
+        Smallest improvement to name so that every accepted release is certified to be better than the old model.
     needed : float
-        True improvement with which a release is accepted at least nine times in ten.
+        True improvement with which a release is accepted at least nine times in ten, if that smallest one is named.
     fixed : float
-        The same as `shown` for a single comparison that is fixed in advance.
+        Smallest improvement that a single comparison could certify, if it were fixed in advance.
     """
 
     rows: int
@@ -228,7 +245,7 @@ class Possible(NamedTuple):
     fixed: float
 
     def record(self) -> dict[str, Any]:
-        """Return the numbers for programs."""
+        """Return the numbers as a dict that can be written as JSON."""
         return self._asdict()
 
     def __str__(self) -> str:
@@ -246,13 +263,16 @@ class Possible(NamedTuple):
 
 
 def what_is_possible(plan: Plan) -> Possible:
-    """Return the differences that a gate can show.
+    """Return the differences between two models that a gate can show.
+
+    The improvement to name is the plan's tolerance. To be accepted nine times in ten, a release must be truly better by
+    1.645 standard errors more. The standard error is computed from the plan's guess of the spread, or else from the
+    largest possible spread.
 
     Parameters
     ----------
     plan : Plan
-        Plan of differences, for gates. Its tolerance is the improvement to name; a release needs 1.645 standard
-        errors more, at the spread that was guessed, or else at the largest possible spread.
+        Plan of differences, for gates.
     """
     spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
     return Possible(

@@ -1,8 +1,8 @@
-"""Labels, ids and predictions in CSV, Parquet and JSON files, brought into one order by their ids.
+"""Readers of labels, ids and predictions in CSV, Parquet and JSON files, which are brought into one order by their ids.
 
-A message may quote a file of predictions, which is the analyst's. It may not quote a file of labels, for messages end
-up in logs that everyone reads. It does not even name a column of labels: where the header is missing, the name is a
-label. Ids are public.
+An error message may quote a file of predictions, because it belongs to the analyst. It must not quote a file of labels,
+because messages end up in logs that everyone reads. It does not even name the column of labels: if the header is
+missing, this name is a label. Ids are public.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Table(NamedTuple):
     Attributes
     ----------
     frame : pandas.DataFrame
-        All columns but the ids.
+        All columns except the ids.
     ids : numpy.ndarray of str or None
-        Of shape (rows,), each once; None if their order tells rows apart.
+        The ids of the rows, of shape (rows,), each once; None if no column of ids was named.
     """
 
     frame: pd.DataFrame
@@ -41,19 +41,20 @@ class Table(NamedTuple):
 
 @sealed
 def read_labels(path: Path, *, id_column: str | None = None) -> Table:
-    """Read private labels: one column, and one with ids if it is named.
+    """Read a file of private labels: one column of labels and, if `id_column` names it, one of ids.
 
     Parameters
     ----------
     path : Path
-        CSV with a header, Parquet, or JSON: a list of objects, or in a file ``.jsonl`` an object in each line.
+        CSV with a header, Parquet, or JSON. A file ``.json`` holds a list of objects, a file ``.jsonl`` one object in
+        each line.
     id_column : str, optional
         Column of ids.
 
     Raises
     ------
     InputError
-        If the file is something else; the message quotes nothing but ids.
+        If the file is not such a file; the message quotes nothing but ids.
     """
     table = _read(path, id_column, "the labels", quoted=False)
     if table.frame.shape[1] != 1:
@@ -70,21 +71,21 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
 
 
 def read_table(path: Path, *, id_column: str | None = None, text: bool = False) -> Table:
-    """Read predictions: one column, or one for each class, and one with ids if it is named.
+    """Read a file of predictions: one column, or one for each class, and one of ids if `id_column` names it.
 
     Parameters
     ----------
     path : Path
-        As for :func:`read_labels`.
+        A file in one of the formats of :func:`read_labels`.
     id_column : str, optional
         Column of ids.
     text : bool
-        True to read everything as text, as answers are: also answers of digits alone.
+        True to read every value as text, even if all are digits; for labels that are text.
 
     Raises
     ------
     InputError
-        If the file is something else, a prediction is missing, or an id comes twice.
+        If the file is not such a file, a prediction is missing, or an id comes twice.
     """
     table = _read(path, id_column, "the predictions", quoted=True, text=text)
     missing = np.flatnonzero(table.frame.isna().any(axis=1).to_numpy())
@@ -98,21 +99,21 @@ def read_table(path: Path, *, id_column: str | None = None, text: bool = False) 
 def read_ids(
     path: Path, *, id_column: str | None = None, groups: str | None = None
 ) -> tuple[list[str], list[str] | None]:
-    """Read the ids, and the groups, of rows that have no labels.
+    """Read the ids of rows that have no labels and, if `groups` names a column, their groups.
 
     Parameters
     ----------
     path : Path
-        As for :func:`read_labels`.
+        A file in one of the formats of :func:`read_labels`.
     id_column : str, optional
-        Column of ids; by default "id", or the only column.
+        Column of ids; by default the only column, or else "id".
     groups : str, optional
         Column of groups.
 
     Raises
     ------
     InputError
-        If the file is something else, an id is missing or comes twice, or a row has no group.
+        If the file is not such a file, an id is missing or comes twice, or a row has no group.
     """
     frame = read_frame(path, what="the ids", text=True)
     column = id_column or "id"
@@ -124,18 +125,18 @@ def read_ids(
 
 
 def in_order_of(wanted: NDArray[np.str_] | None, table: Table, path: Path, *, rows: int) -> pd.DataFrame:
-    """Return predictions in the order of the rows.
+    """Return predictions in the order of the gate's rows.
 
     Parameters
     ----------
     wanted : numpy.ndarray of str or None
-        Ids of the rows.
+        Ids of the gate's rows, in order. If these or the table's ids are None, the order is left as it is.
     table : Table
-        From :func:`read_table`.
+        The predictions, from :func:`read_table`.
     path : Path
-        Its file, for messages.
+        File of the predictions, for messages.
     rows : int
-        Number of the rows.
+        Number of the gate's rows.
 
     Raises
     ------
@@ -157,12 +158,12 @@ def in_order_of(wanted: NDArray[np.str_] | None, table: Table, path: Path, *, ro
 
 
 def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
-    """Return one column of predictions, or the probabilities of the classes in the guard's order.
+    """Return the only column of predictions, or the columns of probabilities in the order of the guard's classes.
 
     Raises
     ------
     InputError
-        If there are other columns.
+        If the columns are not one, and not one for each class.
     """
     if frame.shape[1] == 1:
         return frame.iloc[:, 0].to_numpy()
@@ -182,7 +183,7 @@ def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
 
 
 def classes_of(named: Sequence[str] | None) -> list[int] | list[str] | None:
-    """Return classes as the labels of a file are read: whole numbers if all are, else text."""
+    """Return named classes as whole numbers if all of them are, else as text, as the labels of a file are read."""
     try:
         return None if named is None else [int(one) for one in named]
     except ValueError:
@@ -205,7 +206,7 @@ def _read(path: Path, id_column: str | None, what: str, *, quoted: bool, text: b
 
 
 def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) -> NDArray[np.str_]:
-    """Return ids as text, each once."""
+    """Return the column of ids as text, after a check that each id is there and comes once."""
     if id_column not in frame.columns:
         columns = f"it has {few(frame.columns)}" if quoted else "it does not"
         raise InputError(f"{path} must have the column of ids {id_column!r}; {columns}")
@@ -221,7 +222,7 @@ def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) ->
 
 
 def _is_a_label(column: pd.Series[Any]) -> bool:
-    """Return True if a column's name is one of its values: then its first row was taken for a header."""
+    """Return True if a column's name is a number or one of its values, so that its first row was read as the header."""
     name = str(column.name)
     try:
         float(name)

@@ -1,4 +1,4 @@
-"""The question to a gate: predictions or scores of two models, and the improvement that is named."""
+"""The question to a release gate, whether the new model is better than the old one by a named improvement."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Verdict(NamedTuple):
     Attributes
     ----------
     verdict : {"accepted", "rejected", "halted"}
-        Halted: the budget is spent, and nothing was told of the release.
+        "halted" means that the budget is spent; nothing was told about the release.
     charged : bool
         True if this question took a charge; a question that was asked before takes none.
     charges_left, queries_left : int
-        Number of further releases that can be accepted, and asked about.
+        Number of further releases that can be accepted, and that can be asked about.
     low, high : float or None
-        Certified interval of the improvement, in the metric's unit, positive if the new model is better; None if
+        Certified interval of the improvement, in the metric's unit; positive if the new model is better. None if
         halted.
     no_worse : tuple of (str, float, float)
-        Name and certified interval of each metric that was to be no worse. "Rejected" does not say which metric
-        failed: then they are all differences there are.
+        Name and certified interval of each score that had to be no worse. After "rejected" these intervals hold every
+        possible difference, because the verdict does not tell which score failed.
     improvement, tolerance : float
-        Improvement that was named, and how far below it an accepted release may be.
+        The improvement that was named, and how far below it an accepted release may be.
     """
 
     verdict: Literal["accepted", "rejected", "halted"]
@@ -54,7 +54,7 @@ class Verdict(NamedTuple):
     tolerance: float = 0.0
 
     def __str__(self) -> str:
-        """Return the verdict; of an accepted release with the certified interval, rounded outwards."""
+        """Return the verdict as text; after "accepted" comes the certified interval, rounded outwards."""
         if self.verdict != "accepted" or self.low is None or self.high is None:
             return self.verdict
         steps = 10 ** decimals_of(max(abs(self.low), abs(self.high), self.tolerance))
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Warning that the named improvement is too small to tell an improvement from noise; else empty."""
+        """Warning if the named improvement is so small that noise alone can be accepted; else an empty string."""
         if self.verdict == "halted" or self.improvement >= self.tolerance:
             return ""
         return (
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
         )
 
     def record(self) -> dict[str, Any]:
-        """Return the verdict for programs."""
+        """Return the verdict as a dict that can be written as JSON."""
         record = self._asdict()
         if not record.pop("no_worse"):
             return record
@@ -81,16 +81,16 @@ class Verdict(NamedTuple):
 
 
 class NoWorse(NamedTuple):
-    """Another score of the same rows, and how much worse it may be.
+    """A second score of the same rows that must not get worse, and by how much it may.
 
     Attributes
     ----------
     score : str
-        Its name in the files, such as a scorer's.
+        Name of the score in the files, such as the name of a scorer.
     amount : float
-        At least 0.
+        By how much the new model's score may be worse than the old model's; at least 0.
     lower, upper : float
-        Its range.
+        Range of the score.
     """
 
     score: str
@@ -100,7 +100,7 @@ class NoWorse(NamedTuple):
 
     @property
     def metric(self) -> Metric:
-        """Metric of the gate's rows."""
+        """The guard's metric for this score."""
         return score(lower=self.lower, upper=self.upper, of=self.score)
 
 
@@ -114,26 +114,33 @@ def ask_gate(
     id_column: str | None = None,
     name: str = "",
 ) -> Verdict:
-    """Ask if the new model is better than the incumbent by at least so much, and no other score worse than named.
+    """Ask if the new model is better than the incumbent by at least `improvement`.
 
-    With the guard's confidence, the intervals of all verdicts together contain the population values. The only thing
-    told of the rows is "accepted" or "rejected": one question, one charge at most, whatever the number of scores.
-    "Rejected" does not say which score failed. Each score takes one of the declared queries.
+    If `no_worse` names other scores, the new model is accepted only if none of them is worse by more than its amount.
+    With the guard's confidence, the intervals of all verdicts together contain the population values. Only "accepted"
+    or "rejected" is told about the rows, and "rejected" does not tell which score failed. The question takes at most
+    one charge, and one of the declared queries for each score.
 
     Parameters
     ----------
     gate : Gate
     new, incumbent : Path or ScoreTable
-        Files of predictions, for a gate of labels: CSV, Parquet or JSON with one column, or for a metric of
-        probabilities one for each class, named by it. Tables of scores, for a gate of ids.
+        For a gate with labels, files of predictions: CSV, Parquet or JSON with one column or, for a metric of
+        probabilities, a column for each class with the class as its name. For a gate with ids, tables of scores.
     improvement : float
-        In the metric's unit, positive if better, also for losses; negative to accept a model that is not much worse.
+        The improvement to reach, in the metric's unit. It is positive if the new model must be better, also for losses,
+        and negative if a slightly worse model may be accepted.
     no_worse : mapping of NoWorse to (ScoreTable, ScoreTable), optional
-        Other scores of a gate of ids, with the tables of the new model and of the incumbent.
+        For a gate with ids: other scores that must not get worse, each with the tables of the new model and of the
+        incumbent.
     id_column : str, optional
-        Column of ids, if the gate was made with ids and the files call them otherwise.
+        Column of ids in the files, if it has another name than when the gate was made.
     name : str
-        What history calls the question.
+        Name of the question in the guard's history.
+
+    Returns
+    -------
+    Verdict
 
     Raises
     ------
@@ -142,7 +149,7 @@ def ask_gate(
     """
     guard = gate.guard
     span = guard.metric.upper - guard.metric.lower
-    if not abs(improvement) <= span:  # also of NaN
+    if not abs(improvement) <= span:  # refuses NaN, too
         raise InputError(
             f"the improvement must be a number in [{-span:g}, {span:g}]; got {improvement}{_NOTHING}"
         )
@@ -155,7 +162,7 @@ def ask_gate(
 
 
 def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
-    """Return the guard of another score."""
+    """Return the guard that answers about a second score of the same rows."""
     span = stated.upper - stated.lower
     if not 0.0 <= stated.amount <= span:
         raise InputError(
@@ -197,7 +204,7 @@ def _asked(gate: Gate, new: Any, old: Any, improvement: float, rails: Any, name:
 
 
 def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any:
-    """Return scores or predictions as the guard takes them; the message of a refusal names the file."""
+    """Return scores or predictions in the form that the guard takes; an error message names the file."""
     guard, judged = gate.guard, gate.guard.metric.response == "judged"
     if judged != isinstance(given, ScoreTable):
         has = "ids and no labels" if judged else f"labels, for {guard.metric.name}"
@@ -216,7 +223,7 @@ def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any
 
 
 def _predictions(gate: Gate, path: Path, id_column: str | None) -> NDArray[Any]:
-    """Read the predictions of one file in the order of the rows."""
+    """Read a file of predictions, and return them in the order of the gate's rows."""
     guard = gate.guard
     if gate.ids is None and id_column is not None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Evaluations by Inspect whose samples are a holdout: a guard's answers in the log, and no sample's score."""
+"""Evaluations by Inspect on a private set of samples: the log has a guard's answers, and no sample's score."""
 
 from reusable_holdout.errors import of_extra
 

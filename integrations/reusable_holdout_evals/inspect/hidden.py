@@ -1,4 +1,4 @@
-"""A place for a scorer where nothing it does is recorded: no event, log line or usage, and no change of the sample."""
+"""Runs a scorer so that Inspect records nothing: no events, no log lines, no usage, and no change of the sample."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _HIDDEN: ContextVar[bool] = ContextVar("reusable_holdout_hidden", default=False)
 
 
 class Failed:
-    """The reason why there is no score: a cancellation, or an error's name, for its words may quote the target."""
+    """The reason why a scorer gave no score: a cancellation, or an error.
+
+    Only the error's name is kept, because its message may quote the target.
+    """
 
     def __init__(self, error: BaseException) -> None:
         self.name = type(error).__name__
@@ -43,23 +46,25 @@ async def score_hidden(
     metadata: Mapping[str, Any],
     number: Callable[[Any], float | None],
 ) -> float | Failed | None:
-    """Score a sample, and leave no trace of it.
+    """Score a sample so that Inspect records nothing of it.
 
     Parameters
     ----------
     scorer : Scorer
     state : TaskState
-        Its copy goes to the scorer, with the target and the metadata below in it.
+        State of the sample. The scorer gets a copy of it, with the target and the private metadata added.
     target : Target
+        The sample's true target.
     metadata : mapping
         Metadata of the sample that only the scorer may see.
     number : callable
-        Makes a number of a score's value, or None if it is none.
+        Function that turns the value of a score into a number, or into None if it is no score.
 
     Returns
     -------
     float, Failed or None
-        None if the scorer gave no number. Nothing is raised, for the frames of a traceback have the target.
+        The score, the reason of a failure, or None if the scorer gave no number. Nothing is raised, because the
+        frames of a traceback would hold the target.
     """
     try:
         private = deepcopy(state)
@@ -74,7 +79,7 @@ async def score_hidden(
 
 @contextmanager
 def _hidden(state: TaskState) -> Iterator[None]:
-    """Give the code in the block a transcript, usage and store of its own, and let it log nothing."""
+    """Give the code in a ``with`` block its own transcript, usage counters and store, and suppress its log lines."""
     _silence_handlers()
     own: list[tuple[ContextVar[Any], Any]] = [
         (_HIDDEN, True),
@@ -88,7 +93,7 @@ def _hidden(state: TaskState) -> Iterator[None]:
         (sample_model_fallbacks_context_var, {}),
     ]
     with ExitStack() as undo:
-        undo.enter_context(suspend_token_limit())  # the log has what is metered
+        undo.enter_context(suspend_token_limit())  # what counts towards a limit would be in the log
         undo.enter_context(suspend_turn_limit())
         for variable, value in own:
             undo.callback(variable.reset, variable.set(value))
@@ -104,7 +109,10 @@ _SILENCE = _Silence()
 
 
 def _silence_handlers() -> None:
-    """Silence Inspect's handlers for console, trace file and transcript; Inspect may add them at any time."""
+    """Suppress hidden log lines in Inspect's handlers (console, trace file, transcript).
+
+    It is called again and again, because Inspect may add handlers at any time.
+    """
     for logger in (logging.getLogger(), logging.getLogger("inspect_ai")):
         for handler in logger.handlers:
             if _SILENCE not in handler.filters:

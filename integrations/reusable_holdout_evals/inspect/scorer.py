@@ -1,4 +1,4 @@
-"""A scorer whose scores of single samples reach the guard, and never Inspect, and its question to the guard."""
+"""A scorer that passes the scores of single samples to the guard, and never to Inspect."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOTHING = "; nothing was asked and nothing was charged"
 
 
 class Private(NamedTuple):
-    """The part of a sample that only the scorer may see."""
+    """The parts of a sample that only the scorer may see: its target and private metadata."""
 
     target: list[str]
     metadata: Mapping[str, Any]
@@ -47,12 +47,14 @@ class Private(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """The score of one sample in one epoch, which is in this process's memory and nowhere else.
+    """The score of one sample in one epoch, kept only in this process's memory.
 
     Attributes
     ----------
     id, epoch : str or int, int
+        Id of the sample, and number of the epoch.
     score : float or None
+        The score; None if the scorer gave no number.
     failed : str
         Name of the scorer's error; empty if it did not fail.
     """
@@ -73,11 +75,11 @@ class _Run:
     Attributes
     ----------
     ids : frozenset of str
-        Ids of the samples that it will run.
+        Ids of the samples that the evaluation will run.
     task_metrics : bool
-        True if the task has metrics of its own, which stand in the place of a scorer's.
+        True if the task has metrics of its own, which Inspect would compute in place of the scorers' metrics.
     flow : int
-        Task of anyio that began it and will end it; each sample has a task of its own.
+        Id of the asynchronous task (anyio) that runs the whole evaluation; each sample has a task of its own.
     """
 
     ids: frozenset[str]
@@ -97,7 +99,7 @@ class _Scored(NamedTuple):
 
 
 _SCORED: dict[str, _Scored] = {}
-"""Scores by the token that stands in the log: so Inspect decides which of them count."""
+"""The scores by random token. The log has only the tokens, by which Inspect says which scores count."""
 
 
 def withholding(
@@ -106,21 +108,23 @@ def withholding(
     privates: Mapping[str, Private],
     number: Callable[[Any], float | None],
 ) -> Scorer:
-    """Make a scorer that withholds scores, with a metric that asks the guard.
+    """Make a scorer that withholds the scores of another scorer, with a metric that asks the guard.
 
     Parameters
     ----------
     inner : Scorer
+        The scorer whose scores are withheld.
     question : Question
+        The question to the guard.
     privates : mapping of str to Private
-        By ids, the parts that were taken off the samples.
+        The private parts of each sample, by its id.
     number : callable
-        Makes a number of a score's value, or None if it is none.
+        Function that turns the value of a score into a number, or into None if it is no score.
 
     Returns
     -------
     Scorer
-        In the log it is called ``guarded_`` and the inner one's name.
+        A scorer whose name in the log is ``guarded_`` and the inner scorer's name.
     """
     _watch_runs()
 
@@ -148,7 +152,7 @@ def withholding(
 
 
 def as_number(value: Any) -> float | None:
-    """Read a score's value as :func:`reusable_holdout_evals.read_inspect` does; None if it is no score.
+    """Return a score's value as a number, as :func:`reusable_holdout_evals.read_inspect` does; None if it is no score.
 
     Examples
     --------
@@ -162,13 +166,13 @@ def as_number(value: Any) -> float | None:
 
 
 def name_of(one: Scorer) -> str:
-    """Return the name of a scorer, without its package's."""
+    """Return the name of a scorer, without the name of its package."""
     return str(registry_info(one).name).rpartition("/")[2]
 
 
 @cache
 def _watch_runs() -> None:
-    """Have Inspect tell of every evaluation that begins."""
+    """Register a hook by which Inspect reports each evaluation that begins, with its samples' ids."""
 
     @hooks(name="runs", description="Asks a guarded holdout when all samples are scored")
     class _Runs(Hooks):  # type: ignore[misc] # its type is not looked into
@@ -178,7 +182,7 @@ def _watch_runs() -> None:
 
 
 def _check_run(question: Question) -> None:
-    """Refuse before all samples have cost their tokens."""
+    """Refuse an evaluation that the guard cannot be asked about, before the other samples cost tokens."""
     run = _RUN.get()
     if run is None:
         return
@@ -192,7 +196,7 @@ def _check_run(question: Question) -> None:
 
 
 def _withheld(state: TaskState, found: float | Failed | None) -> Score:
-    """Keep a score, or that there is none: in the log of a sample either looks the same."""
+    """Keep a score, or the fact that there is none, and return a withheld score that looks the same in both cases."""
     score, failed = (None, found.name) if isinstance(found, Failed) else (found, "")
     token = secrets.token_hex(8)
     _SCORED[token] = _Scored(_Kept(state.sample_id, state.epoch, score, failed), _RUN.get())
@@ -200,13 +204,16 @@ def _withheld(state: TaskState, found: float | Failed | None) -> Score:
 
 
 def _told(question: Question, scores: Sequence[SampleScore]) -> Value:
-    """Return the guard's answer when all samples are done; nothing before, when Inspect shows how far it is."""
+    """Return the guard's answer if all samples are done.
+
+    Inspect also calls a metric while samples run, to show intermediate results; then nothing is returned.
+    """
     run = _RUN.get()
     if run is not None and anyio.get_current_task().id != run.flow:
         return {}
     tokens = [(one.score.metadata or {}).get(WITHHELD) for one in scores]
     if run is None and any(token in _SCORED and _SCORED[token].run is not None for token in tokens):
-        return {}  # somebody looks into a running evaluation
+        return {}  # called from outside of an evaluation that still runs
     found = _ask(question, tokens)
     if isinstance(found, HoldoutError | Halted):
         raise found
@@ -234,7 +241,7 @@ def _ask(question: Question, tokens: Sequence[str | None]) -> dict[str, float] |
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Question:
-    """A question about one scorer.
+    """A question to the guard about the scores of one scorer.
 
     Attributes
     ----------
@@ -242,15 +249,15 @@ class Question:
     prior : float or None
         The developer's own estimate of the mean score or, with an incumbent, of the difference.
     name : str
-        What history calls the question.
+        Name of the question in the guard's history.
     ids : frozenset of str
         Ids of all samples of the holdout.
     incumbent : table, or None
         The incumbent's scores.
     keep : Path, or None
-        File that gets the scores, for its owner alone.
+        File to which the scores are written, readable by its owner alone.
     failed : float, or None
-        Score of a sample that the scorer gave none; None to ask no question then.
+        Score of a sample for which the scorer gave none; if it is None, nothing is asked in that case.
     """
 
     guard: Any
@@ -265,7 +272,7 @@ class Question:
         return f"<question {self.name!r}>"
 
     def check_ids(self, ids: frozenset[str]) -> None:
-        """Refuse an evaluation without all samples of the holdout."""
+        """Refuse an evaluation that leaves out samples of the holdout."""
         left_out = sorted(self.ids - ids)
         if left_out:
             raise InputError(
@@ -274,12 +281,12 @@ class Question:
             )
 
     def ask(self, kept: Sequence[_Kept]) -> Answer | HoldoutError | Halted:
-        """Ask about these scores.
+        """Ask the guard about these scores.
 
         Returns
         -------
         Answer, HoldoutError or Halted
-            An exception is returned, so that the caller can raise it: the caller's frames have no scores.
+            The answer, or an exception. The caller raises it, so that the traceback has no frames that hold scores.
         """
         try:
             return self._answer(kept)
@@ -310,13 +317,13 @@ class Question:
 
 
 def _bare(error: _E) -> _E:
-    """Take away an exception's frames and its context, which may hold targets and scores."""
+    """Return an exception without its traceback and context, which may hold targets and scores."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 def _check_all_scored(kept: Sequence[_Kept]) -> None:
-    """Refuse a scorer that fails, without the names of the samples, which would tell of them."""
+    """Refuse scores if the scorer failed on a sample; the message names no sample, because that would tell about it."""
     failed = sorted({one.failed for one in kept if one.failed})
     if failed:
         raise InputError(
@@ -331,7 +338,7 @@ def _check_all_scored(kept: Sequence[_Kept]) -> None:
 
 
 def _table(kept: Sequence[_Kept], name: str, failed: float | None) -> ScoreTable:
-    """Return the scores in the order of ids, with a column for each epoch."""
+    """Return the table of scores, sorted by the samples' ids, with a column for each epoch."""
     scores: dict[str, dict[int, float]] = {}
     for one in kept:
         score = failed if one.failed or one.score is None else one.score
@@ -349,14 +356,17 @@ def _table(kept: Sequence[_Kept], name: str, failed: float | None) -> ScoreTable
 
 
 def _fitting(scores: NDArray[np.float64], metric: GuardMetric) -> tuple[NDArray[np.bool_], str]:
-    """Say which scores the metric takes, and what a score must do: the guard's own message would name rows."""
+    """Return which scores the metric accepts, and the rule in words.
+
+    This is checked before the guard is asked, because the guard's own message would name rows.
+    """
     if metric.name.startswith("pass"):
         return np.isin(scores, (0, 1)), "be 0 or 1"
     return (scores >= metric.lower) & (scores <= metric.upper), f"lie in [{metric.lower:g}, {metric.upper:g}]"
 
 
 def _keep(table: ScoreTable, place: Path) -> None:
-    """Write a table to a file that its owner alone can read."""
+    """Write a table of scores to a file that only its owner can read."""
     place.unlink(missing_ok=True)  # an older file would keep its mode
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Tasks whose samples are a holdout: Inspect's log of them has no target and no score."""
+"""Tasks of Inspect on a private set of samples: a guard answers, and the log has no target and no score."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def new_guard(
     metric: Any = "score",
     **settings: Any,
 ) -> ReusableHoldout:
-    """Make the guard of a task's samples. The keeper of the holdout does this once.
+    """Make the guard of a task's samples. The person who keeps the holdout does this once.
 
     Parameters
     ----------
     samples : Task, Dataset or sequence of Sample
         All samples of the holdout, each with an id.
     ledger : str, Path or None
-        Place of the budget; :func:`guarded_task` opens it.
+        The guard's ledger, which :func:`guarded_task` opens later; None keeps it in memory.
     groups : str, optional
         Key of the samples' metadata that names their group, such as a repository: samples of one group are one draw.
     metric : str or Metric
-        "score", or "pass@3" and "pass^3" of epochs.
+        "score" or, for tasks with epochs, "pass@3" or "pass^3".
     **settings
-        As for :class:`reusable_holdout.ReusableHoldout`: `queries`, `tolerance`, ...
+        Further arguments of :class:`reusable_holdout.ReusableHoldout`, such as `queries` and `tolerance`.
 
     Returns
     -------
     ReusableHoldout
-        Its rows are named by the samples' ids as text, in sorted order.
+        A guard whose rows are the samples' ids, sorted as text.
 
     Examples
     --------
@@ -74,56 +74,58 @@ def guarded_task(
     to_number: Callable[[Any], float | None] = as_number,
     failed: float | None = None,
 ) -> Task:
-    """Let a guard answer for a task's metrics, and keep targets and scores of its samples out of the log.
+    """Replace a task's metrics by a guard's answers, and keep targets and scores of its samples out of the log.
 
-    Samples and solver get "withheld" for a target; the scorers get the true one. When every sample is done, the guard
-    is asked once about each scorer's scores: the metrics are its answer, the interval and what is left. The same
-    evaluation again, with the same outputs, is replayed and free.
+    In the samples, which the solver sees, each target is replaced by "withheld"; only the scorers get the true target.
+    When all samples are done, the guard is asked once about the scores of each scorer. The logged metrics are the
+    guard's answer, its interval and what is left. If the same evaluation runs again with the same outputs, the answer
+    is replayed and free.
 
     Parameters
     ----------
     task : Task
-        With a scorer for each question; each gives a sample a number, C, I, P or N. Its own metrics and headline are
-        taken away. It is changed in place, as by :func:`inspect_ai.task_with`.
+        A task with a scorer for each question. Each scorer gives a sample a number, C, I, P or N. The task's own
+        metrics and headline metric are removed. The task is changed in place, as by :func:`inspect_ai.task_with`.
     prior : float, or dict of scorer name to float
-        The developer's own estimate, such as the score of a dev set; with an incumbent, of the difference.
+        The developer's own estimate of the score, for example from a dev set; with an incumbent, of the difference.
     guard : ReusableHoldout or RemoteHoldout, optional
-        With metric "score", and the samples' ids; or `ledger`.
+        A guard with the metric "score" and the samples' ids. Give either `guard` or `ledger`.
     ledger : str or Path, optional
         Ledger of a guard that :func:`new_guard` made.
     groups : str, optional
-        As for :func:`new_guard`.
+        Key of the samples' metadata that names their group; the same as for :func:`new_guard`.
     private : collection of str
         Keys of the samples' metadata that only the scorers may see, such as a solution.
     incumbent : table or path, optional
-        Scores of another system: a file that `keep` wrote, a full log with the same scorer, or a table of
-        :func:`reusable_holdout_evals.read_scores`. Then the question is how much better this one is.
+        Scores of another system: a file that `keep` wrote, a full log with the same scorer, or a table from
+        :func:`reusable_holdout_evals.read_scores`. Then the guard is asked how much better this system is.
     keep : str or Path, optional
-        CSV file that gets the scores of the samples, for the keeper of the holdout: nobody else can read it.
+        CSV file to which the scores of the samples are written; only the user who runs the evaluation can read it.
     to_number : callable, optional
-        Makes a number of a score's value, or None if it is none.
+        Function that turns the value of a score into a number, or into None if it is no score.
     failed : float, optional
         Score of a sample on which the scorer fails, or gives no number within the bounds. By default nothing is asked
-        then, and the log says so. That is one bit, free of charge: outputs that are crafted to break a scorer can use
-        it to read targets. Name a number, such as 0, where the developer is not trusted.
+        then, and the log says so. This message tells one bit about the targets, free of charge: outputs that are
+        crafted to break a scorer can use it to read them. If you do not trust the developer, name a number, such as 0.
 
     Returns
     -------
     Task
+        The guarded task.
 
     Raises
     ------
     InputError
-        If the task does not fit, before anything is evaluated. Later errors are the log's: the evaluation has the
-        status "error", with the guard's message, and nothing was charged. A halt is such an error, too.
+        If the task does not fit; then nothing is evaluated. Later errors, a halt among them, are in the log: the
+        evaluation has the status "error" and the guard's message, and nothing was charged.
 
     Notes
     -----
-    Epochs are repeats of a sample. All samples must be there: with ``--limit``, or a sample that failed, nothing is
-    asked.
+    Epochs are repeats of a sample. The guard is asked only about all samples: with ``--limit``, or if a sample failed,
+    nothing is asked.
 
     The process that evaluates has targets and scores in its memory, and the solver runs in it. So the developer must
-    not run this process: let CI do it.
+    not run this process. Run it in CI, for example.
     """
     if task.scorer is None:
         raise InputError("the task must have a scorer; it has none; nothing was asked")
@@ -162,7 +164,7 @@ def guarded_task(
 
 
 def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
-    """Return samples, after a check that each has an id of its own."""
+    """Return the samples as a list, after a check that each has an id of its own."""
     if isinstance(given, Task) and given.sample_source is not None:
         raise InputError(
             "a holdout's samples must be known before; a SampleSource makes them; nothing was asked"
@@ -178,7 +180,7 @@ def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
 
 
 def _rows(samples: Sequence[Sample], groups: str | None) -> tuple[list[str], list[str] | None]:
-    """Return ids in the order of all guards of samples, and the group of each."""
+    """Return the samples' ids, sorted as text, and the group of each sample if `groups` names a key."""
     ordered = sorted(samples, key=lambda one: str(one.id))
     ids = [str(one.id) for one in ordered]
     if groups is None:

@@ -1,4 +1,4 @@
-"""A task that Inspect finds by name: it guards another task without a change of that task's code."""
+"""A task, found by Inspect under its name, that guards another task whose code need not be changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def holdout(
     keep: str | None = None,
     args: dict[str, Any] | None = None,
 ) -> Task:
-    """Guard a task whose code knows nothing of a guard.
+    """Put a guard before the samples of a task whose code is not changed; for Inspect's command line.
 
     ``inspect eval reusable_holdout_evals/holdout -T task=questions.py@easy -T ledger=guard.db -T prior=0.7``
 
@@ -34,13 +34,14 @@ def holdout(
     task : str
         File and name, ``questions.py@easy``, or a task of a package, ``inspect_evals/gpqa_diamond``.
     ledger, prior, groups, private, incumbent, keep
-        As for :func:`reusable_holdout_evals.inspect.guarded_task`.
+        The arguments of :func:`reusable_holdout_evals.inspect.guarded_task`.
     args : dict, optional
-        Arguments of the task, ``-T args='{difficulty: 3}'``.
+        Arguments of the task, such as ``-T args='{difficulty: 3}'``.
 
     Returns
     -------
     Task
+        The guarded task.
     """
     found = load_tasks([task], args or {})
     if len(found) != 1:

@@ -1,6 +1,7 @@
-"""Readers of the files that evaluation tools write: each gives one table of scores by id, for a guard of judged scores.
+"""Readers of the files that evaluation tools write.
 
-No reader imports the tool whose files it reads.
+Each reader returns a table of scores by id, which a guard with a metric of judged scores can be asked about. No reader
+imports the tool whose files it reads.
 """
 
 from reusable_holdout_evals.readers.inspect_logs import read_inspect

@@ -1,4 +1,4 @@
-"""Zip archives that others wrote, unpacked with bounds; with Zstandard, which Python 3.13 does not know."""
+"""Reading of zip archives from others, with bounds on their size; also of Zstandard, which Python 3.13 lacks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 
 
 class Archive:
-    """A zip archive.
+    """A zip archive that is open for reading.
 
-    A member is unpacked no further than the archive's directory says, nor beyond a bound. So a small file cannot fill
-    the memory.
+    A file in it is unpacked only up to the size that the archive states, and never beyond 1 GiB. So a small archive
+    cannot fill the memory.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Archive:
     Raises
     ------
     InputError
-        If it is something else.
+        If the file cannot be read, or is no zip archive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,12 +64,12 @@ class Archive:
         return name in self._zip.NameToInfo
 
     def read(self, name: str) -> bytes:
-        """Return the content of a member.
+        """Return the content of one file in the archive.
 
         Raises
         ------
         InputError
-            If it is damaged, or larger than it says or than the bound.
+            If it is damaged, larger than the archive states, or larger than 1 GiB.
         MissingExtraError
             If it is packed with Zstandard, and no library that unpacks it is installed.
         """
@@ -104,7 +104,7 @@ class Archive:
 
 
 def _zstandard(packed: io.BytesIO, where: str) -> Any:
-    """Return a stream that unpacks Zstandard, of one frame or several."""
+    """Return a stream that unpacks Zstandard, from one frame or several."""
     try:
         import zstandard  # noqa: PLC0415 - Inspect brings it
     except ImportError:

@@ -1,4 +1,4 @@
-"""Files that others wrote: their paths, text, JSON and tables, read with bounds."""
+"""Functions that read text, JSON and tables from files of others, with bounds on their size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MOST_BYTES = 1 << 30
-"""Greatest size of one file, or of one member of an archive, unpacked."""
+"""Greatest size in bytes of a file, or of a file in an archive after it is unpacked."""
 
 JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
 PARQUET_ENDINGS = {".parquet", ".pq"}
@@ -38,12 +38,12 @@ _TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False, **_AS_IT_IS}
 
 
 def sources_of(given: object) -> list[Path]:
-    """Return the paths of one or several files.
+    """Return a path, or a sequence of paths, as a list of paths.
 
     Raises
     ------
     InputError
-        If there is no path, one comes twice, or something else came.
+        If there is no path, a path comes twice, or something is no path.
     """
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
     paths = [Path(one) for one in listed if isinstance(one, str | Path)]
@@ -55,7 +55,7 @@ def sources_of(given: object) -> list[Path]:
 
 
 def named(paths: Sequence[Path]) -> str:
-    """Return paths as text, for a message."""
+    """Return paths as text for a message; if there are three or more, only the first and their number."""
     more = f"{paths[0]} and {len(paths) - 1:,} more files"
     return " and ".join(map(str, paths)) if len(paths) < 3 else more
 
@@ -64,12 +64,12 @@ def named(paths: Sequence[Path]) -> str:
 
 
 def parsed(text: str, where: str) -> Any:
-    """Parse JSON; InputError if the text is something else, goes on after its end, or is nested too deeply."""
+    """Return the value of a JSON text; raise InputError if the text is not JSON, or is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
         problem = "it is nested too deeply"
-    except ValueError as error:  # also of a number of thousands of digits
+    except ValueError as error:  # also for a number with thousands of digits
         problem = f"it is broken at character {getattr(error, 'pos', 0):,}"
     raise InputError(f"{where} must be JSON; {problem}; look whether it was written to its end")
 
@@ -86,7 +86,7 @@ def inside(found: Any, *keys: str) -> Any:
 
 
 def dicts_in(found: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list, or among the values of an object; nothing of anything else."""
+    """Return the dicts in a list, or among the values of a dict; an empty list for anything else."""
     listed = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
     return [one for one in listed if isinstance(one, dict)]
 
@@ -116,7 +116,7 @@ def file_text(path: Path, *, what: str) -> str:
 
 
 def text_of(content: bytes, *, where: str) -> str:
-    """Decode UTF-8; InputError if it is something else."""
+    """Decode bytes as UTF-8; raise InputError if they are not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -125,7 +125,7 @@ def text_of(content: bytes, *, where: str) -> str:
 
 
 def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a text, one from each line; InputError if a line is something else."""
+    """Yield the JSON object of each line of a text; raise InputError if a line is not a JSON object."""
     for number, line in enumerate(text.split("\n"), 1):  # splitlines() would also split within JSON's texts
         if line.strip():
             found = parsed(line, f"line {number:,} of {where}")
@@ -135,7 +135,10 @@ def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _json_table(path: Path, *, what: str) -> list[dict[str, Any]]:
-    """Return the rows of a JSON file: a list of objects or of plain values, or an object in each line."""
+    """Return the rows of a JSON file as dicts.
+
+    A file ``.json`` holds a list of objects or of plain values, other files one object in each line.
+    """
     text = file_text(path, what=what)
     if path.suffix.lower() != ".json":
         return list(json_lines(text, str(path)))
@@ -154,28 +157,28 @@ def _json_table(path: Path, *, what: str) -> list[dict[str, Any]]:
 def read_frame(
     path: Path, *, what: str, text: bool = False, id_column: str | None = None, quoted: bool = True
 ) -> pd.DataFrame:
-    """Read a table.
+    """Read a table from a CSV, Parquet or JSON file.
 
     Parameters
     ----------
     path : Path
-        CSV with a header, Parquet, or JSON: a list of objects or of plain values, or in a file ``.jsonl`` an object in
-        each line.
+        CSV with a header, Parquet, or JSON. A file ``.json`` holds a list of objects or of plain values, a file
+        ``.jsonl`` one object in each line.
     what : str
         Name of the content, for messages.
     text : bool
-        True to read all of CSV as text: 007 is not 7, and NA is not missing.
+        True to read every value in a CSV file as text: then 007 is not 7, and NA is not a missing value.
     id_column : str, optional
-        Column of CSV that is read as text in any case.
+        Column of a CSV file that is read as text in any case.
     quoted : bool
-        True if a message may tell the reader's error.
+        True if a message may name the kind of error that occurred while reading.
 
     Raises
     ------
     InputError
-        If the file is something else.
+        If the file cannot be read in one of these formats.
     MissingExtraError
-        If it is Parquet, and pyarrow is not installed.
+        If the file is Parquet, and pyarrow is not installed.
     """
     if not path.is_file():
         raise InputError(f"there must be a file with {what} at {path}; there is none")

@@ -1,7 +1,7 @@
-"""The part that all readers share: scores as they are found, one after another, until they are a table.
+"""The part that all readers share: it collects scores one after another, checks them, and makes a table of them.
 
-A file of scores is the analyst's own, so nothing here is private. But the file may be wrong, or made by somebody else:
-all of it is checked, and names in messages are shortened and escaped.
+A file of scores belongs to the analyst, so nothing here is private. But the file may be wrong, or made by somebody
+else. So everything in it is checked, and names in messages are shortened and escaped.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _LONGEST = 1_000  # characters of an id or a group
 
 
 class _Missing(NamedTuple):
-    """The reason why a row has no score, such as "the sample failed"."""
+    """Stands for a score that is missing, and holds the reason, such as "the sample failed"."""
 
     reason: str
 
 
 class Gathering:
-    """The scores of one source, in the order they are found in.
+    """Collects the scores of one source, in the order in which they are found.
 
     Parameters
     ----------
     where : str
         Name of the source, for messages.
     repeats : {"equal", "averaged"}
-        "averaged" to average the repeats of a row here; "equal" to refuse unequally many.
+        "averaged" gives each row the mean over its repeats. "equal" refuses rows with different numbers of repeats.
     missing : float or None
-        Number that counts where there is no score; None to refuse.
+        Score of a row that has none; None to refuse such a source.
     advice : str
-        The end of a message about a score that is no number.
+        The end of the message about a score that is no number: what the user can do.
 
     Raises
     ------
     InputError
-        If repeats or missing is something else.
+        If `repeats` or `missing` has another value.
     """
 
     def __init__(self, where: str, repeats: Repeats, missing: float | None, *, advice: str) -> None:
@@ -76,24 +76,25 @@ class Gathering:
         group: str | None = None,
         nothing: str = "it has no value",
     ) -> float | None:
-        """Take one score, and return it as a number; None if there is none.
+        """Add one score, and return it as a number; return None if there is no score.
 
         Parameters
         ----------
         row : str or int
-            Its id.
+            Id of the row.
         repeat : hashable
-            Name of the repeat among those of the row.
+            Name of the repeat; each repeat of a row has its own.
         value : object
-            As for :func:`number_of`.
+            The score in a form that :func:`number_of` takes.
         group : str, optional
+            Name of the row's group.
         nothing : str
-            Why there is no score, if there is none.
+            The reason to report if there is no score.
 
         Raises
         ------
         InputError
-            If the id is none, the value is no score, the same repeat comes twice, or the row had another group.
+            If the id is not valid, the value is no score, the same repeat comes twice, or the row had another group.
         """
         name = self._id(row)
         scores = self._scores.setdefault(name, {})
@@ -133,12 +134,13 @@ class Gathering:
         return name
 
     def table(self, *, name: str, metric: str, left_out: Iterable[str] = ()) -> ScoreTable:
-        """Return the table of all that was gathered.
+        """Return the table of all scores that were added.
 
         Raises
         ------
         InputError
-            If there is nothing, scores are missing, or rows have unequally many; the first few are named.
+            If there is no score at all, scores are missing, or rows have different numbers of repeats; the first few
+            rows are named.
         """
         if not self._scores:
             raise _holds_none(self.where)
@@ -166,7 +168,7 @@ class Gathering:
         )
 
     def _fill(self) -> list[str]:
-        """Put a number where there is no score, and say so."""
+        """Put the number `missing` in place of scores that are missing, and return a sentence about it."""
         lost = [
             (row, repeat, score.reason)
             for row, scores in self._scores.items()
@@ -189,24 +191,24 @@ class Gathering:
 
 
 def _mean(scores: list[float]) -> float:
-    """Return a mean that does not depend on the order; of equal scores it is their value, to the last bit."""
+    """Return the mean of scores; it does not depend on their order, and equal scores give exactly their value."""
     ordered = sorted(scores)
     return min(ordered[0] + sum(one - ordered[0] for one in ordered) / len(ordered), ordered[-1])
 
 
 def number_of(value: object) -> float | None:
-    """Return one score as a number; None if there is none.
+    """Return one score as a number; return None for an empty value, such as NaN or the text "n/a".
 
     Parameters
     ----------
     value : object
-        A number, a truth value, or text: digits, or a grade of an evaluation tool, C, P, I and N (correct, partial,
-        incorrect, no answer), yes and no, true and false.
+        A number, a truth value, or text. The text may be a number or a grade of an evaluation tool: C, P, I and N
+        (correct, partial, incorrect, no answer), yes and no, true and false.
 
     Raises
     ------
     ValueError
-        If it is something else, infinity, or too large. The words say what came.
+        If the value is something else, infinite, or too large. The message describes the value.
 
     Examples
     --------
@@ -240,7 +242,7 @@ def _number_in(text: str) -> float | None:
 
 
 def _checked_name(name: str, *, what: str, where: str) -> str:
-    """Refuse a name that is empty, very long, or no text that could be written to a file."""
+    """Return an id or a group's name; refuse it if it is empty, very long, or cannot be written to a file as text."""
     if not name.strip() or len(name) > _LONGEST:
         raise InputError(
             f"{what} must have 1 to {_LONGEST:,} characters, not spaces alone; {where} has one of {len(name):,}; name "
@@ -252,7 +254,7 @@ def _checked_name(name: str, *, what: str, where: str) -> str:
 
 
 def group_name(value: object, *, where: str, row: object) -> str:
-    """Return the name of a row's group; InputError if there is none, or it is a list or the like."""
+    """Return the name of a row's group; raise InputError if it is empty, or neither text nor a whole number."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, str | int | bool) or value == "":
@@ -264,15 +266,16 @@ def group_name(value: object, *, where: str, row: object) -> str:
 
 
 def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, where: str) -> str:
-    """Return the wanted name, or the only one.
+    """Return the wanted name if the source has it; if no name is wanted, return the only name there is.
 
     Parameters
     ----------
     wanted : str or None
+        The name that the user has given.
     found : iterable of str
-        Names that there are; one may come often.
+        The names in the source; a name may come several times.
     what : str
-        What is named, and the name of the reader's argument.
+        Kind of the thing that is named, such as "scorer". It is also the name of the reader's argument.
     where : str
         Name of the source, for messages.
 

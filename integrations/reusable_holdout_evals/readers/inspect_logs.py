@@ -1,4 +1,4 @@
-"""Scores in logs of Inspect, which is not imported: ``.eval`` archives and ``.json`` files."""
+"""Reader of the scores in logs of Inspect, ``.eval`` archives and ``.json`` files; Inspect is not imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # characters of a text that Inspect's summaries keep, about
+_CUT = 1_000  # about as many characters of a text do Inspect's summaries keep
 _REMOVED = "Key removed from summary (> 1k)"
 _MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean score
 _CLOSE = 1e-6
@@ -43,39 +43,43 @@ def read_inspect(
     repeats: Repeats = "equal",
     missing: float | None = None,
 ) -> ScoreTable:
-    """Read the scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
+    """Read the scores in a log of Inspect, ``.eval`` or ``.json``; the epochs of a sample are its repeats.
 
-    Of an ``.eval`` log only the summaries are read, so that a log of any size takes a second or two. Their number and
-    their mean must be those that the header states. Inspect need not be installed.
+    From an ``.eval`` log only the summaries are read, so a log of any size takes a second or two. The number of the
+    summaries and the mean of their scores must agree with the log's header. Inspect need not be installed.
 
     Parameters
     ----------
     log : path or sequence of paths
-        Logs of finished runs. Several logs of one task, model and solver are further repeats.
+        Logs of finished runs. Several logs of one task, model and solver count as further repeats.
     scorer : str, optional
-        Needed where there are several.
+        Name of the scorer; needed if the log has several.
     key : str, optional
-        Key of a scorer that gives each sample a dict.
+        Key to read if the scorer gives each sample a dict of scores.
     groups : str, optional
         Key of the samples' metadata that names their group; by default the key that the scorer's standard error is
         clustered by, if there is one.
     repeats : {"equal", "averaged"}
-        What to do where samples have unequally many epochs: refuse, or average those that are there.
+        "equal" refuses a log whose samples have different numbers of epochs. "averaged" gives each sample the mean over
+        its epochs.
     missing : float, optional
-        Number that counts where a sample failed or was not scored, such as the lowest one; by default that is refused.
+        Score of a sample that failed or was not scored, such as the lowest possible one; by default such a log is
+        refused.
 
     Returns
     -------
     ScoreTable
-        C, P, I and N (correct, partial, incorrect, no answer) are 1, 0.5, 0 and 0, as in Inspect.
+        The scores by sample id. C, P, I and N (correct, partial, incorrect, no answer) become 1, 0.5, 0 and 0, as in
+        Inspect.
 
     Raises
     ------
     InputError
-        If it is no such log, was not finished, or its samples are not those that its header counts and averages; if
-        logs are of several models; or if samples have no score, or no number: the first few are named.
+        If the file is no such log, the run was not finished, or the samples do not agree with the log's header; if the
+        logs are of several models; or if samples have no score, or one that is no number: the first few are named.
     MissingExtraError
-        If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is installed.
+        If the log is packed with Zstandard, as newer versions of Inspect do, and neither zstandard nor pyarrow is
+        installed.
     """
     paths = sources_of(log)
     gathering = Gathering(named(paths), repeats, missing, advice="take another scorer or key")
@@ -102,17 +106,18 @@ def read_inspect(
 
 
 class _Log:
-    """One log, of which one scorer is read.
+    """The content of one log, from which the scores of one scorer are read.
 
     Attributes
     ----------
     header : dict
-        All but the samples.
+        Everything in the log except the samples.
     samples : list of dict
+        The samples, or their summaries.
     scorers : iterable of str
         Names of all scorers.
     scorer : str
-        Name of the scorer that is read, once it is chosen.
+        Name of the scorer whose scores are read; empty until it is chosen.
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,7 +137,7 @@ class _Log:
         self.scorers = dict.fromkeys(name for sample in self.samples for name in _scores_of(sample))
 
     def check_system(self, systems: dict[str, dict[str, None]]) -> None:
-        """Refuse logs of several systems: logs are repeats if task, model and solver are the same."""
+        """Refuse several logs that differ in task, model or solver, because they are no repeats of one evaluation."""
         for what in ("task", "model", "solver"):
             name = inside(self.header, "eval", what)
             names = systems.setdefault(what, {})
@@ -154,7 +159,7 @@ class _Log:
         return next(iter(keys), None)
 
     def notes(self) -> list[str]:
-        """Return sentences about what is left out."""
+        """Return notes for the table about scorers and reducers of the log that are left out."""
         others = [name for name in self.scorers if name != self.scorer]
         notes = [f"other scorers: {shown(others)}"] if others else []
         reducers = inside(self.header, "eval", "config", "epochs_reducer")
@@ -165,7 +170,7 @@ class _Log:
     # ---- one sample
 
     def value(self, sample: Mapping[str, Any], key: str | None) -> tuple[Any, str]:
-        """Return the value that the scorer gave, and why it is no score if it is none."""
+        """Return the value that the scorer gave a sample, and the reason to report if this value is no score."""
         given = _scores_of(sample).get(self.scorer)
         if given is None:  # a sample that failed and was scored all the same counts, as in Inspect
             return None, "there is no score" if sample.get("error") is None else "the sample failed"
@@ -186,7 +191,7 @@ class _Log:
         return value, f"it was not scored{f' ({shown([reason])})' if isinstance(reason, str) else ''}"
 
     def group(self, sample: Mapping[str, Any], cluster: str) -> str:
-        """Return the name of a sample's group."""
+        """Return the name of a sample's group, from its metadata."""
         value, where = inside(sample, "metadata", cluster), f"the metadata {shown([cluster])} in {self.path}"
         row = sample.get("id")
         if value == _REMOVED or (isinstance(value, str) and len(value) > _CUT):
@@ -198,7 +203,7 @@ class _Log:
     # ---- a check: the samples must be those from which the results in the header were computed
 
     def check_count(self) -> None:
-        """Refuse a log with another number of samples than its header says."""
+        """Refuse a log whose number of samples is not the number in its header."""
         stated, samples = inside(self.header, "results", "logged_samples"), len(self.samples)
         stated = inside(self.header, "results", "total_samples") if stated is None else stated
         if not isinstance(stated, int) or not stated:
@@ -213,8 +218,8 @@ class _Log:
     def check_means(self, scores: Sequence[Sequence[float]], key: str | None) -> None:
         """Refuse a log if the mean of the scores is not the accuracy, or the mean, that the header states.
 
-        `scores` has those of each sample, of all epochs that have one. Only Inspect's own two metrics are compared,
-        with epochs reduced to their mean.
+        `scores` has, for each sample, the scores of all epochs that have one. Only Inspect's own metrics "accuracy" and
+        "mean" are compared, and only if epochs are reduced to their mean.
         """
         every = [score for one in scores for score in one]
         of_samples = [math.fsum(one) / len(one) for one in scores]
@@ -230,13 +235,16 @@ class _Log:
                 )
 
     def _metrics(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield each metric of the scorer in the results, after the entry of the results that has it."""
+        """Yield pairs for the scorer: an entry of the log's results, and one of the metrics in it."""
         for one in dicts_in(inside(self.header, "results", "scores")):
             if one.get("scorer", one.get("name")) == self.scorer:
                 yield from ((one, metric) for metric in dicts_in(inside(one, "metrics")))
 
     def _is_comparable(self, entry: Mapping[str, Any], metric: Mapping[str, Any], key: str | None) -> bool:
-        """Return True if a metric is Inspect's own mean of these scores, of epochs that were reduced to their mean."""
+        """Return True if a metric must equal the mean of these scores.
+
+        It must if it is Inspect's own "accuracy" or "mean", and epochs were reduced to their mean.
+        """
         if metric.get("name") not in _MEANS or metric.get("params") or metric.get("options"):
             return False
         reducers = inside(self.header, "eval", "config", "epochs_reducer")
@@ -247,7 +255,7 @@ class _Log:
         return is_inspects and (key is None or entry.get("name") == key)
 
     def _names(self) -> Iterator[str]:
-        """Yield the names of all metrics of the scorers that were declared, which may be nested."""
+        """Yield the names of all metrics that the log's header declares for scorers; declarations may be nested."""
         declared = dicts_in(inside(self.header, "eval", "scorers"))
         stack = [*(one.get("metrics") for one in declared), inside(self.header, "eval", "metrics")]
         while stack:
@@ -276,7 +284,7 @@ def _from_archive(path: Path) -> tuple[Any, Any]:
 
 
 def _scores_of(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what each scorer gave; the first versions wrote a single one."""
+    """Return a sample's scores by scorer; the first versions of Inspect wrote a single score."""
     scores = sample.get("scores")
     if scores is None and "score" in sample:
         scores = {"score": sample["score"]}

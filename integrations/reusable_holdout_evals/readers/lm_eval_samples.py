@@ -1,4 +1,4 @@
-"""Scores in the files that lm-evaluation-harness writes with ``--log_samples``: ``samples_<task>_<time>.jsonl``."""
+"""Reader of the files ``samples_<task>_<time>.jsonl`` that lm-evaluation-harness writes with ``--log_samples``."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _NO_METRICS = _LARGE | {
 
 
 class _File(NamedTuple):
-    """One file.
+    """One file of samples.
 
     Attributes
     ----------
     path : Path
     task : str
+        Name of the task, from the file's name.
     lines : list of dict
+        The samples, without parts that are large and not needed.
     """
 
     path: Path
@@ -57,28 +59,30 @@ def read_lm_eval(
         Files ``samples_*.jsonl`` of one model, or a folder that holds them. Several files of one task are repeats;
         files of several tasks are joined, with ids such as ``mmlu_law/17``.
     metric : str, optional
-        Such as "acc"; needed where there are several.
+        Name of the metric, such as "acc"; needed if there are several.
     filter : str, optional
-        Such as "strict-match"; needed where there are several.
+        Name of the harness's filter, such as "strict-match"; needed if there are several.
     id : str
-        Key that names a row; with dots it is looked up inside, as in "doc.question_id". "doc_id" counts the dataset's
-        rows; "doc_hash" follows a question through another order of them.
+        Key of a sample that is its id. Dots lead into nested objects, as in "doc.question_id". "doc_id" is the number
+        of the row in the dataset. "doc_hash" stays the same if the dataset's order changes.
     groups : str, optional
-        Key that names a row's group, such as "doc.passage"; "task" is the file's task.
+        Key that names a row's group, such as "doc.passage"; "task" takes the file's task.
     repeats : {"equal", "averaged"}
-        What to do where rows have unequally many repeats: refuse, or average those that are there.
+        "equal" refuses files whose rows have different numbers of repeats. "averaged" gives each row the mean over its
+        repeats.
     missing : float, optional
-        Number that counts where a metric has no value, such as the lowest score; by default that is refused.
+        Score of a row for which the metric has no value, such as the lowest score; by default such files are refused.
 
     Returns
     -------
     ScoreTable
+        The scores by id.
 
     Raises
     ------
     InputError
-        If they are no such files, or of several models; if ids come twice, or rows have no score, or no number: the
-        first few are named.
+        If they are no such files, or files of several models; if ids come twice; or if rows have no score, or one that
+        is no number: the first few are named.
     """
     paths = _paths(samples)
     _check_one_model(paths)
@@ -136,7 +140,7 @@ def _check_one_model(paths: Sequence[Path]) -> None:
 
 
 def _model(path: Path) -> str:
-    """Return the model's name in the file of results beside the samples; empty if there is none."""
+    """Return the model's name from the file of results beside the samples; an empty string if there is none."""
     matched = _NAME.fullmatch(path.name)
     results = path.with_name(f"results_{matched['time']}.json") if matched else path
     if results == path or not results.is_file():
@@ -157,7 +161,10 @@ def _file(path: Path, large: set[str]) -> _File:
 
 
 def _metrics(line: Mapping[str, Any]) -> Iterator[str]:
-    """Return the names of the metrics: older versions list none, so each key that is nothing else is one."""
+    """Return the names of a sample's metrics.
+
+    Older versions of the harness do not list them; then every key that is not known as something else is a metric.
+    """
     listed = line.get("metrics")
     names = listed if isinstance(listed, list) else [name for name in line if name not in _NO_METRICS]
     return (name for name in names if isinstance(name, str))

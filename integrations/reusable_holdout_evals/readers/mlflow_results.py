@@ -1,4 +1,4 @@
-"""Scores in a result of ``mlflow.genai.evaluate``, or in a table of traces; MLflow is not imported."""
+"""Reader of the scores in a result of ``mlflow.genai.evaluate`` or a table of traces; MLflow is not imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_
 __all__ = ["read_mlflow"]
 
 _Feedback = dict[str, list[Mapping[str, Any]]]
-"""Valid values by the assessment's name; several of one name in a list."""
+"""The valid feedback of one row: a list for each assessment's name."""
 
 
 @checked_call
@@ -33,29 +33,30 @@ def read_mlflow(
     Parameters
     ----------
     result : EvaluationResult or pandas.DataFrame, or a sequence of them
-        A result of ``mlflow.genai.evaluate``, its ``result_df``, or a result of ``mlflow.search_traces(run_id=...)``
-        later. Several are repeats.
+        A result of ``mlflow.genai.evaluate``, its ``result_df``, or a table from ``mlflow.search_traces(run_id=...)``.
+        Several results are repeats.
     assessment : str, optional
-        Name of the scorer or judge; needed where there are several.
+        Name of the scorer or judge; needed if there are several.
     id : str
-        Key of a row's inputs that names it.
+        Key of a row's inputs that is its id.
     groups : str, optional
         Key of a row's inputs that names its group.
     repeats : {"equal", "averaged"}
-        What to do where rows have unequally many repeats: refuse, or average those that are there.
+        "equal" refuses results whose rows have different numbers of repeats. "averaged" gives each row the mean over
+        its repeats.
     missing : float, optional
-        Number that counts where a scorer failed, such as the lowest score; by default that is refused.
+        Score of a row for which the scorer failed, such as the lowest score; by default such a result is refused.
 
     Returns
     -------
     ScoreTable
-        Numbers as they are; true and "yes" are 1, false and "no" 0.
+        The scores by id. Numbers stay as they are; true and "yes" become 1, false and "no" 0.
 
     Raises
     ------
     InputError
-        If it is no such result, ids are missing or come twice, or rows have no score, or no number; the first few are
-        named.
+        If it is no such result, ids are missing or come twice, or rows have no score, or one that is no number; the
+        first few are named.
     """
     where = "the result of MLflow"
     gathering, others = (
@@ -78,7 +79,7 @@ def read_mlflow(
 
 
 def _columns(result: Any) -> list[tuple[Any, Any]]:
-    """Return inputs and assessments of each row."""
+    """Return the inputs and the assessments of each row of a result."""
     frame = getattr(result, "result_df", result)
     columns = getattr(frame, "columns", ())
     if "request" not in columns or "assessments" not in columns:
@@ -115,7 +116,7 @@ def _named(inputs: Mapping[str, Any], key: str) -> Any:
 
 
 def _value(found: list[Mapping[str, Any]], assessment: str, row: Any) -> tuple[Any, str]:
-    """Return the value of a row's assessment, and why it is no score if it is none."""
+    """Return the value of a row's assessment, and the reason to report if this value is no score."""
     if len(found) > 1:
         raise InputError(
             f"each row must have one valid assessment {shown([assessment])}; {shown([row])} has {len(found)}; read "

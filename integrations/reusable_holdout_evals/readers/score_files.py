@@ -1,4 +1,4 @@
-"""Scores in CSV, Parquet and JSON files and in tables: a row for each score, or a column for each repeat."""
+"""Reader of scores in CSV, Parquet and JSON files and in tables."""
 
 from __future__ import annotations
 
@@ -37,34 +37,37 @@ def read_scores(
     Parameters
     ----------
     source : path or table
-        One row for each id with a column for each repeat, or one row for each score with a column that tells repeats
-        apart. Of CSV everything is read as text: the id 007 is not 7. JSON is a list of objects, or in a file
-        ``.jsonl`` an object in each line.
+        A table with one row for each id and a column of scores for each repeat, or with one row for each score and a
+        column that numbers the repeats. CSV is read as text, so the id 007 is not 7. A file ``.json`` holds a list of
+        objects, a file ``.jsonl`` one object in each line.
     id : str
         Column of ids.
     score : str or sequence of str, optional
-        Column of scores, or one for each repeat; "score" is also all of score_1, score_2. By default the only other
-        column or family of numbered ones, or those that are called "score".
+        Column of scores, or one column for each repeat. "score" also stands for numbered columns such as score_1 and
+        score_2. By default it is the only other column, the only group of numbered columns, or the columns called
+        "score".
     repeat : str
-        Column that tells repeats apart, if there is one.
+        Column that numbers the repeats, if there is one.
     groups : str, optional
         Column that names a row's group.
     repeats : {"equal", "averaged"}
-        What to do where rows have unequally many repeats: refuse, or average those that are there.
+        "equal" refuses a table whose rows have different numbers of repeats. "averaged" gives each row the mean over
+        its repeats.
     missing : float, optional
-        Number that counts where there is no score, such as the lowest score; by default that is refused.
+        Score of a row that has none, such as the lowest score; by default such a table is refused.
 
     Returns
     -------
     ScoreTable
+        The scores by id.
 
     Raises
     ------
     InputError
-        If columns are not there, ids are missing or come twice, or rows have no score, or no number; the first few are
-        named.
+        If columns are not there, ids are missing or come twice, or rows have no score, or one that is no number; the
+        first few are named.
     MissingExtraError
-        If it is Parquet, and pyarrow is not installed.
+        If the file is Parquet, and pyarrow is not installed.
 
     Examples
     --------
@@ -125,7 +128,7 @@ def _scores(
     known: set[str | None],
     where: str,
 ) -> list[str]:
-    """Return the columns of scores."""
+    """Return the names of the columns that hold scores: the wanted ones, or those that can be told by their names."""
     if wanted is not None:
         listed = [wanted] if isinstance(wanted, str) else list(wanted)
         if isinstance(wanted, str) and wanted not in columns:
@@ -146,7 +149,7 @@ def _scores(
 
 
 def _numbered(name: str) -> str | None:
-    """Return the name without its number; None if it has none."""
+    """Return a column's name without the number at its end; None if it has no number."""
     matched = _COUNTED.fullmatch(name)
     return matched and matched[1]
 
@@ -157,6 +160,6 @@ def _stem(scores: Sequence[str]) -> str:
 
 
 def _listed(column: pd.Series[Any]) -> list[Any]:
-    """Return the values of a column, None where there is none."""
+    """Return the values of a column as a list, with None for missing values."""
     values: list[Any] = column.astype(object).where(column.notna(), None).tolist()
     return values
