@@ -1,4 +1,4 @@
-"""Exact noise from a key, and the sparse vector that a guard runs on."""
+"""Exactly sampled noise that a secret key determines, and the sparse vector mechanism on which a guard runs."""
 
 from reusable_holdout.noise.calibration import Calibration, GuardMechanism, optimal_ratio
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace

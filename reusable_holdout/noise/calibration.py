@@ -1,4 +1,4 @@
-"""Mechanisms that guards run on, or ran on in earlier versions: their noise, their cost, and their integer core."""
+"""Mechanisms on which guards run, or ran in earlier versions: their noise, their privacy cost, their integer core."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ __all__ = ["Calibration", "GuardMechanism", "optimal_ratio"]
 
 GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 
-_COMPARISON = 20.0  # 2**2 + 4**2: squared scales of Thresholdout's comparison, which the others match
+_COMPARISON = 20.0  # 2**2 + 4**2: sum of squared scales in Thresholdout's comparison, which the others match
 _MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with the parts
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Noise of one mechanism at one budget, in units of the plan's noise scale ``s``.
+    """The noise scales of one mechanism with one budget, in units of the plan's noise scale ``s``.
 
-    At the same ``s`` the comparison's noise has the same variance under all of them. Guards run on "numeric-sparse" or
-    "noiseless"; the scales of "standard-svt" and "target-charging" verify ledgers of earlier versions.
+    At the same ``s`` the noise of a comparison has the same variance under all mechanisms with noise. Guards run on
+    "numeric-sparse" or "noiseless". The scales of "standard-svt" and "target-charging" are needed only to verify
+    ledgers of earlier versions.
 
     Parameters
     ----------
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
+        Name of the mechanism.
     charges : int
-        Budget C; at least 0.
+        Budget C, the number of charges; at least 0.
 
     Raises
     ------
@@ -49,7 +51,8 @@ class Calibration:
     noiseless        none                          none                     none
     ===============  ============================  =======================  ==========================
 
-    with ``b = sqrt(20 / (1 + (2C)^(2/3))) s``, the best division of the standard technique's budget.
+    Here ``b = sqrt(20 / (1 + (2C)^(2/3))) s``, for the best division of the privacy budget between the threshold and
+    the queries.
 
     References
     ----------
@@ -77,7 +80,7 @@ class Calibration:
 
     @property
     def scales(self) -> tuple[float, float, float]:
-        """Scales of the noise of the threshold, of a comparison and of a charged value, in units of ``s``."""
+        """Noise scales of the threshold, of a comparison and of a charged value, in units of ``s``."""
         if self.mechanism == "numeric-sparse":
             return 2.0, 4.0, 1.0
         if self.mechanism == "target-charging":
@@ -94,22 +97,22 @@ class Calibration:
 
     @property
     def releases_the_comparison(self) -> bool:
-        """True if a charged value is the number that was compared."""
+        """True if the value that a charge releases is the noisy number that was compared."""
         return self.mechanism == "target-charging"
 
     def epsilon(self, *, each: float, delta: float, told: int = 0) -> float:
-        """Compute the epsilon of everything released, at `delta`.
+        """Compute the epsilon of everything that is released, at a given delta.
 
-        It is infinite without noise, and for the mechanisms that no guard runs on any more.
+        It is infinite without noise, and for mechanisms of earlier versions.
 
         Parameters
         ----------
         each : float
-            Sensitivity of a score over ``s``; infinite without noise.
+            Sensitivity of a score divided by ``s``; infinite without noise.
         delta : float
-            In [0, 1).
+            Privacy parameter of everything released, in [0, 1).
         told : int
-            Number of values that are released besides those of charges, each with a charged value's noise.
+            Number of values released in addition to those of charges, each with the noise of a charged value.
 
         Examples
         --------
@@ -129,7 +132,7 @@ class Calibration:
         last_charged: bytes = b"",
         direction: int = 0,
     ) -> SparseVector:
-        """Make the mechanism that a guard runs on.
+        """Make the mechanism on which a guard runs.
 
         Parameters
         ----------
@@ -142,12 +145,12 @@ class Calibration:
         last_charged : bytes
             Digest of the question that was charged last.
         direction : {0, 1, -1}
-            Deviations that count: both ways, upwards or downwards.
+            The direction of deviations that count: both (0), upwards (1) or downwards (-1).
 
         Raises
         ------
         InputError
-            If more is spent than the budget allows, or no guard runs on this mechanism any more.
+            If more charges are spent than the budget allows, or the mechanism is one of earlier versions.
         """
         if self.mechanism not in ("numeric-sparse", "noiseless"):
             raise InputError(
@@ -166,7 +169,7 @@ class Calibration:
 
 
 def _composed(each: float, parts: int, delta: float) -> float:
-    """Compute the epsilon of many parts: their sum, or less if delta is above 0."""
+    """Compute the epsilon of `parts` releases of epsilon `each` together: their sum, or less if delta is above 0."""
     if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
     whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
@@ -174,20 +177,21 @@ def _composed(each: float, parts: int, delta: float) -> float:
 
 
 def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
-    """Compute the ratio ``e2 / e1`` of the queries' part of the budget to the threshold's that has the least noise.
+    """Compute the ratio ``e2 / e1`` that minimises the noise of a comparison in the sparse vector technique.
 
-    It minimises the variance of the comparison; any other ratio is as private.
+    The privacy budget is divided into ``e1`` for the threshold and ``e2`` for the queries. The ratio minimises the
+    variance of the comparison. Every other ratio gives the same privacy.
 
     Parameters
     ----------
     charges : int
-        Budget ``c``.
+        Number of charges ``c``.
     monotonic : bool
         True if a change of the data moves all queries in the same direction.
 
     Notes
     -----
-    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
+    The ratio is ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
 
     References
     ----------

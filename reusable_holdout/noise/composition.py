@@ -1,4 +1,4 @@
-"""The composition theorem for equal pure releases: their exact epsilon at a delta."""
+"""The optimal composition theorem for releases of equal epsilon and delta 0: their exact joint epsilon at a delta."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
     "whole_epsilon",
 ]
 
-LARGEST_EXPONENT = 700.0  # exp of more overflows
-MOST_RELEASES = 10**9  # with more, the composition is a closed bound; a million terms of its sum matter
-FARTHEST = 800.0  # minus log of the sum of all terms that are left out of a sum
-_NEGLIGIBLE = 60.0  # the same, over a delta
+LARGEST_EXPONENT = 700.0  # exp of a larger number overflows
+MOST_RELEASES = 10**9  # up to here about a million terms of the sum matter; beyond, a closed bound is used
+FARTHEST = 800.0  # the terms that are left out of a sum add up to at most exp(-FARTHEST) on each side
+_NEGLIGIBLE = 60.0  # relative to delta, the terms that are left out add up to at most exp(-_NEGLIGIBLE)
 _ROUNDING = 2.0**-50  # largest error of a logarithm of magnitude 1, and of each term of a sum
 
 
@@ -40,14 +40,14 @@ def check_composed(*, epsilon: float, count: int, delta: float) -> None:
 
 
 def whole_epsilon(epsilon: float, count: int) -> float:
-    """Return the least float that is at least `count` times epsilon: exactly, not as floats multiply."""
+    """Return the smallest float that is at least the exact product of `count` and epsilon."""
     exact = Fraction(epsilon) * count
     whole = float_of(exact)
     return whole if math.isinf(whole) or whole >= exact else math.nextafter(whole, math.inf)
 
 
 def float_of(total: Fraction | float) -> float:
-    """Return the nearest float; it is infinite if the number is beyond all floats."""
+    """Return the float nearest to a number; it is infinite if the number is too large for a float."""
     try:
         return float(total)
     except OverflowError:
@@ -56,20 +56,21 @@ def float_of(total: Fraction | float) -> float:
 
 @np.errstate(over="ignore")  # a sum beyond all floats is infinite
 def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
-    """Compute the epsilon of `count` releases, the smallest that is true.
+    """Compute the smallest epsilon that `count` releases together are guaranteed to have at a delta.
 
-    `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially
-    private, and some are no better: the result is rounded up by little more than floating-point rounding. Beyond 10**9
-    releases it is a closed bound, which is larger: by a quarter at an epsilon of 1e-5 each and a delta of 1e-6.
+    `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially private.
+    For some releases no smaller epsilon is true: the result is rounded up by little more than floating-point rounding.
+    Beyond 10**9 releases the result is a closed bound, which is larger: by a quarter at an epsilon of 1e-5 each and a
+    delta of 1e-6.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of each; finite, at least 0.
+        Privacy parameter ``e0`` of each release; finite, at least 0.
     count : int
-        Number of releases ``k``; at least 1. Time and memory grow with its root up to 10**9, and no further.
+        Number of releases ``k``; at least 1. Time and memory grow with its square root up to 10**9, and no further.
     delta : float
-        Slack, in [0, 1).
+        Delta of all releases together, in [0, 1).
 
     Raises
     ------
@@ -79,11 +80,11 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     Notes
     -----
     The worst case is ``k``-fold randomized response, for which ``delta(E) = sum_l max(0, a_l - exp(E) b_l)``
-    with ``a_l = C(k,l) e^((k-l) e0) / (1+e^e0)^k`` and ``b_l = C(k,l) e^(l e0) / (1+e^e0)^k``. As ``a_l /
-    b_l`` falls with ``l``, the sum is the maximum over ``j`` of ``A_j - exp(E) B_j`` with partial sums ``A_j,
-    B_j``, so that the inverse is in closed form, ``E = max_j ln(1 + (A_j - B_j - delta) / B_j)``: no bisection, and
-    exact between the lattice points ``(k-2l) e0`` of the theorem. ``A_j - B_j`` is a sum of positive terms, so that
-    nothing cancels where `epsilon` is small.
+    with ``a_l = C(k,l) e^((k-l) e0) / (1+e^e0)^k`` and ``b_l = C(k,l) e^(l e0) / (1+e^e0)^k``. As ``a_l / b_l``
+    decreases with ``l``, the sum is the maximum over ``j`` of ``A_j - exp(E) B_j``, where ``A_j`` and ``B_j`` are the
+    partial sums. So the inverse has a closed form, ``E = max_j ln(1 + (A_j - B_j - delta) / B_j)``. It needs no
+    bisection and is exact also between the lattice points ``(k-2l) e0`` of the theorem. ``A_j - B_j`` is computed as a
+    sum of positive terms, so no digits cancel where `epsilon` is small.
 
     The closed bound is ``k e0 tanh(e0/2) + e0 sqrt(2 k ln(1/delta))`` of Theorem 3.4, or ``k e0`` if that is less.
 
@@ -120,9 +121,11 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
 def terms_of(
     epsilon: float, count: int, farthest: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
-    """Return the logs of the ``a_l`` with ``l < k/2`` that matter, their losses, and the error of logs of their sums.
+    """Return the logs of the relevant ``a_l`` with ``l < k/2``, their privacy losses, and the error of logs of sums.
 
-    The terms left out sum to at most ``exp(-farthest)`` on each side, by Hoeffding's inequality for ``k - 2l``.
+    `optimal_composition` defines the ``a_l``; the loss is ``(k - 2l) e0``. By Hoeffding's inequality for ``k - 2l`` the
+    terms that are left out add up to at most ``exp(-farthest)`` on each side. The error bounds the rounding in the log
+    of a sum of these terms.
     """
     mean, reach = count * math.tanh(epsilon / 2), math.sqrt(2 * count * farthest)
     first = max(0, math.ceil((count - mean - reach) / 2))

@@ -2,11 +2,11 @@
 
 The binary digits of a geometric variable with ratio ``q = exp(-1/scale)`` are independent: digit ``k`` is one with
 probability ``q**(2**k) / (1 + q**(2**k))``, and the quotient by ``2**m`` is again geometric, with ratio ``q**(2**m)``.
-A batch makes all its flips in one comparison.
+So each digit is the flip of a coin. A batch of draws flips all its coins in one array comparison.
 
 Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, further
-words are compared with further bits, which are computed on demand and certified. No outcome depends on a floating-point
-number (Mironov 2012). So the law is exactly the geometric law: nothing is truncated or rounded, or added to delta.
+words are compared with further bits, which are computed on demand and proven right. No outcome depends on a
+floating-point number (Mironov 2012). So the law is exactly geometric: nothing is truncated, rounded or added to delta.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Coin: TypeAlias = Literal["digit", "quotient"]
-"""Probability ``exp(-x) / (1 + exp(-x))``, or ``exp(-x)``."""
+"""Kind of a coin with exponent ``x``: its probability is ``exp(-x) / (1 + exp(-x))``, or ``exp(-x)``."""
 _WORD_BITS = 16
 _WORD_MASK = 0xFFFF
 _WORD = np.dtype("<u2")
@@ -47,7 +47,7 @@ _QUOTIENT_EXPONENT = _WORD_BITS * math.log(2.0)
 
 @functools.lru_cache(maxsize=4096)
 def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
-    """Compute the first binary digits of a coin's probability, certified.
+    """Compute the first binary digits of a coin's probability, which are proven to be right.
 
     The true probability lies in ``[result, result + 1) / 2**bits``. The decimal precision is raised until both ends of
     the error interval agree; this ends, because ``exp`` of a non-zero rational number is irrational.
@@ -62,7 +62,7 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
 
 
 def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -> tuple[int, int]:
-    """Bound the first binary digits from below and above, with so many decimals."""
+    """Bound the first binary digits from below and above, in arithmetic with `precision` decimal digits."""
     # The caller's decimal context may round or trap, so it is not used.
     with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
         power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
@@ -73,9 +73,9 @@ def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -
 
 
 def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bool:
-    """Flip a coin of an exponent and kind exactly, given that its first `known` words tied with its probability.
+    """Flip a coin exactly, given that the first `known` 16-bit words were equal to those of its probability.
 
-    It takes as many uniform 16-bit words as it needs.
+    The coin is an exponent and a kind. The flip takes as many further uniform words as it needs.
     """
     exponent, kind = coin
     while True:
@@ -110,21 +110,21 @@ def _out_of_range(scale: Fraction, other: str) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class GeometricRow:
-    """One or two independent geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
+    """A sampler of one or two geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
     Uniform independent words give exactly this law. Words ``0 .. digits-1`` of a draw decide the binary digits of one
-    variable, word ``digits`` decides if its quotient is above zero, and as many words follow for a second variable.
+    variable, and word ``digits`` whether its quotient by ``2**digits`` is above 0. A second variable needs as many.
     """
 
     digits: int
-    exponents: tuple[Fraction, ...]  # of the coins of one variable, the quotient's last
-    prefixes: npt.NDArray[np.uint16]  # first bits of the probability of each word's coin
-    prefix_pair: npt.NDArray[np.uint16]  # these, and plus one: their comparisons differ exactly on a tie
+    exponents: tuple[Fraction, ...]  # exponents of the coins of one variable; the quotient's coin is the last
+    prefixes: npt.NDArray[np.uint16]  # first 16 bits of the probability of each word's coin
+    prefix_pair: npt.NDArray[np.uint16]  # prefixes, and prefixes + 1: comparisons differ exactly on a tie
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
     def of(scale: Fraction, variables: int) -> GeometricRow:
-        """Make a row of one or two variables of a scale above 0."""
+        """Make the sampler of one or two variables with a scale above 0."""
         digits = 0
         while 2**digits <= _QUOTIENT_EXPONENT * scale:
             digits += 1
@@ -136,16 +136,16 @@ class GeometricRow:
 
     @property
     def stream_bytes(self) -> int:
-        """Number of bytes of one draw, without ties."""
+        """Number of bytes that one draw reads if no tie needs more."""
         return 2 * len(self.prefixes)
 
     def coin(self, position: int) -> tuple[Fraction, Coin]:
-        """Return the coin that a word decides."""
+        """Return the coin that the word at a position decides."""
         index = position % (self.digits + 1)
         return self.exponents[index], "quotient" if index == self.digits else "digit"
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
-        """Turn `stream_bytes` uniform bytes into one draw; the second number is 0 if there is one variable.
+        """Convert `stream_bytes` uniform bytes to one draw; the second number is 0 if there is only one variable.
 
         On a tie `further` takes the word's position and returns an endless stream of further 16-bit words.
         """
@@ -162,9 +162,9 @@ class GeometricRow:
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Turn a multiple of `stream_bytes` into draws, each the same as `decode` gives for its part.
+        """Convert a multiple of `stream_bytes` to draws; each equals the result of `decode` for its part of the stream.
 
-        `further` takes the draw's index and the word's position.
+        On a tie `further` takes the draw's index and the word's position.
         """
         words = np.frombuffer(stream, _WORD)
         prefixes = np.tile(self.prefixes, len(words) // len(self.prefixes))  # one row is compared fastest
@@ -185,7 +185,7 @@ class GeometricRow:
     def _as_integers(
         self, below: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the digits of both variables; the quotients' bits are zero unless a word tied."""
+        """Return both variables as integers, from their digits; the bits of the quotients are 0 unless a word tied."""
         width = self.digits + 1
         draws, variables = len(below) // len(self.prefixes), len(self.prefixes) // width
         rows = np.zeros(
@@ -197,7 +197,7 @@ class GeometricRow:
         return packed[0], packed[1] if variables == 2 else np.zeros_like(packed[0])
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
-        """Decode a draw in which a word tied: the same law, one coin at a time."""
+        """Decode a draw in which a word tied, one coin at a time; the law is the same."""
         values = [0, 0]
         for position, word in enumerate(np.frombuffer(stream, _WORD).tolist()):
             variable, digit = divmod(position, self.digits + 1)
@@ -215,9 +215,9 @@ class GeometricRow:
 
 @dataclass(frozen=True, init=False)
 class GeometricNoise:
-    """Noise made of one or two geometric variables of a scale; the sampler is exact.
+    """The base of noise made from one or two geometric variables with the same scale; the sampler is exact.
 
-    A draw is the first variable less the second, if there is one. Parameters and errors are those of
+    A draw is the first variable, minus the second if there is one. Parameters and errors are those of
     `DiscreteLaplace`.
     """
 
@@ -237,11 +237,11 @@ class GeometricNoise:
 
     @property
     def stream_bytes(self) -> int:
-        """Number of random bytes that one draw reads, without ties."""
+        """Number of random bytes that one draw reads if no tie needs more."""
         return 0 if self._row is None else self._row.stream_bytes
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        """Turn uniform bytes into one draw; uniform independent words give exactly this distribution.
+        """Convert uniform bytes to one draw; uniform independent bytes give exactly this distribution.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class GeometricNoise:
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
     ) -> npt.NDArray[np.int64]:
-        """Turn uniform bytes into many draws, each the same as `decode` gives for its part of the stream.
+        """Convert uniform bytes to many draws; each equals the result of `decode` for its part of the stream.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class DiscreteLaplace(GeometricNoise):
 
     @functools.cached_property
     def _log_norm(self) -> float:
-        """Log of ``1 + q``."""
+        """Log of ``1 + q``, where ``q = exp(-1/scale)``."""
         return math.log1p(math.exp(-self._rate))
 
     @property
@@ -352,7 +352,7 @@ class DiscreteLaplace(GeometricNoise):
         return -abs(x) * self._rate + math.log(-math.expm1(-self._rate)) - self._log_norm
 
     def log_tail(self, m: int) -> float:
-        """Return the log of ``P(X >= m)``, as exact however far in the tail.
+        """Return the log of ``P(X >= m)``, equally accurate however far in the tail.
 
         Parameters
         ----------
@@ -376,12 +376,12 @@ class DiscreteLaplace(GeometricNoise):
         Parameters
         ----------
         log_probability : float
-            Log of a probability below one; values like -2000 are as good as -3.
+            Log of a probability below one; the result is as accurate for -2000 as for -3.
 
         Raises
         ------
         InputError
-            If `log_probability` is not below zero (every integer would do) or not finite.
+            If `log_probability` is not below zero (every integer would satisfy it) or not finite.
 
         Examples
         --------

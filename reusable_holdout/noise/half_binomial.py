@@ -1,4 +1,4 @@
-"""The binomial law of a fair coin, in logs that stay accurate for a billion throws."""
+"""Log probabilities of the binomial distribution of a fair coin, accurate for a billion throws."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _FEW = 16.0  # Stirling's series errs by less than 2e-14 from here on
 
 
 def log_half_binomial(count: int, ahead: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute the log of the chance that heads are so many ahead of tails.
+    """Compute the log probability that the number of heads minus the number of tails equals `ahead`.
 
     Parameters
     ----------
     count : int
         Number ``k`` of throws of a fair coin; at least 1.
     ahead : ndarray of float, shape (m,)
-        Heads less tails: between 0 and `count`, and of the same parity.
+        Heads minus tails: between 0 and `count`, and of the same parity as `count`.
 
     Notes
     -----
-    With ``l`` tails and ``u = 1 - 2l/k`` it is ``-k/2 ((1-u) ln(1-u) + (1+u) ln(1+u))``, less half the log of
-    ``2 pi l (k-l) / k``, and Stirling's errors of the three factorials: no large number is subtracted from another.
+    With ``l`` tails and ``u = 1 - 2l/k`` the result is ``-k/2 ((1-u) ln(1-u) + (1+u) ln(1+u))``, minus half the log of
+    ``2 pi l (k-l) / k``, plus the errors of Stirling's formula for the three factorials. This form never subtracts two
+    large numbers.
 
     References
     ----------
@@ -45,7 +46,7 @@ def log_half_binomial(count: int, ahead: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def _stirling(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute the log of n! less Stirling's formula for it."""
+    """Compute the error of Stirling's formula: the log of n! minus the formula's value."""
     inverse = 1 / np.maximum(n, _FEW)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))

@@ -1,8 +1,8 @@
 """Keyed noise: the same question always gets the same noise.
 
 The random bits of a draw are SHAKE-256 of (secret key, epoch, label, question). So nobody can average the noise away by
-asking again, by a retry after a crash, or by restoring an old ledger. Without the key the bits cannot be told from fair
-coin flips; this is the one computational assumption of the library.
+asking again, by retrying after a crash, or by restoring an old ledger. Without the key the bits cannot be distinguished
+from fair coin flips. This is the only computational assumption of the library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["KEY_BYTES", "KeyedNoise", "NoiseLaw", "key_from_seed", "new_key"]
 KEY_BYTES = 32
 _DOMAIN = b"reusable-holdout/noise/1"
 _SEED_DOMAIN = b"reusable-holdout/seed/1"
-_CHUNK = 512  # draws made together: their bytes stay in the processor's cache
+_CHUNK = 512  # number of draws made together, so that their bytes stay in the processor's cache
 
 
 class NoiseLaw(Protocol):
@@ -32,21 +32,22 @@ class NoiseLaw(Protocol):
 
     @property
     def stream_bytes(self) -> int:
-        """Number of bytes that one draw reads, without ties; 0 if the draw is always 0."""
+        """Number of bytes that one draw reads if no tie needs more; 0 if the draw is always 0."""
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        """Turn `stream_bytes` uniform bytes into one draw."""
+        """Convert `stream_bytes` uniform bytes to one draw; `further` returns more words to decide a tie."""
 
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
     ) -> npt.NDArray[np.int64]:
-        """Turn a multiple of `stream_bytes` into many draws."""
+        """Convert a multiple of `stream_bytes` uniform bytes to many draws; `further` returns more words for a tie."""
 
 
 def new_key() -> bytes:
     """Make a fresh noise key.
 
-    It is 32 bytes from the operating system's cryptographic generator: nobody can predict or repeat the noise.
+    It consists of 32 bytes from the operating system's cryptographic generator, so nobody can predict or repeat the
+    noise.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def new_key() -> bytes:
 def key_from_seed(seed: SupportsIndex) -> bytes:
     """Derive a noise key from a seed, for reproducible experiments.
 
-    Reproducible noise protects nobody: anybody who knows or guesses the seed can subtract it from every answer.
+    Reproducible noise protects nobody: anybody who knows or guesses the seed can subtract the noise from every answer.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def key_from_seed(seed: SupportsIndex) -> bytes:
 class KeyedNoise:
     """Noise as a pseudo-random function of a secret key, an epoch, a label and a question.
 
-    Draws with a different epoch, label or question are independent; draws with the same are equal. Use a label for one
+    Two draws are equal if epoch, label and question are equal, and independent otherwise. Use a label for one
     distribution only: two distributions under the same label would read the same bits.
 
     Parameters
@@ -94,20 +95,20 @@ class KeyedNoise:
     key : bytes
         32 secret bytes, from `new_key` or `key_from_seed`.
     epoch : int
-        A new epoch renews all noise under the same key, for a new holdout; 0 .. 2**64-1.
+        Number of the set of rows, from 0 to 2**64-1. A new epoch renews all noise under the same key.
 
     Raises
     ------
     InputError
         If the key does not have 32 bytes, or the epoch is out of range.
     HandleError
-        If it is pickled or copied: only a ledger stores its key.
+        If it is pickled or copied, because the key must not be stored anywhere else.
 
     Notes
     -----
-    The stream is ``SHAKE-256(domain | key | epoch (8 bytes) | length of label (2 bytes) | label |
-    question)``; the words that decide a tie at position ``p`` come from the label ``label/tie/p``. A sponge
-    needs no HMAC.
+    The stream is ``SHAKE-256(domain | key | epoch (8 bytes) | length of label (2 bytes) | label | question)``. The
+    words that decide a tie at position ``p`` come from the stream of the label ``label/tie/p``. SHAKE-256 is a sponge
+    function, so prepending the key is safe without HMAC.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class KeyedNoise:
 
     @property
     def epoch(self) -> int:
-        """Epoch of the noise."""
+        """Epoch that the noise depends on."""
         return self._epoch
 
     def __repr__(self) -> str:
@@ -219,7 +220,10 @@ class KeyedNoise:
         )
 
     def _prefix(self, label: str, part: str = "") -> bytes:
-        """Return the start of a label's stream, or of a part of it that no other label can have."""
+        """Return the bytes that precede the question in the hashed message.
+
+        With a `part`, which contains "/", the stream is one that no other label can have.
+        """
         if "/" in label:
             raise InputError(
                 f"a noise label has no '/', which separates a label from its ties; got {label!r}"
@@ -229,7 +233,10 @@ class KeyedNoise:
         return b"".join([_DOMAIN, self.__key, epoch, length, name])
 
     def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:
-        """Yield words for a tie without end: a longer digest of an XOF continues a shorter one."""
+        """Yield endless 16-bit words to decide a tie.
+
+        A longer digest of SHAKE-256 begins with the shorter one, so each word is the end of a longer digest.
+        """
         shake = hashlib.shake_256(self._prefix(label, f"/tie/{position}") + question)
         for words in itertools.count(1):
             yield int.from_bytes(shake.digest(2 * words)[-2:], "little")

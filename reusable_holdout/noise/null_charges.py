@@ -1,4 +1,4 @@
-"""The expected number of charges that chance alone makes, if a threshold is near the sampling error."""
+"""The expected number of charges that sampling error alone causes, which matters if a threshold is close to it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from reusable_holdout.noise.calibration import Calibration, GuardMechanism
 
 __all__ = ["expected_charges_of_stages"]
 
-_REACH = 40.0  # threshold noise of more than 40 scales has probability exp(-40)
+_REACH = 40.0  # threshold noise beyond 40 scales, which has probability exp(-40), is ignored
 _BINS = 4096  # bins of the time axis; each charge is late by half a bin at most
-_NEVER = 1e-9  # a charge that is less likely to come in time, and all after it, are ignored
+_NEVER = 1e-9  # if a charge comes in time with a smaller probability, all later charges are ignored
 _PANELS = np.array([4.0, 10.0, 20.0, 40.0])  # scales of the threshold noise, on both sides of 0
 _NODES = 20  # Gauss-Legendre nodes per panel; doubling them changes no result by more than 1e-8 of it
 
@@ -28,36 +28,37 @@ def expected_charges_of_stages(
     noise_scale: float,
     mechanism: GuardMechanism = "numeric-sparse",
 ) -> float:
-    """Compute the expected number of charges over honest queries, whose deviations are chance alone.
+    """Compute the expected number of charges over queries whose priors are right, so that deviations are chance alone.
 
-    Each charge brings the next threshold; the mechanism halts after the charge of the last threshold. The number is
-    exact up to quadrature, with continuous noise in place of discrete noise (their difference is below one grid step).
+    After each charge the next threshold is in force. The mechanism halts after the charge at the last threshold. The
+    result is exact up to numerical integration, with continuous noise in place of discrete noise (their difference is
+    below one grid step).
 
     Parameters
     ----------
     thresholds : Sequence[float]
-        The threshold in force after 0, 1, ... charges, in the statistic's unit; each > 0. Their number is the budget.
+        The thresholds in force after 0, 1, ... charges, in the statistic's unit; each > 0. Their number is the budget.
     deviation_sd : float
-        Standard deviation of holdout value minus prior, taken as normal with mean 0; > 0.
+        Standard deviation of holdout value minus prior, which is modelled as normal with mean 0; > 0.
     queries : int
         Number of queries; at least 1.
     noise_scale : float
-        Thresholdout's ``s``: threshold noise ``Lap(2s)``, query noise ``Lap(4s)``; 0 for none.
+        Scale ``s`` of Thresholdout: threshold noise is ``Lap(2s)``, query noise ``Lap(4s)``; 0 for no noise.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
         Mechanism whose noise is added, as in `Calibration`.
 
     Returns
     -------
     float
-        Between 0 and ``len(thresholds)``; NaN for a mechanism that no guard runs on any more.
+        Between 0 and ``len(thresholds)``; NaN for a mechanism of earlier versions.
 
     Notes
     -----
-    The threshold noise is held between charges, so the queries of a stage are not independent: a low threshold is soon
-    charged and renewed, a high one stays. The waiting time at a threshold is therefore a mixture of geometric times.
-    The time of the j-th charge is the sum of j of them, found by convolution on a grid of at most 4,096 points of time
-    (exact up to 4,096 queries). The expected number of charges is the sum over j of the probability that the j-th comes
-    in time.
+    The threshold noise stays the same between charges, so the queries between two charges are not independent: a noisy
+    threshold that is low is soon charged and renewed, and a high one stays. Therefore the waiting time for a charge is
+    a mixture of geometric distributions. The time of the j-th charge is the sum of j waiting times. It is computed by
+    convolution on a grid of at most 4,096 points of time, and is exact for up to 4,096 queries. The expected number of
+    charges is the sum over j of the probability that the j-th charge comes in time.
 
     References
     ----------
@@ -96,7 +97,7 @@ def expected_charges_of_stages(
 def _threshold_noise(
     threshold: float, scale: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return nodes and probabilities of Laplace noise; one panel ends where the noisy threshold passes 0."""
+    """Return nodes and weights for integrals over Laplace noise; a panel ends where the noisy threshold is 0."""
     if not scale:
         return np.zeros(1), np.ones(1)
     ends = np.unique(np.clip([-threshold / scale, *-_PANELS, 0.0, *_PANELS], -_REACH, _REACH))
@@ -110,7 +111,7 @@ def _threshold_noise(
 def _charge_probability(
     thresholds: npt.NDArray[np.float64], sd: float, scale: float
 ) -> npt.NDArray[np.float64]:
-    """Compute ``P(|N(0, sd**2)| + Lap(scale) >= t)``, in logs because ``exp(sd**2 / scale**2)`` may overflow."""
+    """Compute ``P(|N(0, sd**2)| + Lap(scale) >= t)``, with logs, because ``exp(sd**2 / scale**2)`` may overflow."""
     if not scale:
         return special.erfc(thresholds / (sd * math.sqrt(2.0)))
     ratio = sd / scale

@@ -1,4 +1,4 @@
-"""The sparse vector technique on integers, which a guard runs on."""
+"""The sparse vector technique on integers, on which a guard runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Centred(NoiseLaw, Protocol):
 
 
 ComparisonLaw: TypeAlias = Callable[[Fraction], Centred]
-"""Laws of noise, one for each scale in grid units."""
+"""A function that returns the law of noise with a given scale, in grid units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class SparseVector:
     threshold_noise : {"renewed", "held"}
         "renewed" if each charge renews the threshold's noise, "held" if there is only one draw.
     law : Callable[[Fraction], law of noise]
-        Law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default. `DiscreteExponential`
-        has half the variance at the same scale and the same guarantee; the difference of the two means is corrected
-        for. Answers always have Laplace noise.
+        Returns the law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default.
+        `DiscreteExponential` has half the variance at the same scale, and the same guarantee; the difference of the two
+        noises' means is corrected. Answers always have Laplace noise.
     direction : {0, 1, -1}
         Deviations that count: both ways (0), upwards (1) or downwards (-1).
 
@@ -96,15 +96,15 @@ class SparseVector:
     Notes
     -----
     Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included. The
-    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is drawn for the number
-    of charges spent and the question that was charged last. So it is held between charges; after a return to an earlier
-    charge it is new, unless the same question is charged again.
+    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is a function of the
+    number of charges spent and the question that was charged last. So it stays the same between charges. If the state
+    is set back to an earlier charge, the next charge brings new noise, unless it is for the same question as before.
 
-    Where scores are compared with priors the query is ``|score - prior|``, whose sensitivity is the score's, with the
-    noise outside the absolute value [2]_; or the difference in one direction.
+    Where scores are compared with priors, the query is ``|score - prior|``, or the difference in one direction. Its
+    sensitivity is that of the score, and its noise is added outside the absolute value [2]_.
 
-    One-sided noise is enough because the proof shifts the threshold's noise upwards by D and a query's upwards by at
-    most 2D, never down.
+    One-sided (exponential) noise is enough, because the proof shifts noise only upwards: the threshold's by the
+    sensitivity ``D``, and a query's by at most ``2D``.
 
     References
     ----------
@@ -162,7 +162,7 @@ class SparseVector:
 
     @property
     def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty without a charge."""
+        """Digest of the question that was charged last; empty before the first charge."""
         return self._last_charged
 
     @property
@@ -171,9 +171,9 @@ class SparseVector:
         return self._spent >= self._charges
 
     def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Draw the noise of the comparisons, which is secret.
+        """Draw the noise of the comparisons, which must stay secret.
 
-        It depends on the questions alone, and is the same before and after a charge: a batch draws it once.
+        It depends only on the questions, so it is the same before and after a charge, and a batch draws it once.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class SparseVector:
     ) -> int | None:
         """Find the first query above its noisy threshold.
 
-        It changes nothing, and is private only if the caller then charges for the query that was found.
+        It does not change the mechanism. It is private only if the caller then charges for the query that was found.
 
         Parameters
         ----------
@@ -235,9 +235,9 @@ class SparseVector:
         *,
         query_noise: npt.NDArray[np.int64] | None = None,
     ) -> int | None:
-        """Find the first score that deviates from its prior past the threshold, with noise.
+        """Find the first score whose deviation from its prior is above its noisy threshold.
 
-        It is `first_above` of the deviations in the mechanism's direction.
+        It is `first_above`, applied to the deviations in the mechanism's direction.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class SparseVector:
         return self._first(self._deviation(scores - priors), thresholds, questions, query_noise)
 
     def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
-        """Return True if one query is above its noisy threshold: `first_above` for one, without arrays.
+        """Return True if one query is above its noisy threshold: `first_above` for a single query, without arrays.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class SparseVector:
         return self.gap(deviation, threshold, question) >= 0
 
     def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
-        """Return True if one score deviates from its prior: `first_deviation` for one, without arrays.
+        """Return True if one score deviates from its prior: `first_deviation` for a single score, without arrays.
 
         Parameters
         ----------
@@ -359,14 +359,14 @@ class SparseVector:
         return int(above[0]) if len(above) else None
 
     def _deviation(self, difference: Any) -> Any:
-        """Return how far a difference, a number or an array, goes in the directions that count."""
+        """Return the deviation in the direction that counts, given a difference: a number or an array."""
         return self._direction * difference if self._direction else abs(difference)
 
     def _drawn(self, question: bytes) -> int:
         return self._noise.draw(self._query_law, label="query", question=question)
 
     def _draw_offset(self) -> int:
-        """Draw the threshold noise in force, and add the correction of the means."""
+        """Return the threshold's current noise plus the correction for the two noises' means."""
         stage, follows = (self._spent, self._last_charged) if self._renews else (0, b"")
         drawn = self._noise.draw(
             self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
@@ -382,7 +382,7 @@ class SparseVector:
 
 
 GuardCore: TypeAlias = SparseVector
-"""The name that a guard uses for its mechanism."""
+"""The class of a guard's mechanism."""
 
 
 def _check_reach(*rows: npt.NDArray[np.int64]) -> None:
