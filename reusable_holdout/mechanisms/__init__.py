@@ -1,7 +1,7 @@
-"""The mechanisms of the literature: they know noise but no data.
+"""Differentially private mechanisms from the literature, for people who run these algorithms themselves.
 
-Each class or function is one algorithm of one paper, in its real units. They are for people who run the algorithms
-themselves: a guard runs on :mod:`reusable_holdout.noise` alone.
+Each class or function is one algorithm of one paper, in real units. They add noise to numbers that the caller computed
+from the data. A guard uses only :mod:`reusable_holdout.noise`, and none of these mechanisms.
 """
 
 from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism

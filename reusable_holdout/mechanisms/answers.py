@@ -1,4 +1,4 @@
-"""Numbers released with noise: the Laplace and the Gaussian mechanism."""
+"""The Laplace and the Gaussian mechanism, which release numbers with noise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def laplace_mechanism(
     sensitivity : float
         Largest change of the answers between neighbouring data sets, summed over them (l1), in their unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -48,8 +48,9 @@ def laplace_mechanism(
 
     Notes
     -----
-    Independent noise of scale ``D/e``, discrete, on a grid of ``D / (2**16 k)`` or finer. Rounding to it moves each of
-    k answers by less than one step further apart, so ``D`` is counted as ``k - 1`` steps more than its own, rounded up.
+    The noise is independent discrete Laplace noise of scale ``D/e``, with ``D`` the sensitivity and ``e`` epsilon, on a
+    grid of step ``D / (2**16 k)`` or finer. Rounding to the grid can move two values of each of the k answers further
+    apart by less than one step. So ``D`` in steps is rounded up and increased by ``k - 1`` steps.
 
     References
     ----------
@@ -91,7 +92,7 @@ def laplace_accuracy(*, epsilon: float, beta: float, answers: int = 1, sensitivi
     Returns
     -------
     float
-        In the answers' unit.
+        Bound of the error, in the answers' unit.
 
     Raises
     ------
@@ -100,14 +101,15 @@ def laplace_accuracy(*, epsilon: float, beta: float, answers: int = 1, sensitivi
 
     Notes
     -----
-    ``ln(k / beta) D / e`` is the theorem; here the discrete noise's own tail, for k independent draws, and half a grid
-    step for the rounding. It exceeds the theorem by less than 1 part in 10,000.
+    With ``D`` the sensitivity and ``e`` epsilon, the theorem's bound is ``ln(k / beta) D / e``. The result is computed
+    from the tail of the discrete noise itself, for k independent draws, plus half a grid step for the rounding. It
+    exceeds the theorem's bound by less than 1 part in 10,000.
 
-    The theorem is what the accuracy of `NumericSparse` rests on. The lecture notes that derive it so instantiate it
-    with ``e / (9c)`` and print ``alpha_2 = 9c ln(2c/beta)``, or ``9 ln(2c/beta) sqrt(8c ln(2/delta)) e`` with delta
-    above 0. Both must be divided by epsilon, as their ``alpha_1`` is. As printed, ``alpha_2`` fails with probability
-    ``(beta/2c)**e``, which is too often for ``e < 1``, and "alpha_1 >= alpha_2 for any delta" is false for large
-    ``e``. Their Theorem 10 is correct.
+    The accuracy of `NumericSparse` rests on this theorem. The lecture notes that derive it apply the theorem with
+    ``e / (9c)`` and print ``alpha_2 = 9c ln(2c/beta)``, or ``9 ln(2c/beta) sqrt(8c ln(2/delta)) e`` with delta
+    above 0. Both must be divided by epsilon, as their ``alpha_1`` is. As printed, the bound ``alpha_2`` fails with
+    probability ``(beta/2c)**e``, which is too large for ``e < 1``, and their statement "alpha_1 >= alpha_2 for any
+    delta" is false for large ``e``. Their Theorem 10 is correct.
 
     References
     ----------
@@ -132,8 +134,9 @@ def gaussian_mechanism(
 ) -> npt.NDArray[np.float64]:
     """Release numbers with normal noise.
 
-    All released numbers together are (epsilon, delta)-differentially private. For many answers at once there is less
-    noise than in the Laplace mechanism, for the Euclidean distance of k answers grows only with the root of k.
+    All released numbers together are (epsilon, delta)-differentially private. For many answers at once the noise is
+    smaller than in the Laplace mechanism, because the Euclidean distance of k answers grows only with the square root
+    of k.
 
     Parameters
     ----------
@@ -144,7 +147,7 @@ def gaussian_mechanism(
     sensitivity : float
         Largest Euclidean (l2) distance of the answers of neighbouring data sets, in their unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -157,8 +160,9 @@ def gaussian_mechanism(
 
     Notes
     -----
-    Independent normal noise of the standard deviation `gaussian_deviation`, exact to the last digit. The sums are
-    rounded to a grid of ``D / 2**16`` or finer; this is post-processing and costs nothing.
+    The noise is independent and normal, with the standard deviation `gaussian_deviation`, and is sampled exactly. The
+    noisy values are rounded to a grid of step ``D / 2**16`` or finer, with ``D`` the sensitivity. This rounding is
+    post-processing and costs no privacy.
 
     References
     ----------
@@ -182,7 +186,7 @@ def gaussian_mechanism(
 
 
 def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
-    """Return exact numbers: as floats, whole numbers beyond 2**53 could be rounded by more than a sensitivity."""
+    """Return the answers as exact fractions, because a float may round an integer beyond 2**53 by too much."""
     try:
         given = np.asarray(values)
         known = given.ndim == 1 and given.dtype.kind in "biufO"
@@ -198,7 +202,7 @@ def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
 
 
 def laplace_law(*, answers: int, epsilon: float, sensitivity: float) -> tuple[Grid, DiscreteLaplace]:
-    """Return the grid and the noise of the Laplace mechanism."""
+    """Return the grid and the noise distribution of the Laplace mechanism."""
     if answers < 1:
         raise InputError(f"there is at least one answer; got {answers}")
     if not (math.isfinite(epsilon) and epsilon > 0):

@@ -1,4 +1,4 @@
-"""The noise of every sparse vector stream at one guarantee, and the stream with the least noise."""
+"""A comparison of the noise of all sparse vector streams at the same privacy guarantee, and the best of them."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _CHARGED = "target charging"
 
 @dataclass(frozen=True, slots=True)
 class MechanismNoise:
-    """Noise of one mechanism, in the query's unit.
+    """The noise of one mechanism, in the query's unit.
 
     Attributes
     ----------
     mechanism : str
-        Its class, and the composition of its rounds.
+        The mechanism's class, and the composition theorem for its rounds.
     threshold, query, answer : float
         Noise scales. At a threshold scale of 0 the threshold has no noise; at an answer scale of 0 no value is
         released.
     comparison_sd : float
-        Standard deviation of the noise of one comparison, the threshold's included.
+        Standard deviation of the noise of one comparison: that of the query and that of the threshold together.
     answer_sd : float
         Standard deviation of a released value's noise.
     reach : float
-        Distance that the noise of no comparison in all queries exceeds, except with probability beta; NaN if the number
-        of queries was not given.
+        With probability at least ``1 - beta`` the noise of all comparisons is at most this; NaN if the number of
+        queries was not given.
     runs : tuple of str
-        Names of the classes and functions that draw this noise; for `TargetCharging`, with ``mean=not_prior_mean``.
+        Names of the classes and functions that have this noise; `TargetCharging` has it with ``mean=not_prior_mean``.
     """
 
     mechanism: str
@@ -66,7 +66,7 @@ class MechanismNoise:
 
 
 class _Way(NamedTuple):
-    """One row at sensitivity 1."""
+    """One row of the comparison, at sensitivity 1."""
 
     name: str
     scales: NoiseScales
@@ -85,33 +85,34 @@ def compare_mechanisms(
     answers: bool = True,
     monotonic: bool = False,
 ) -> tuple[MechanismNoise, ...]:
-    """Compare the noise of all mechanisms that answer a stream of queries, at one guarantee, the least first.
+    """Compare the noise of all mechanisms that answer a stream of queries, at one guarantee; the least noise is first.
 
-    Each is (epsilon, delta)-differentially private for any number of queries of which `charges` are above.
+    Each is (epsilon, delta)-differentially private for any number of queries, of which `charges` are above the
+    threshold.
 
     Parameters
     ----------
     epsilon, delta : float
         Privacy parameters of the whole stream; epsilon finite and > 0, delta in [0, 1).
     charges : int
-        Queries above the threshold; at least 1.
+        Number of queries above the threshold; at least 1.
     queries : int, optional
         Number of queries; at least 1. If it is given, rows are ordered by `reach`, otherwise by `comparison_sd`.
     beta : float
-        Failure probability of the reach, in (0, 1).
+        Probability that noise may exceed `reach`, in (0, 1).
     sensitivity : float
         Largest change of one query; finite, > 0.
     answers : bool
-        True if the values of the queries above are released. A ninth of the budget then pays for them, except under
-        target charging, which releases the value that it compared.
+        True if the values of the queries above the threshold are released, too. A ninth of epsilon then pays for them,
+        except under target charging, which releases the noisy value that it compared.
     monotonic : bool
         True if a change of the data moves all queries in the same direction.
 
     Returns
     -------
     tuple of MechanismNoise
-        `pandas.DataFrame` makes a table of it. Mechanisms that need a delta are left out at delta 0, and advanced
-        composition where its theorem does not hold.
+        One row per mechanism; `pandas.DataFrame` makes a table of them. Mechanisms that need a delta are left out if
+        delta is 0. Advanced composition is left out where its theorem does not hold.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def compare_mechanisms(
 
     Notes
     -----
-    One stream of `StandardSVT` beats `charges` restarts of it with one charge each, at optimal composition, for few
-    charges only: its noise grows with the charges, theirs with their square root. `retraversal` has the noise of
-    `StandardSVT`, and `AboveThreshold` the noise of `Sparse` with one charge. `TargetCharging` and
-    `IndividualCharging`, which counts the charges of each record, have the noise of target charging.
+    One `StandardSVT` stream has noise that grows with the number of charges. Restarting it after each charge, with
+    optimal composition, has noise that grows with the square root of that number. So the single stream is better only
+    for few charges. `retraversal` has the noise of `StandardSVT`, and `AboveThreshold` that of `Sparse` with one
+    charge. `TargetCharging` and `IndividualCharging` have the noise of target charging.
 
     Examples
     --------
@@ -158,16 +159,18 @@ def tightest_stream(
 ) -> YesNoStream:
     """Make the stream with the least noise at a guarantee.
 
-    All its answers are (epsilon, delta)-differentially private; it halts after `charges` queries above.
+    All its answers together are (epsilon, delta)-differentially private. It halts after `charges` queries above the
+    threshold.
 
     Parameters
     ----------
     threshold : float
-        The query's unit.
+        Threshold in the query's unit.
     charges, epsilon, delta, queries, beta, monotonic, sensitivity
-        As for `compare_mechanisms`. The stream is the first row of that table, which depends on these parameters alone.
+        The parameters of `compare_mechanisms`. The stream is the first row of that comparison, which depends on these
+        parameters alone.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------
@@ -176,8 +179,8 @@ def tightest_stream(
 
     Notes
     -----
-    The first row is always one of three, for exponential noise has the scales of Laplace noise and half its variance,
-    and the scales are smallest at the best ratio.
+    The result is always one of three classes. Streams with exponential noise beat those with Laplace noise, which has
+    the same scales and twice the variance, and the scales are smallest at the best ratio.
 
     Examples
     --------
@@ -264,7 +267,7 @@ def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[_Wa
 
 
 def _in_units(way: _Way, sensitivity: float, queries: int | None, beta: float) -> MechanismNoise:
-    """Return a row in the query's unit."""
+    """Convert a row at sensitivity 1 to the query's unit."""
     scales = way.scales
     threshold, query, answer = (
         float(scale) * sensitivity for scale in (scales.threshold, scales.query, scales.answer)

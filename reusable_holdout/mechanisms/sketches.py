@@ -1,4 +1,4 @@
-"""Sketches that count distinct items; their own randomness makes them private."""
+"""A sketch that counts distinct items, and whose own randomness makes the count private."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from reusable_holdout.noise.keyed import key_from_seed, new_key
 __all__ = ["DistinctSketch"]
 
 _MOST_REGISTERS = 2**16
-_MOST_PHANTOMS = 2**24  # in all registers; each is a draw
+_MOST_PHANTOMS = 2**24  # in all registers together; each needs a random draw
 _LARGEST_RANK = 65  # of 64 bits that are all zero
 _ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
 
 
 class DistinctSketch:
-    """A count of distinct items in a few registers, whose random sizes make the count private.
+    """A private count of distinct items (Flajolet-Martin sketch), which keeps only a small number in each register.
 
     The estimate is epsilon-differentially private. Neighbouring data sets differ by one item that occurs, however
-    often, in only one of them: by one visitor, not by one visit. If an item may be replaced, read ``2 epsilon``.
+    often, in only one of them: by one visitor, not by one visit. If neighbours differ by a replaced item, the estimate
+    is (2 epsilon)-differentially private.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter; finite, > 0.
     registers : int
-        Number ``m`` of registers, a power of two up to 2**16. The relative error falls with its root, but each register
-        counts about ``1/epsilon`` phantom items.
+        Number ``m`` of registers, a power of two up to 2**16. The relative error falls with the square root of m, but
+        each register starts with about ``1/epsilon`` made-up (phantom) items.
     seed : int, optional
-        For a reproducible sketch, which protects nobody. By default it is unpredictable.
+        Seed for a reproducible sketch, which protects nobody. By default the sketch is unpredictable.
 
     Raises
     ------
@@ -46,13 +47,14 @@ class DistinctSketch:
 
     Notes
     -----
-    A secret key gives each item a register and a rank, ``P(rank <= v) = F(v) = 1 - 2**-v``; a register keeps the
-    largest rank. It starts with the ranks of ``k`` phantoms, ``k = ceil(1 / (exp(e) - 1))``, and no lower than the
-    least ``v`` with ``F(v) >= exp(-e)``. With n items and phantoms a register has rank ``v`` with probability ``F(v)**n
-    - F(v - 1)**n``. One item more changes it by a factor between ``F(v)`` and ``(n + 1) / n``, that is between
-    ``exp(-e)`` and ``exp(e)``. The other registers do not change. Nothing is rounded: ranks are read off random bits.
+    A hash function with a secret key assigns each item a register and a rank, with ``P(rank <= v) = F(v) = 1 - 2**-v``.
+    A register keeps the largest rank. It starts with the ranks of ``k = ceil(1 / (exp(e) - 1))`` phantom items, where
+    ``e`` is epsilon, and is never below the smallest ``v`` with ``F(v) >= exp(-e)``. If a register has n items,
+    phantoms included, its rank is ``v`` with probability ``F(v)**n - F(v - 1)**n``. One item more changes this
+    probability by a factor between ``F(v)`` and ``(n + 1) / n``, that is between ``exp(-e)`` and ``exp(e)``. The other
+    registers do not change. Nothing is rounded, because ranks are read off random bits.
 
-    The estimate is the likeliest number of items if each register has a Poisson number of them. With ``n`` items its
+    The estimate is the maximum likelihood estimate for registers with Poisson numbers of items. With ``n`` items its
     standard error is about ``1.04 (n + m k) / sqrt(m)``. Laplace noise on an exact count has a much smaller error, but
     an exact count needs a list of all items.
 
@@ -115,7 +117,7 @@ class DistinctSketch:
         Parameters
         ----------
         items : Iterable[str or bytes or int]
-            A number and a text of the same digits are different items.
+            The items. A number and a text with the same digits are different items.
 
         Raises
         ------
@@ -133,7 +135,7 @@ class DistinctSketch:
             self._ranks[register] = max(self._ranks[register], rank)
 
     def estimate(self) -> float:
-        """Return an estimate of the number of distinct items; after it the sketch takes no more items.
+        """Return an estimate of the number of distinct items; afterwards the sketch accepts no more items.
 
         Returns
         -------
@@ -162,7 +164,7 @@ class DistinctSketch:
 
 
 def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
-    """Find the number of items in each register at which the ranks are likeliest.
+    """Compute the maximum likelihood estimate of the mean number of items in a register, given all ranks.
 
     Parameters
     ----------
@@ -175,8 +177,8 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
 
     Notes
     -----
-    With ``r`` items on average a rank is at most ``v`` with probability ``F(v)**k exp(-r 2**-v)``. The logarithm of the
-    likelihood is concave in ``r``: bisection finds where its slope is 0.
+    With ``k`` phantoms, ``r`` items on average and ``F(v) = 1 - 2**-v``, a rank is at most ``v`` with probability
+    ``F(v)**k exp(-r 2**-v)``. The log-likelihood is concave in ``r``; bisection finds where its slope is 0.
     """
     found = Counter(ranks)
     # P(all phantoms below the rank) / P(none above it), in logs; a register at `least` has nothing below it
@@ -201,5 +203,5 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
 
 
 def _inverse_growth(epsilon: float) -> float:
-    """Compute ``1 / (exp(epsilon) - 1)``, which is 0 where it has no float."""
+    """Compute ``1 / (exp(epsilon) - 1)``; it is 0 if it is too small for a float."""
     return math.exp(-epsilon) / -math.expm1(-epsilon)

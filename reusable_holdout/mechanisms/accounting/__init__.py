@@ -1,4 +1,4 @@
-"""The joint cost of several private releases: numbers in and numbers out, without noise or data."""
+"""Privacy accounting: the joint privacy cost of several private releases, computed without noise or data."""
 
 from reusable_holdout.mechanisms.accounting.accountant import PrivacyAccountant, PrivacyCost
 from reusable_holdout.mechanisms.accounting.bounded_range import (

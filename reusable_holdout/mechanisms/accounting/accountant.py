@@ -1,4 +1,4 @@
-"""An accountant: events go in, and their joint cost comes out, by the tightest theory that applies."""
+"""A privacy accountant, which computes the joint cost of private releases by the tightest theory that applies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PrivacyCost(NamedTuple):
     epsilon, delta : float
         Privacy parameters of all releases together.
     route : str
-        The theory that proves it.
+        Name of the theory that proves this cost.
     """
 
     epsilon: float
@@ -43,14 +43,14 @@ class PrivacyCost(NamedTuple):
 
 
 class PrivacyAccountant:
-    """A sum of private releases of any kind, whose kinds and parameters are fixed beforehand.
+    """An accountant for private releases of any kind, whose kinds and parameters are fixed beforehand.
 
     All events together are (``epsilon(delta).epsilon``, delta)-differentially private, however adaptively the questions
     that they answer were chosen. If their number or their parameters depend on earlier outcomes, use a `PrivacyFilter`
     or a `PrivacyOdometer`.
 
-    The route of a cost names its theory. The work is bounded: for more than ten million releases that are not all
-    equal, the cost is the larger one of Renyi divergences, if all events have them.
+    The `route` of a cost names its theory. The amount of work is bounded: for more than ten million releases that are
+    not all equal, the cost comes from Renyi divergences if all events have them, which is a larger bound.
 
     Examples
     --------
@@ -70,14 +70,14 @@ class PrivacyAccountant:
         return f"PrivacyAccountant({self._counts})"
 
     def add(self, event: PrivacyEvent, *, count: int = 1) -> None:
-        """Note an event.
+        """Add an event to the account.
 
         Parameters
         ----------
         event : PrivacyEvent
-            The event.
+            The private release.
         count : int
-            Number of times; at least 1. All times of one event together are at most 10**15.
+            How often it happens; at least 1. In total one event may happen at most 10**15 times.
 
         Raises
         ------
@@ -95,21 +95,21 @@ class PrivacyAccountant:
 
     @property
     def events(self) -> tuple[tuple[PrivacyEvent, int], ...]:
-        """The events, each with its number of times."""
+        """The events, each with the number of times it happened."""
         return tuple(self._counts.items())
 
     def epsilon(self, delta: float) -> PrivacyCost:
-        """Return the smallest epsilon at a delta that a theory gives.
+        """Return the joint cost at a delta, by the theory that gives the smallest epsilon.
 
         Parameters
         ----------
         delta : float
-            In [0, 1).
+            Delta of all releases together, in [0, 1).
 
         Returns
         -------
         PrivacyCost
-            Its epsilon is infinite if no theory knows all events at this delta.
+            Its epsilon is infinite if no theory covers all events at this delta.
 
         Raises
         ------
@@ -123,12 +123,12 @@ class PrivacyAccountant:
         return min(costs, default=PrivacyCost(math.inf, delta, "none"))
 
     def delta(self, epsilon: float) -> PrivacyCost:
-        """Return the smallest delta at an epsilon that a theory gives.
+        """Return the joint cost at an epsilon, by the theory that gives the smallest delta.
 
         Parameters
         ----------
         epsilon : float
-            Finite, at least 0.
+            Epsilon of all releases together; finite, at least 0.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class PrivacyAccountant:
         return min(costs, key=lambda cost: cost.delta)
 
     def _epsilons(self, delta: float) -> Iterator[tuple[float, str]]:
-        """Yield epsilon by each theory; an exact theory is yielded alone."""
+        """Yield the epsilon that each theory gives, with its name; if one is exact, no further theory is tried."""
         if not self._counts:
             yield 0.0, "nothing happened"
             return
@@ -167,7 +167,7 @@ class PrivacyAccountant:
             yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
 
     def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
-        """Yield delta by each theory; an exact theory is yielded alone."""
+        """Yield the delta that each theory gives, with its name; if one is exact, no further theory is tried."""
         yield 1.0, "none"
         if not self._counts:
             yield 0.0, "nothing happened"
@@ -188,7 +188,7 @@ class PrivacyAccountant:
             yield from self._by_formula(epsilon, known)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
-        """Yield delta by the formula for equal events, if it is below `start`: by bisection of its log."""
+        """Yield the delta by the formula for equal events if it is below `start`, found by bisection of its log."""
         [(event, count)] = self._counts.items()
 
         def cost(log_delta: float) -> tuple[float, str]:
@@ -213,14 +213,14 @@ class PrivacyAccountant:
         return math.fsum(count * event.failure() for event, count in self._counts.items())
 
     def _pure(self) -> float:
-        """Add up the epsilons, each as the decimal that it is written as: fifty times 0.02 is 1."""
+        """Return the exact sum of the epsilons, each taken as the decimal it is written as: fifty times 0.02 is 1."""
         costs = [(event.pure(), count) for event, count in self._counts.items()]
         if any(math.isinf(epsilon) for epsilon, _ in costs):
             return math.inf
         return float_of(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
 
     def _squared_shift(self) -> float | None:
-        """Return the squared shift of the sum, if all losses are those of normal laws, which add up."""
+        """Return the total squared shift if every event's privacy loss is that of a shifted normal law, else None."""
         total = 0.0
         for event, count in self._counts.items():
             shift = event.squared_shift()
@@ -230,7 +230,7 @@ class PrivacyAccountant:
         return total
 
     def _profiles(self) -> list[tuple[Profile, int]]:
-        """Return the profiles of all events; the events that only Renyi divergences know have one together."""
+        """Return the privacy profiles of all events; events that only have Renyi divergences share one profile."""
         rest = {event: count for event, count in self._counts.items() if not has_profile(event)}
         parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
         if rest:
@@ -240,7 +240,7 @@ class PrivacyAccountant:
 
 
 def _renyi(counts: dict[PrivacyEvent, int]) -> npt.NDArray[np.float64]:
-    """Return the divergences of all events together, at the orders that are tried."""
+    """Return the joint Renyi divergences of all events, at each order in `ORDERS`."""
     total = np.zeros(len(ORDERS))
     for event, count in counts.items():
         total += count * event.renyi(ORDERS)
@@ -252,7 +252,7 @@ def _profile(event: PrivacyEvent) -> Profile:
 
 
 def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the lower convex hull over ``exp(epsilon)``: it bounds a profile, which is convex, as the points do."""
+    """Return the lower convex hull of points over ``exp(epsilon)``; like them it bounds a profile, which is convex."""
     heights = np.exp(epsilons)
     hull: list[int] = []
     for place in range(len(epsilons)):
@@ -265,7 +265,7 @@ def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) 
 
 
 def _gaussian_epsilon(squared_shift: float, delta: float) -> float:
-    """Return the smallest epsilon of a normal law's shift, rounded up."""
+    """Return the smallest epsilon at a delta for a normal law with this squared shift, rounded up."""
     deviation = 1 / math.sqrt(squared_shift)
     return (
         smallest_from_zero(lambda epsilon: gaussian_delta(epsilon=epsilon, deviation=deviation) <= delta)

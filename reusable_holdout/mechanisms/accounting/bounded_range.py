@@ -1,8 +1,9 @@
-"""The joint cost of rounds of the exponential mechanism: the composition of mechanisms of bounded range.
+"""The joint cost of rounds of the exponential mechanism, by composition of mechanisms with bounded range.
 
-A mechanism has range ``e`` if on neighbouring data the log-ratios of any two outcomes' probabilities differ by at most
-``e``. Every such mechanism is (e, 0)-differentially private, but the two extremes of its privacy loss are ``e`` apart,
-not ``2 e``: many rounds cost about half as much, and so need half the noise.
+For each outcome take the log of the ratio of its probabilities on two neighbouring data sets. A mechanism has range
+``e`` if these log-ratios differ by at most ``e`` between any two outcomes. Every such mechanism is (e, 0)-differentially
+private. But the two extremes of its privacy loss are ``e`` apart, and not ``2 e``. So many rounds cost about half as
+much, and need half the noise.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _check(*, epsilon: float, count: int, delta: float) -> None:
 
 @functools.lru_cache(maxsize=256)
 def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> float:
-    """Compute the epsilon of `count` rounds of the exponential mechanism, or of any mechanisms of bounded range.
+    """Compute the epsilon of `count` rounds of the exponential mechanism, or of other mechanisms with bounded range.
 
     `count` adaptive releases, each of range `epsilon`, are together (result, `delta`)-differentially private; the
     result is rounded up, by less than a hundredth for up to some hundred rounds.
@@ -53,7 +54,7 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     count : int
         Number of releases ``k``; at least 1. The time grows with it: thousands take seconds.
     delta : float
-        Slack, in [0, 1).
+        Delta of all releases together, in [0, 1).
 
     Raises
     ------
@@ -62,16 +63,17 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 
     Notes
     -----
-    Given the neighbour's data, the likelihood ratio is a product of ``k`` factors of mean 1, each within an interval
-    ``[a, a exp(e)]`` that the adversary chooses after seeing the last outcome. So the delta of an epsilon ``E`` is at
-    most ``V_k(1)``, where ``V_0(s) = max(0, s - exp(E))`` and ``V_j(s)`` is the largest mean of ``V_(j-1)(s F)`` over
-    such factors ``F``: as ``V_(j-1)`` is convex, the largest of its chords over ``[s a, s a exp(e)]``, taken at ``s``.
-    A coin with the chord's ends as factors has range ``e``, so the bound is attained.
+    Under the neighbour's data the likelihood ratio is a product of ``k`` factors of mean 1. Each lies in an interval
+    ``[a, a exp(e)]`` that the adversary chooses after seeing the previous outcome. So the delta of an epsilon ``E`` is
+    at most ``V_k(1)``, where ``V_0(s) = max(0, s - exp(E))`` and ``V_j(s)`` is the largest mean of ``V_(j-1)(s F)``
+    over such factors ``F``. As ``V_(j-1)`` is convex, this is the largest value at ``s`` of its chords over
+    ``[s a, s a exp(e)]``. A coin whose two factors are the ends of the chord has range ``e``, so the bound is attained.
 
-    Here ``V_j`` is kept on a lattice, drawn as straight lines between its points (above the convex ``V_j``), and
-    chords are bounded for every real ``a``: the result lies above the truth. Where the lattice would leave the range of
-    floats, at totals of some hundreds, and for ranges below 1e-8, the result is the smaller of pure and concentrated
-    composition. It is 0 if delta is at least the total variation of all releases, which is at most ``k e / 4``.
+    The code keeps ``V_j`` on a lattice, with straight lines between the points, which lie above the convex ``V_j``. It
+    bounds the chords for every real ``a``. So the result lies above the true value. Where the lattice would leave the
+    range of floats, at totals of some hundreds, and for ranges below 1e-8, the result is the smaller one of pure and
+    concentrated composition. It is 0 if delta is at least the total variation of all releases, which is at most
+    ``k e / 4``.
 
     References
     ----------
@@ -110,7 +112,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
     count : int
         Number of rounds; at least 1.
     delta : float
-        Slack, in [0, 1).
+        Delta of all releases together, in [0, 1).
 
     Raises
     ------
@@ -119,9 +121,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
     Notes
     -----
-    The inverse of `bounded_range_composition`, to a relative 3e-4. For more than 20,000 rounds, and where it is below
-    1e-8, the result is the largest epsilon that ``k e**2 / 8``-zCDP, pure composition or the total variation of a
-    round, at most ``e / 4``, allows.
+    This is the inverse of `bounded_range_composition`, accurate to a relative 3e-4. For more than 20,000 rounds, and
+    where it is below 1e-8, it is the largest epsilon that one of three bounds allows: ``k e**2 / 8``-zCDP, pure
+    composition, or the total variation of a round, which is at most ``e / 4``.
 
     References
     ----------
@@ -147,7 +149,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
 
 def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
-    """Find the largest range whose rounds stay within delta: by secants of log delta, kept inside a bracket."""
+    """Find the largest range whose rounds stay within delta, by the secant method on log delta inside a bracket."""
 
     def excess(each: float) -> float:
         if not _fits(each, count, epsilon, delta):
@@ -175,18 +177,18 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
 
 
 def _zcdp_epsilon(rho: float, delta: float) -> float:
-    """Compute the epsilon of rho-zCDP: Bun and Steinke (2016), Proposition 1.3."""
+    """Compute the epsilon of rho-zCDP at a delta, by Bun and Steinke (2016), Proposition 1.3."""
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 class _Curve(NamedTuple):
-    """A bound of the mean of ``max(0, s L - 1)``, ``L`` the likelihood ratio, at the points ``s = exp(logs)``."""
+    """Upper bounds of the mean of ``max(0, s L - 1)`` at the points ``s = exp(logs)``; ``L`` is the likelihood ratio."""
 
     logs: npt.NDArray[np.float64]
     means: npt.NDArray[np.float64]
 
     def delta(self, epsilon: float) -> float:
-        """Bound delta at an epsilon on the lattice's span."""
+        """Bound delta at an epsilon within the span of the lattice."""
         place = int(np.searchsorted(self.logs, -epsilon))
         below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon).tolist()
         share = (1 - below) / (above - below)
@@ -194,7 +196,7 @@ class _Curve(NamedTuple):
         return float(math.exp(epsilon) * mean * _UPWARDS)
 
     def epsilon(self, delta: float) -> float:
-        """Find the smallest epsilon whose bound is at most delta; it is infinite if the span has none."""
+        """Find the smallest epsilon whose bound is at most delta; it is infinite if the lattice has none."""
 
         def holds(epsilon: float) -> bool:
             return self.delta(epsilon) <= delta
@@ -206,7 +208,7 @@ class _Curve(NamedTuple):
 
 
 def _room(each: float, count: int) -> float:
-    """Return how far the lattice reaches beyond the point that it is asked about."""
+    """Return how far the lattice extends beyond the point at which its result is needed."""
     return _REACH * (0.5 * each * math.sqrt(count))
 
 
@@ -232,12 +234,12 @@ def _worst(each: float, count: int, epsilon: float) -> _Curve:
 
 
 def _round(means: npt.NDArray[np.float64], step: float, fine: int) -> npt.NDArray[np.float64]:
-    """Play one round of the adversary: bound the largest chord at each point of the lattice, without its ends.
+    """Compute one round of the adversary: bound the largest chord at each lattice point but the outermost ones.
 
-    A chord whose left end lies at ``s x``, in a cell where the lattice's line has intercept ``f``, and its right end
-    at ``s x E``, ``E = exp(e)``, in the same place of a cell of intercept ``g``, is ``A/x + B + C x`` at ``s``, with
-    ``A = (g - f)/(E - 1)``. Inside a cell of width ``w`` it exceeds the larger of its values at the cell's ends by at
-    most ``w**2/8`` times its curvature, ``2 |A| / x**3``.
+    Let a chord's left end lie at ``s x``, between two lattice points whose line has intercept ``f``. Let its right end
+    lie at ``s x E``, ``E = exp(e)``, at the same place between two points whose line has intercept ``g``. At ``s`` the
+    chord has the value ``A/x + B + C x`` with ``A = (g - f)/(E - 1)``. Between two points at distance ``w`` it exceeds
+    the larger of its values at these points by at most ``w**2/8`` times its curvature, ``2 |A| / x**3``.
     """
     size, cell, growth = len(means) - 2 * fine, math.expm1(step), math.expm1(fine * step)
     intercepts = means[:-1] - np.diff(means) / cell

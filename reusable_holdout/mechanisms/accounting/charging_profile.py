@@ -1,4 +1,4 @@
-"""The privacy profile of an interaction with target charging, in a bounded amount of work."""
+"""The privacy profile (delta as a function of epsilon) of an interaction with target charging."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_CHARGING = 1e-30  # a smaller delta counts for nothing
 
 
 class Chords(NamedTuple):
-    """Straight lines in ``exp(epsilon)`` between points of a profile: they lie above it, for it is convex.
+    """Straight lines between points of a profile, in ``exp(epsilon)``. The profile is convex, so they lie above it.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Chords(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def charging_profile(epsilon: float, charges: int, q: float, mean: float | None, reach: int) -> Chords:
-    """Bound delta of an interaction with target charging up to `reach` calls' epsilon.
+    """Bound the delta of an interaction with target charging for epsilons up to that of `reach` calls.
 
-    About 400 points, or 50 for many charges, are computed once.
+    About 400 points of the profile are computed, or 50 if there are many charges.
     """
 
     def at(step: float) -> float:

@@ -1,4 +1,4 @@
-"""The joint cost of several differentially private releases, from the crudest bound to the exact one."""
+"""The joint cost of several differentially private releases, by basic, advanced and optimal composition."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ __all__ = [
 
 
 def even_share(epsilon: float, count: int) -> float:
-    """Return the largest float that, `count` times, is at most epsilon: exactly, not as floats multiply."""
+    """Return the largest float whose exact product with `count` is at most epsilon."""
     share = epsilon / count
     return share if Fraction(share) * count <= Fraction(epsilon) else math.nextafter(share, 0.0)
 
 
 def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
-    """Add epsilons up.
+    """Compute the epsilon of several releases by basic composition: the sum of their epsilons.
 
-    Releases that are each ``e_i``-differentially private are together ``sum e_i``-differentially private,
-    however adaptively they were chosen.
+    Releases that are each ``e_i``-differentially private are together ``sum e_i``-differentially private, however
+    adaptively they were chosen.
 
     Parameters
     ----------
     epsilons : Iterable[float | Fraction]
-        Each finite and at least 0. A float stands for its shortest decimal, so that 50 times 0.02 is 1.
+        The epsilons, each finite and at least 0. A float stands for its shortest decimal, so that 50 times 0.02 is 1.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
     count : int
         Number of releases ``k``; at least 1.
     delta : float
-        Slack, in (0, 1).
+        Delta of all releases together, in (0, 1).
 
     Raises
     ------
@@ -96,7 +96,7 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
 
     Notes
     -----
-    ``e sqrt(2 k ln(1/d)) + k e (exp(e) - 1)``.
+    The result is ``e sqrt(2 k ln(1/d)) + k e (exp(e) - 1)``, with ``e`` epsilon and ``d`` delta.
 
     References
     ----------
@@ -116,10 +116,11 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
 
 @np.errstate(over="ignore")  # a sum beyond all floats is infinite
 def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
-    """Compute the delta of `count` releases at an epsilon, the smallest that is true.
+    """Compute the smallest delta that `count` releases together are guaranteed to have at an epsilon.
 
-    `count` adaptive `epsilon`-differentially private releases are together (`total`, result)-differentially private,
-    and some are no better (up to floating-point rounding). Beyond 10**9 releases it is a closed bound.
+    `count` adaptive `epsilon`-differentially private releases are together (`total`, result)-differentially private.
+    For some releases no smaller delta is true, up to floating-point rounding. Beyond 10**9 releases the result is a
+    closed bound, which is larger.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
     epsilon : float
         Privacy parameter of each; finite, at least 0.
     count : int
-        Number of releases; at least 1. Time and memory grow with its root up to 10**9, and no further.
+        Number of releases; at least 1. Time and memory grow with its square root up to 10**9, and no further.
 
     Raises
     ------
@@ -137,8 +138,9 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
 
     Notes
     -----
-    The sum of the notes of `optimal_composition`, term by term: no term is negative. The closed bound is Hoeffding's,
-    for losses between ``-e0`` and ``e0`` of mean at most ``e0 tanh(e0/2)``.
+    The result is the sum ``delta(E)`` in the notes of `optimal_composition`; no term of it is negative. The closed
+    bound is Hoeffding's, for privacy losses between ``-e0`` and ``e0`` with mean at most ``e0 tanh(e0/2)``, where
+    ``e0`` is the epsilon of each release.
 
     References
     ----------
@@ -173,7 +175,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     count : int
         Number of releases; at least 1.
     delta : float
-        Slack, in [0, 1).
+        Delta of all releases together, in [0, 1).
 
     Raises
     ------
@@ -182,7 +184,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
 
     Notes
     -----
-    Bisection on `optimal_composition`, which increases with epsilon.
+    It is found by bisection on `optimal_composition`, which increases with epsilon.
 
     References
     ----------

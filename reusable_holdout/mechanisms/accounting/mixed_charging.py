@@ -30,7 +30,7 @@ def mixed_charging_epsilon(
     weight : float
         Bound ``W`` of the sum of ``e_i / q_i`` over all hits; finite, > 0.
     delta : float
-        Slack for the whole interaction, in (0, 1).
+        Delta of the whole interaction, in (0, 1).
     largest_epsilon : float
         No call has a larger ``e_i``; finite, > 0.
     smallest_q : float

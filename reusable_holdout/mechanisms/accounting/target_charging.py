@@ -107,7 +107,7 @@ def target_charging(
         Target hits ``tau`` after which nothing more is called; at least 1, and at most 10**9 and 10**12 times `mean`.
         The time hardly grows with it.
     delta : float
-        Slack for the whole interaction, in (0, 1).
+        Delta of the whole interaction, in (0, 1).
     q : float
         Least chance of a hit once the data have been read, the smallest of all calls; in (0, 1].
     mean : float, optional

@@ -87,7 +87,7 @@ def exponential_mechanism(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
+        Scores of the candidates on the private data; larger is better.
     epsilon : float
         Privacy parameter; finite, > 0.
     sensitivity : float
@@ -96,7 +96,7 @@ def exponential_mechanism(
         Promise that a change of one row never lets one score rise and another fall, as for counts when a row is added
         or removed. It doubles the exponent; if it is broken, the choice is (2 epsilon, 0)-differentially private.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def exponential_top(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
+        Scores of the candidates on the private data; larger is better.
     count : int
         Rounds ``c``; at least 1, at most n.
     epsilon, delta : float
@@ -157,7 +157,7 @@ def exponential_top(
     monotonic : bool
         Promise that a change of one row never lets one score rise and another fall.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

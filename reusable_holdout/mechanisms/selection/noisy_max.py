@@ -51,7 +51,7 @@ def report_noisy_max(
     noise : {"laplace", "exponential", "gumbel"}
         "exponential" errs least: except for ties it is permute-and-flip. "gumbel" is the exponential mechanism.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

@@ -39,7 +39,7 @@ def permute_and_flip(
     monotonic : bool
         Promise that a change of one row never raises one score and lowers another.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def permute_and_flip_top(
     monotonic : bool
         Promise that a change of one row never raises one score and lowers another.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

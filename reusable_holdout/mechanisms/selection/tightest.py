@@ -41,7 +41,7 @@ def select_top(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
+        Scores of the candidates on the private data; larger is better.
     count : int
         Candidates to select; at least 1, at most n.
     epsilon, delta : float
@@ -54,7 +54,7 @@ def select_top(
         A selection of `compare_selections`, or "tightest" for the first of them: that depends on the parameters and on
         n, not on scores.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def select_then_measure(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
+        Scores of the candidates on the private data; larger is better.
     count : int
         Candidates to select; at least 1, at most n.
     epsilon, delta : float
@@ -115,7 +115,7 @@ def select_then_measure(
         A selection of `compare_selections` with answers, or "tightest" for the first of them: that depends on the
         parameters and on n, not on scores.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

@@ -124,7 +124,7 @@ def one_shot_top_k(
         fresh randomness, ``e0``-differentially private, and returns its finding (a model, say) and a score. It is run
         once for each candidate. Exceptions are passed on and not covered by the promise.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def noisy_top_k_gaps(
     Parameters
     ----------
     scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
+        Scores of the candidates on the private data; larger is better.
     k : int
         Candidates to publish; at least 1, less than n.
     epsilon : float
@@ -240,7 +240,7 @@ def noisy_top_k_gaps(
     monotonic : bool
         Promise that a change of one row never lets one score rise and another fall. It halves the noise.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

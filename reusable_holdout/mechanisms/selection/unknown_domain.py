@@ -77,7 +77,7 @@ def unknown_domain_top(
         Promise that a change of one row never raises one score and lowers another, as for counts when a row is added
         or removed. It halves the noise. With `items_per_row` 1 it is always true.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

@@ -15,13 +15,13 @@ class AboveThreshold(Sparse):
     Parameters
     ----------
     threshold : float
-        The query's unit.
+        Threshold in the query's unit.
     epsilon : float
         Privacy parameter of the whole stream; finite, > 0.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------

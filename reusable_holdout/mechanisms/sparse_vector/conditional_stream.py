@@ -22,7 +22,7 @@ class ConditionalStream(YesNoStream):
     Parameters
     ----------
     threshold : float
-        The query's unit.
+        Threshold in the query's unit.
     charges : int
         Queries above the threshold before it halts; at least 1.
     epsilon, delta : float
@@ -30,7 +30,7 @@ class ConditionalStream(YesNoStream):
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------

@@ -115,7 +115,7 @@ class NumericSparse(RealStream):
     Parameters
     ----------
     threshold : float
-        The query's unit.
+        Threshold in the query's unit.
     charges : int
         Values released before it halts; at least 1.
     epsilon : float
@@ -129,7 +129,7 @@ class NumericSparse(RealStream):
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------

@@ -85,7 +85,7 @@ class StandardSVT(YesNoStream):
     Parameters
     ----------
     threshold : float
-        The query's unit.
+        Threshold in the query's unit.
     charges : int
         Queries above the threshold before it halts; at least 1.
     epsilon : float
@@ -102,7 +102,7 @@ class StandardSVT(YesNoStream):
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class StandardSVT(YesNoStream):
         value : float
             The query's value on the private data.
         threshold : float, optional
-            The query's own; the stream's by default.
+            The query's own threshold; the stream's by default.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class StandardSVT(YesNoStream):
         value : float
             The query's value on the private data.
         threshold : float, optional
-            The query's own; the stream's by default.
+            The query's own threshold; the stream's by default.
 
         Raises
         ------

@@ -50,7 +50,7 @@ class TargetCharging(TargetInteraction):
         Least distance of the two thresholds of `between`, in the query's unit; it lowers `q`. Without it `between`
         needs thresholds that are very far apart.
     seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------
@@ -165,7 +165,7 @@ class TargetCharging(TargetInteraction):
         value : float
             The query's value on the private data.
         threshold : float
-            The query's unit; finite.
+            Threshold in the query's unit; finite.
         *priors : bool
             The expected answers, one per target; by default False for a single target.
 
