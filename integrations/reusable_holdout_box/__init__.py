@@ -1,4 +1,7 @@
-"""The box: a guard in a process of another user, which answers over a Unix socket."""
+"""The box: a guard that runs as another user, so that the analyst cannot read the labels.
+
+It answers questions at a Unix socket.
+"""
 
 from reusable_holdout_box.folder import make_box, open_box
 from reusable_holdout_box.remote import RemoteHoldout

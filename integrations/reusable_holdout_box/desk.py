@@ -181,7 +181,7 @@ def _is_name(name: object) -> bool:
     return (
         isinstance(name, str)
         and len(name) <= _MOST_NAME
-        and not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(_FORMULA))  # wide signs, too
+        and not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(_FORMULA))  # full-width, too
         and not any(unicodedata.category(one) in _UNSHOWN for one in name)
     )
 

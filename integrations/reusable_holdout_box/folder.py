@@ -39,7 +39,7 @@ ALLOWED = ("evaluate", "compare")
 
 _QUESTIONS = (*ALLOWED, "gate", "reveal", "choose", "final")
 _PRIVATE, _SETTINGS, _LEDGER = "private", "box.json", "guard.db"
-_FORMAT = 3  # earlier ones hold ledgers of versions before 0.3
+_FORMAT = 3  # earlier formats hold ledgers of versions before 0.3
 
 
 @dataclass(frozen=True, kw_only=True)

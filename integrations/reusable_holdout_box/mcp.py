@@ -201,7 +201,7 @@ def _path(folder: Path, file: str) -> Path:
     try:
         path = (folder / file).resolve()
         there = path.is_file() and path.stat().st_size <= _MOST_BYTES
-    except (OSError, ValueError, RuntimeError):  # too long, no name of a file, links in a circle
+    except (OSError, ValueError, RuntimeError):  # too long, not a path, or circular links
         path, there = folder, False
     if not path.is_relative_to(folder):
         raise InputError(f"a file must lie in the workspace; {file!r} does not")

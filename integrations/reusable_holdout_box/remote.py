@@ -303,7 +303,7 @@ class RemoteHoldout:
     def __repr__(self) -> str:
         return f"<RemoteHoldout: {self.metric.name}, {self.rows:,} rows, at {self._made_of[0]}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:  # for worker processes; it carries the token
+    def __reduce__(self) -> tuple[Any, ...]:  # for worker processes; the pickle holds the token
         url, token, patience = self._made_of
         return partial(type(self), patience_seconds=patience), (url, token)
 

@@ -140,7 +140,7 @@ class Server:
                 connection, _address = self._door.accept()
             except BlockingIOError:  # nobody else is waiting
                 return
-            except OSError:  # the process may open no more files
+            except OSError:  # the process has too many open files
                 if self._callers:
                     self._close(self._least_needed())
                 return
@@ -188,7 +188,7 @@ class Server:
                 self._read(caller)
             if caller.owed:
                 self._write(caller)
-        except OSError:  # the other end is gone; the ledger has what was answered
+        except OSError:  # the client is gone; the ledger keeps the answer
             self._close(caller)
 
     def _read(self, caller: _Caller) -> None:

@@ -111,7 +111,7 @@ class BoxTransport:
             reply = self._sent(message).head
         if "error" in reply:
             raise _raised(reply["error"])
-        if head["ask"] == "about" and self._socket is not None:  # once, and not at each reconnection
+        if head["ask"] == "about" and self._socket is not None:  # warn once, not at each reconnection
             _warn_of_no_wall(user_of(self._socket))
         return reply
 
@@ -138,7 +138,7 @@ class BoxTransport:
 
     def _try(self, message: bytes) -> Message:
         connection = self._socket or self._connected()
-        with contextlib.suppress(BrokenPipeError):  # the box may have refused in words
+        with contextlib.suppress(BrokenPipeError):  # the box may have sent a refusal
             connection.sendall(message)
         lengths = lengths_of(_received(connection, LENGTHS))
         if sum(lengths) > _MOST_REPLY:

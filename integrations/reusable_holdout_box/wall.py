@@ -67,9 +67,9 @@ def check_private(folder: Path) -> None:
     WallError
         If there is such a folder or file; the message names it.
     """
-    _check_own(folder)  # before it is listed, which another user cannot
+    _check_own(folder)  # first the folder, because another user's cannot be listed
     for path in sorted(folder.iterdir()):
-        with contextlib.suppress(FileNotFoundError):  # a database's journal comes and goes
+        with contextlib.suppress(FileNotFoundError):  # a database's journal may vanish meanwhile
             _check_own(path)
 
 
@@ -172,7 +172,7 @@ def user_of(connection: socket.socket) -> int:
     if not hasattr(socket, "SO_PEERCRED"):  # not Linux
         return -1
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", told)[1])  # after the process, before the group
+    return int(struct.unpack("3i", told)[1])  # the order is process, user, group
 
 
 @contextlib.contextmanager

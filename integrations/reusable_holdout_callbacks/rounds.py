@@ -81,7 +81,7 @@ class Rounds:
         classes: ArrayLike | None = None,
         on_halt: OnHalt = "raise",
     ) -> None:
-        super().__init__()  # what the library's own class needs
+        super().__init__()  # the library's callback class needs this
         check_guard(guard)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise InputError(

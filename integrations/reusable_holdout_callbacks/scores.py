@@ -73,7 +73,7 @@ class _Reading(NamedTuple):
 
 _READINGS = {
     "accuracy": _Reading("zero_one_loss", -1.0, 1.0),
-    "roc_auc_ovr_weighted": _Reading("roc_auc", 1.0, 0.0),  # XGBoost's score of three or more classes
+    "roc_auc_ovr_weighted": _Reading("roc_auc", 1.0, 0.0),  # XGBoost's "auc" of three or more classes
     "neg_log_loss": _Reading("log_loss", -1.0, 0.0),
     "neg_mean_absolute_error": _Reading("mae", -1.0, 0.0),
     "neg_mean_squared_error": _Reading("mse", -1.0, 0.0),

@@ -329,7 +329,7 @@ def _ended(run: Callable[[], _Outcome]) -> int:
         try:
             if text:
                 print(text, file=stream, flush=True)
-        except (OSError, ValueError):  # the rest of its buffer would fail again, and end with status 120
+        except (OSError, ValueError):  # else Python writes the buffer again at its end: status 120
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return outcome.status
 

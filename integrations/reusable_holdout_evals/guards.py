@@ -130,7 +130,7 @@ def made_gate(
     wish = Plan(gates=True, noise=noise, **numbers)
     guard = ReusableHoldout(rows, None, plan=wish, ledger=ledger, key=key, allow=allow, **settings)
     try:
-        pickle.dumps(guard)  # it writes the copy
+        pickle.dumps(guard)  # pickling writes the copy of the rows
         _keep_tolerance(guard, ledger, key, plan.tolerance)
     except BaseException:
         guard.close()

@@ -81,7 +81,7 @@ def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
     if reason is None:
         return
     before = client.get_run(run_id).data.tags
-    if not is_halted(before):  # else another process has logged it, or a call that seemed to fail
+    if not is_halted(before):  # else it was logged before, here or by another process
         tags = noted(before, halt_note(guard, reason)) | {BUDGET: budget_in_words(guard)}
         halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), guard.answered)
         log_tags(client, run_id, tags, [halt])

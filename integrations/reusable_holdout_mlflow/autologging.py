@@ -24,7 +24,7 @@ from reusable_holdout_mlflow.winner import SILENCE, log_winner
 __all__ = ["autolog"]
 
 _CHANGES = threading.Lock()
-_WRAPPED: dict[type, tuple[Any, Any]] = {}  # the method that was there, and the one that is there instead
+_WRAPPED: dict[type, tuple[Any, Any]] = {}  # the original `fit`, and the one that replaces it
 _THREAD = threading.local()
 
 
@@ -48,7 +48,7 @@ def autolog(*, disable: bool = False) -> None:
     with _CHANGES:
         if disable:
             for search, (before, ours) in _WRAPPED.items():
-                if search.__dict__.get("fit") is ours:  # else others have wrapped it, and it does nothing
+                if search.__dict__.get("fit") is ours:  # else other code has wrapped our `fit`
                     search.fit = before  # type: ignore[attr-defined]
             _WRAPPED.clear()
             return
@@ -79,7 +79,7 @@ def _logging(search: type, fit: Callable[..., Any]) -> Callable[..., Any]:
         _THREAD.logs = True
         try:
             with _run_of(type(self).__name__) as run, track(guard, run=run):
-                if getattr(self, "guard", None) is None:  # scikit-learn's, which MLflow knows itself
+                if getattr(self, "guard", None) is None:  # a search of scikit-learn, which MLflow logs itself
                     return fit(self, *args, **kwargs)
                 with SILENCE as logs:  # else each refitted candidate would log itself as the winner
                     fitted = fit(self, *args, **kwargs)

@@ -80,6 +80,6 @@ class EvaluatedRun:
                 name, kind = _ARTIFACTS[path.suffix]
                 artifacts[name] = kind(uri=f"{root}/{path.name}")
             page = HoldoutPage(self._guard, self._client)
-            with ThreadPoolExecutor(1) as other:  # of this thread, MLflow takes all metrics for the model's
+            with ThreadPoolExecutor(1) as other:  # MLflow takes this thread's metrics for the model's
                 other.submit(page.refresh, place, files).result()
         return artifacts

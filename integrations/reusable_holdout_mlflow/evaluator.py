@@ -186,7 +186,7 @@ def _ask(
     """Ask the guard, without MLflow's traces, which would hold the holdout's rows, and autologging, its scores."""
     name = config.get("name") or type(getattr(model, "model", model)).__name__
     rows = dataset.features_data
-    labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # unread: the prior is known
+    labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # not read: the prior is known
     with disable_autologging():
         return ask_about(
             guard, model, rows, labels, prior=prior, tolerance=config.get("tolerance"), name=name

@@ -27,7 +27,7 @@ class Follower:
 
     def __init__(self, step: Callable[[], None]) -> None:
         self._step, self._ended = step, threading.Event()
-        self._process = os.getpid()  # a fork has no such thread
+        self._process = os.getpid()  # a forked process has no such thread
         self._thread = threading.Thread(target=self._run, name="reusable-holdout-mlflow", daemon=True)
 
     def start(self) -> None:

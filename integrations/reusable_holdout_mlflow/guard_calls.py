@@ -1,4 +1,4 @@
-"""The calls of a guard that this package makes: all of them are here."""
+"""All calls of a guard that this package makes."""
 
 from __future__ import annotations
 

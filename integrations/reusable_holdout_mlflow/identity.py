@@ -1,4 +1,4 @@
-"""The public facts by which the runs of a guard are found: the holdout's digest, its epoch, and its ledger."""
+"""The tags by which the runs of a guard are found: the holdout's digest, its epoch, and a name for its ledger."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["ledger_identity", "log_dataset", "params_of", "tag", "tags_of", "tak
 
 _PREFIX = "reusable_holdout"
 _IN_MEMORY: weakref.WeakKeyDictionary[ReusableHoldout, str] = weakref.WeakKeyDictionary()
-_DIGITS = 32  # of a dataset's digest, for MLflow takes 36 characters
+_DIGITS = 32  # length of a dataset's digest; MLflow takes 36 characters
 
 
 def tag(name: str) -> str:
-    """Return the full name of a tag or parameter of this library."""
+    """Return the name of a tag or parameter with this library's prefix."""
     return f"{_PREFIX}.{name}"
 
 

@@ -38,7 +38,7 @@ class HoldoutPage:
 
     def __init__(self, guard: ReusableHoldout, client: MlflowClient) -> None:
         self._guard, self._client = guard, client
-        self._drawn = -1  # number of answers it was drawn with
+        self._drawn = -1  # number of answers when the page was last drawn
         self._next = 1  # first query that the page may lack
 
     def find(self, experiment_id: str) -> str:
@@ -48,7 +48,7 @@ class HoldoutPage:
         if not found:
             own = self._make(experiment_id)
             found = pages_of(self._client, self._guard.digest)
-        # If several processes made a page at the same time, all of them keep the oldest, and each deletes its own.
+        # If several processes made a page at the same time, all of them use the oldest, and delete their own.
         page = str(found[0].info.run_id) if found else str(own)
         if own not in {None, page}:
             self._client.delete_run(own)
@@ -73,7 +73,7 @@ class HoldoutPage:
         guard, client, page = self._guard, self._client, self.find(experiment_id)
         asked, identity = guard.answered, ledger_identity(guard)
         first = client.get_run(page).data.tags.get(tag("ledger")) == identity
-        folder = None if first else f"ledger-{identity}"  # another budget for the same rows
+        folder = None if first else f"ledger-{identity}"  # another ledger for the same rows
         for path in (files.table, *files.pictures):
             client.log_artifact(page, str(path), folder)
         runs = runs_of(client, guard.digest)
@@ -111,5 +111,5 @@ class HoldoutPage:
         params = [Param(key, value) for key, value in params_of(guard).items()]
         self._client.log_batch(page, params=params, synchronous=True)
         log_dataset(self._client, page, guard)
-        self._client.update_run(page, status="FINISHED")  # no process stands behind it
+        self._client.update_run(page, status="FINISHED")  # no process runs it
         return page

@@ -19,7 +19,7 @@ _MARGINS = {
     "right": 0.92,
     "bottom": 0.12,
     "top": 0.96,
-}  # a layout that adapts itself draws twice
+}  # fixed, because an automatic layout draws twice
 
 
 class Files(NamedTuple):

@@ -1,4 +1,4 @@
-"""One MLflow run that follows one guard."""
+"""The log of one guard's answers in one MLflow run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RunLog:
         self._page = HoldoutPage(guard, self._client)
         self._experiment, self._run_name, self._owned = experiment, run_name, run is None
         self._first = guard.answered + 1 if first is None else first
-        self._logged = self._first - 1  # last query that the run surely has
+        self._logged = self._first - 1  # the run has the answers up to this query
         self._opened = self._warned = self._finished = False
         self._place, self._quiet_until = "", 0.0
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -100,7 +100,7 @@ class RunLog:
         Only the first call does something.
         """
         if os.getpid() != self._process:
-            return  # a fork has a copy of this object; the run is its parent's
+            return  # a forked process has a copy of this object, but the run is its parent's
         with self._lock:
             if self._finished:
                 return

@@ -13,7 +13,7 @@ from reusable_holdout_mlflow.identity import tag
 __all__ = ["experiments", "pages_of", "runs_of"]
 
 _T = TypeVar("_T")
-_EXPERIMENTS_OF_A_SEARCH = 200  # their ids go in one request
+_EXPERIMENTS_OF_A_SEARCH = 200  # so many experiments are searched in one request
 _RUNS_OF_A_PAGE = 1_000
 
 

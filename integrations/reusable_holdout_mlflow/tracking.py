@@ -1,4 +1,4 @@
-"""Tracking: every answer, charge and halt of a guard is logged to an MLflow server."""
+"""The context manager `track`, which logs every answer, charge and halt of a guard to an MLflow server."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def track(
     try:
         yield Tracked(log)
     except BaseException as error:
-        with suppress(RuntimeWarning):  # where warnings are errors, one must not replace a halt
+        with suppress(RuntimeWarning):  # if warnings are errors, a warning must not replace a halt
             end("FINISHED" if isinstance(error, Halted) else "FAILED")
         raise
     else:
@@ -147,6 +147,6 @@ def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
     try:
         check_reachable(tracking_uri)
         tags = mlflow.get_run(run.info.run_id).data.tags  # the active run has only its first tags
-    except (OSError, MlflowException):  # the server is down, which does not stop a loop
+    except (OSError, MlflowException):  # a server that is down must not stop the analyst's loop
         return str(run.info.run_id)
     return str(run.info.run_id) if takes_answers(tags, guard) else None

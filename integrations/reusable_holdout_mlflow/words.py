@@ -20,7 +20,7 @@ _WHY = {
     "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
     "final": "a final was given, and nothing new will be learnt from this holdout",
 }
-_COMPARED = ("check", "choose", "compare")  # ways that answer about a prior
+_COMPARED = ("check", "choose", "compare")  # ways whose answers are compared with a prior
 
 
 def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:

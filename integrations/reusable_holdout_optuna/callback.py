@@ -96,6 +96,6 @@ class GuardCallback:
         study.set_user_attr("guard_halted", halted.reason)
         try:
             study.stop()
-        except RuntimeError:  # a loop of ask and tell
+        except RuntimeError:  # no optimize() is running: the loop calls ask() and tell()
             raise halted.with_traceback(None) from None
         warn(f"the study was stopped: {halted}", RuntimeWarning)

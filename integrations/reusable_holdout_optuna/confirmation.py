@@ -98,7 +98,8 @@ class Confirmation:
         Raises
         ------
         InputError
-            If it has several objectives, or optimizes in the other direction than the guard's metric.
+            If the study has several objectives and none is named, or has no objective at the named place, or if it
+            optimizes in the other direction than the guard's metric.
         """
         metric, count, place = self.guard.metric, len(study.directions), self.objective or 0
         if self.objective is None and count != 1:

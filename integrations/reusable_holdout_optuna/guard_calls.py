@@ -1,4 +1,4 @@
-"""The calls of a guard that this package makes: all of them are here."""
+"""All calls of a guard that this package makes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_guard(guard: ReusableHoldout) -> None:
 
 
 def ask_about(guard: ReusableHoldout, asked: Any, prior: float, name: str) -> Answer:
-    """Ask about a fitted model, or about predictions for the holdout's rows."""
+    """Ask the guard about a fitted model, or about predictions for the holdout's rows, and return its answer."""
     answer: Answer = guard.evaluate(asked, prior=prior, name=name)
     return answer
 

@@ -1,4 +1,4 @@
-"""A guarded holdout where scikit-learn expects a scorer, a search or a cross-validation."""
+"""A guarded holdout for scikit-learn: a search, a cross-validation and a scorer that ask a guard."""
 
 from reusable_holdout_sklearn.cross_validation import guarded_cross_validate
 from reusable_holdout_sklearn.priors import PriorScorer, prior_scorer

@@ -142,7 +142,7 @@ def fewest_candidates(search: Any, most: int | None) -> int:
             count = len(ParameterSampler(search.param_distributions, search.n_iter))
         else:
             return 1
-    except (TypeError, ValueError):  # the search will say what is wrong with its settings
+    except (TypeError, ValueError):  # the search itself will report its wrong settings
         return 1
     return count if most is None else min(count, most)
 

@@ -1,4 +1,4 @@
-"""The calls of a guard that this package makes: all of them are here."""
+"""All calls of a guard that this package makes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 Way: TypeAlias = Literal["evaluate", "choose"]
 
 _LONGEST_NAME = 120
-_MOST_READ = 10_000  # characters of a model's repr, which may show its data
+_MOST_READ = 10_000  # most characters of a repr that are read; it may hold data
 
 
 # ---- what may be asked
@@ -106,7 +106,7 @@ def possible_replays(guard: ReusableHoldout, priors: Sequence[float]) -> int:
 
 
 def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
-    """Return True if a choice with these priors may have been asked before."""
+    """Return True if the guard may have been asked before for a choice with these priors, so that it is a replay."""
     return prospects.could_have_chosen(guard, priors)
 
 
@@ -155,7 +155,7 @@ def ask_each(
 def ask_best(
     guard: ReusableHoldout, models: Sequence[Measured], priors: Sequence[float], X_train: Any
 ) -> Choice:
-    """Ask which model is the best, in one question."""
+    """Ask which of the models is the best on the holdout, in one question, and return the guard's choice."""
     return guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
 
 

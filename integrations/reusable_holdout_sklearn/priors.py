@@ -193,7 +193,7 @@ def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | No
     if _is(metric, name):
         return 1.0, 0.0
     if name in _LOSSES and _is(metric, _LOSSES[name]):
-        halved = name == "neg_brier_score" and classes > 2  # the guard's is half
+        halved = name == "neg_brier_score" and classes > 2  # the guard's is half of it
         return (-0.5 if halved else -1.0), 0.0
     return None
 

@@ -1,4 +1,4 @@
-"""A search whose candidates are confirmed by a guarded holdout."""
+"""A hyperparameter search that asks a guarded holdout about its candidates."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             self.best_estimator_ = model.model
 
     def _with_all_answers(self, halted: Halted, candidates: int) -> Halted:
-        """Put the answers of the whole search on the exception, not only the answers of its last batch."""
+        """Return the halt with the answers of the whole search, not only those of the last batch."""
         halted.answers = [answer for _, answer in self._told if answer is not None]
         halted.add_note(
             f"{len(self._told)} of {candidates} candidates were answered; they are in guard_results_, and the best "
@@ -321,7 +321,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             return getattr(self.search_, name)
         if name in _OF_THE_BEST and "best_estimator_" in vars(self):
             return getattr(self.best_estimator_, name)
-        return object.__getattribute__(self, name)  # raises again, with its reason
+        return object.__getattribute__(self, name)  # raises an AttributeError with the true reason
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_index_")

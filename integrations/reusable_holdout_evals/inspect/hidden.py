@@ -69,7 +69,7 @@ async def score_hidden(
     try:
         private = deepcopy(state)
         private.metadata = {**private.metadata, **metadata}
-        vars(private)["_target"] = target  # there is no setter
+        vars(private)["_target"] = target  # TaskState has no setter for it
         with _hidden(private):
             score = await scorer(private, target)
             return None if score is None else number(score.value)

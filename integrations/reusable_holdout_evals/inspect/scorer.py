@@ -32,7 +32,7 @@ __all__ = ["WITHHELD", "Private", "Question", "as_number", "name_of", "withholdi
 
 
 _E = TypeVar("_E", bound=BaseException)
-_NAMED = 3  # ids in a message
+_NAMED = 3  # number of ids that a message names
 _NOTHING = "; nothing was asked and nothing was charged"
 
 
@@ -130,7 +130,7 @@ def withholding(
 
     @metric(name="holdout", scores="unreduced")  # type: ignore[untyped-decorator]
     def holdout() -> Metric:
-        def told(scores: list[SampleScore]) -> Value:  # Inspect reads the hints
+        def told(scores: list[SampleScore]) -> Value:  # Inspect reads these type hints
             return _told(question, scores)
 
         return told
@@ -367,7 +367,7 @@ def _fitting(scores: NDArray[np.float64], metric: GuardMetric) -> tuple[NDArray[
 
 def _keep(table: ScoreTable, place: Path) -> None:
     """Write a table of scores to a file that only its owner can read."""
-    place.unlink(missing_ok=True)  # an older file would keep its mode
+    place.unlink(missing_ok=True)  # an older file would keep its permissions
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         table.frame().to_csv(file, index=False)

@@ -16,7 +16,7 @@ __all__ = ["holdout"]
 
 @task  # type: ignore[untyped-decorator]
 def holdout(
-    task: str,  # its name here is the option's: -T task=questions.py@easy
+    task: str,  # the name of the option: -T task=questions.py@easy
     ledger: str,
     prior: float | None = None,
     groups: str | None = None,

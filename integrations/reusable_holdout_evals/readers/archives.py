@@ -36,7 +36,7 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        problem = "" if path.is_file() else "there is no such file"  # a pipe would never end
+        problem = "" if path.is_file() else "there is no such file"  # reading a pipe might never end
         try:
             if not problem:
                 self._file: BinaryIO = path.open("rb")
@@ -82,7 +82,7 @@ class Archive:
                 content: bytes = stream.read(info.file_size + 1)  # one byte more than it may have
         except MissingExtraError:
             raise
-        except Exception as error:  # libraries raise many kinds about damaged bytes
+        except Exception as error:  # libraries raise many kinds of errors for damaged bytes
             problem = f"it cannot be unpacked ({type(error).__name__})"
         else:
             if len(content) == info.file_size and zlib.crc32(content) == info.CRC:
@@ -99,7 +99,7 @@ class Archive:
             raise zipfile.BadZipFile
         self._file.seek(
             header[-2] + header[-1], io.SEEK_CUR
-        )  # the member's name, and what else is said of it
+        )  # skip the name of the file in the archive, and its extra fields
         return _zstandard(io.BytesIO(self._file.read(info.compress_size)), where)
 
 

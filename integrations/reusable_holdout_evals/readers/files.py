@@ -75,7 +75,7 @@ def parsed(text: str, where: str) -> Any:
 
 
 def inside(found: Any, *keys: str) -> Any:
-    """Return the value under nested keys; None if one of them is not there.
+    """Return the value under nested keys of a dict; None if one of the keys is not there.
 
     >>> inside({"eval": {"config": {"epochs": 2}}}, "eval", "config", "epochs"), inside([], "eval")
     (2, None)
@@ -104,7 +104,7 @@ def file_text(path: Path, *, what: str) -> str:
     """
     problem = ""
     try:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading a pipe might never end
             problem = "there is no such file"
         elif path.stat().st_size > MOST_BYTES:
             problem = f"it has more than {MOST_BYTES >> 30} GiB"
@@ -126,7 +126,7 @@ def text_of(content: bytes, *, where: str) -> str:
 
 def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of each line of a text; raise InputError if a line is not a JSON object."""
-    for number, line in enumerate(text.split("\n"), 1):  # splitlines() would also split within JSON's texts
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines() would also split inside texts
         if line.strip():
             found = parsed(line, f"line {number:,} of {where}")
             if not isinstance(found, dict):
@@ -194,7 +194,7 @@ def read_frame(
         raise
     except ImportError:
         raise MissingExtraError(f"{path} as Parquet, and not CSV,", "pyarrow", "large") from None
-    except Exception as error:  # readers raise many kinds, and their words may quote the file
+    except Exception as error:  # errors of many kinds, whose messages may quote the file
         problem = f" ({type(error).__name__})" if quoted else ""
     raise InputError(
         f"{what} must be a CSV file with a header, Parquet or JSON; {path} cannot be read so{problem}"

@@ -24,7 +24,7 @@ Repeats = Literal["equal", "averaged"]
 _WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _NOTHING = {"", "nan", "na", "n/a", "none", "null", "<na>"}
-_LONGEST = 1_000  # characters of an id or a group
+_LONGEST = 1_000  # greatest length of an id or a group's name
 
 
 class _Missing(NamedTuple):

@@ -26,9 +26,9 @@ from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # about as many characters of a text do Inspect's summaries keep
+_CUT = 1_000  # Inspect's summaries keep about so many characters of a text
 _REMOVED = "Key removed from summary (> 1k)"
-_MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean score
+_MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean of the scores
 _CLOSE = 1e-6
 _ADVICE = "the log was changed or is not whole; copy it anew, or let Inspect score it anew (inspect score)"
 
@@ -172,7 +172,7 @@ class _Log:
     def value(self, sample: Mapping[str, Any], key: str | None) -> tuple[Any, str]:
         """Return the value that the scorer gave a sample, and the reason to report if this value is no score."""
         given = _scores_of(sample).get(self.scorer)
-        if given is None:  # a sample that failed and was scored all the same counts, as in Inspect
+        if given is None:  # a failed sample that has a score counts, as in Inspect
             return None, "there is no score" if sample.get("error") is None else "the sample failed"
         value, reason = (
             (inside(given, "value"), inside(given, "reason")) if isinstance(given, dict) else (given, "")
@@ -200,7 +200,7 @@ class _Log:
             )
         return group_name(value, where=where, row=row)
 
-    # ---- a check: the samples must be those from which the results in the header were computed
+    # ---- checks that the samples agree with the results in the header
 
     def check_count(self) -> None:
         """Refuse a log whose number of samples is not the number in its header."""

@@ -98,8 +98,8 @@ def _inputs(request: Any) -> Mapping[str, Any]:
 def _feedback(assessments: Any) -> _Feedback:
     found: _Feedback = {}
     for one in assessments if isinstance(assessments, list) else []:
-        told = one if isinstance(one, dict) else one.to_dictionary()  # older versions keep the entities
-        if isinstance(told.get("feedback"), dict) and told.get("valid") is not False:  # not an overridden one
+        told = one if isinstance(one, dict) else one.to_dictionary()  # older versions have objects here
+        if isinstance(told.get("feedback"), dict) and told.get("valid") is not False:  # not replaced
             found.setdefault(str(told.get("assessment_name")), []).append(told["feedback"])
     return found
 
