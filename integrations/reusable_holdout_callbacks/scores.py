@@ -117,7 +117,7 @@ def prior_of(scores: Sequence[Score], metric: Metric, wanted: str | None, librar
         The guard's metric.
     wanted : str or None
         Name of the score, alone ("auc") or after the evaluation set's name ("valid-auc"). None takes the guard's metric
-        on the last evaluation set that is not one of the training rows, such as "train" or "training".
+        on the last evaluation set that is not called "train", "training" or "dtrain".
     library : Library
         The library that logged the scores.
 

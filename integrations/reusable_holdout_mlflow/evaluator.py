@@ -35,7 +35,7 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         The analyst's own estimate. By default the model's score on ``data``. These rows must not be rows that the
         model was fitted to, nor rows of the holdout.
     tolerance : float, optional
-        The tolerance of this question; by default the plan's.
+        Largest distance of this answer from the population value; by default the plan's tolerance.
     name : str, optional
         Name of the question in the guard's history; by default the model's type.
 

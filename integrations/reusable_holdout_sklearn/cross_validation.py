@@ -58,16 +58,17 @@ def guarded_cross_validate(
     guard : ReusableHoldout
         A guard that was made with features.
     scoring : str, callable, list, tuple or dict, optional
-        Other scores to measure on the folds, as for cross_validate; by default the guard's metric alone.
+        Further scores to measure on the folds, in the form that scikit-learn's cross_validate takes; by default only
+        the guard's metric is measured.
     cv, groups, n_jobs, params, return_train_score, return_estimator, error_score
-        As for cross_validate.
+        Arguments of scikit-learn's cross_validate.
     name : str, optional
         Name of the question in the guard's history; by default the model's type.
 
     Returns
     -------
     dict
-        The result of cross_validate, and
+        The result of cross_validate, with these further entries:
 
         test_prior : ndarray
             Scores of the folds in the guard's metric and its unit (losses are not negated); their mean is the prior.
