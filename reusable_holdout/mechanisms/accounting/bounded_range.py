@@ -1,9 +1,9 @@
 """The joint cost of rounds of the exponential mechanism, by composition of mechanisms with bounded range.
 
 For each outcome take the log of the ratio of its probabilities on two neighbouring data sets. A mechanism has range
-``e`` if these log-ratios differ by at most ``e`` between any two outcomes. Every such mechanism is (e, 0)-differentially
-private. But the two extremes of its privacy loss are ``e`` apart, and not ``2 e``. So many rounds cost about half as
-much, and need half the noise.
+``e`` if these log-ratios differ by at most ``e`` between any two outcomes. Every such mechanism is
+(e, 0)-differentially private. But the two extremes of its privacy loss are ``e`` apart, and not ``2 e``. So many rounds
+cost about half as much, and need half the noise.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 class _Curve(NamedTuple):
-    """Upper bounds of the mean of ``max(0, s L - 1)`` at the points ``s = exp(logs)``; ``L`` is the likelihood ratio."""
+    """Bounds of the mean of ``max(0, s L - 1)``, with ``L`` the likelihood ratio, at the points ``s = exp(logs)``."""
 
     logs: npt.NDArray[np.float64]
     means: npt.NDArray[np.float64]

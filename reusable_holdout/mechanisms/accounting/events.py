@@ -1,4 +1,4 @@
-"""Private releases as values: each computes its cost by the theories that know it."""
+"""Events of privacy accounting: each describes a private release, and computes its cost by the theories that apply."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ def _check_count(name: str, value: int) -> None:
 class PrivacyEvent:
     """One private release, or an interaction that counts as one.
 
-    A theory that knows nothing of the event returns infinity, or None; an accountant takes the theories that know all
-    events. Events are values: equal events are the same event, repeated.
+    Each method gives the event's cost by one theory. It returns infinity or None if the theory does not apply, and an
+    accountant uses the theories that apply to all events. Equal events count as the same event, repeated.
     """
 
     __slots__ = ()
 
     def failure(self) -> float:
-        """Return the chance that the release costs more than the other theories say."""
+        """Return the probability that the release costs more than the other methods say."""
         return 0.0
 
     def pure(self) -> float:
-        """Return the epsilon with no delta but `failure`; it is infinite if there is none."""
+        """Return the epsilon that holds except with probability `failure`; it is infinite if there is none."""
         return math.inf
 
     def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Bound the Renyi divergence at each order above 1, either way round; shape of `orders`."""
+        """Bound the Renyi divergence between neighbours, in both directions, at each order above 1."""
         return pure_renyi(self.pure(), orders)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
@@ -74,12 +74,12 @@ class PrivacyEvent:
         return None
 
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
-        """Return the epsilon of `count` equal events by a formula of their own, and its name, or None."""
+        """Return the epsilon of `count` such events, and the theory's name, if a formula is known; else None."""
         return None
 
 
 def has_profile(event: PrivacyEvent) -> bool:
-    """Return True if the event's delta is known at one epsilon, and so at all."""
+    """Return True if the event's delta is known at one epsilon, which implies that it is known at all epsilons."""
     return event.delta(np.array([math.e])) is not None
 
 
@@ -161,9 +161,11 @@ class ConcentratedEvent(PrivacyEvent):
 class BoundedRangeEvent(PrivacyEvent):
     """A release of bounded range, such as one draw of the exponential mechanism.
 
-    The log-ratios of any two outcomes' probabilities differ by at most epsilon between neighbours. Its divergence is at
-    most ``order epsilon**2 / 8`` (Cesar and Rogers 2021), its delta ``(1 - exp((E - e)/2))**2 / (1 - exp(-e))`` at
-    ``E`` (Dong, Durfee and Rogers 2020): two outcomes whose log-ratios are ``t = (E + e)/2`` and ``t - e``.
+    Take for each outcome the log of the ratio of its probabilities on two neighbouring data sets. Between any two
+    outcomes these log-ratios differ by at most epsilon. The Renyi divergence is at most ``order epsilon**2 / 8``
+    (Cesar and Rogers 2021). With ``e`` for epsilon, the delta at ``E`` is at most ``(1 - exp((E - e)/2))**2 /
+    (1 - exp(-e))`` (Dong, Durfee and Rogers 2020). Two outcomes with log-ratios ``t = (E + e)/2`` and ``t - e`` attain
+    it.
 
     Attributes
     ----------
@@ -197,7 +199,7 @@ class GaussianEvent(PrivacyEvent):
     Attributes
     ----------
     noise_multiplier : float
-        Standard deviation of the noise over the sensitivity (Euclidean); finite, above 0.
+        Standard deviation of the noise divided by the Euclidean sensitivity; finite, above 0.
     """
 
     noise_multiplier: float
@@ -226,11 +228,11 @@ class TargetChargingEvent(PrivacyEvent):
     epsilon : float
         Privacy parameter of one call; finite, above 0.
     charges : int
-        Hits after which nothing more is called; at least 1, and at most 10**7.
+        Number of target hits after which no further call is made; from 1 to 10**7.
     q : float
-        Least chance of a hit once the data have been read; in (0, 1].
+        Smallest probability of a hit, given that the call reads the data; in (0, 1].
     mean : float, optional
-        Least mean of this chance over the two neighbours, where more is known.
+        Smallest mean of this probability over two neighbouring data sets, if one larger than `q` is known.
     """
 
     epsilon: float
@@ -262,9 +264,10 @@ class SubsampledEvent(PrivacyEvent):
     Attributes
     ----------
     event : PrivacyEvent
-        The release, from the sample's point of view; with a privacy profile, so no concentrated event.
+        The release, with its privacy cost for the sample. It must have a privacy profile, as all but concentrated
+        events have.
     rate : float
-        Chance of a row to be in the sample, in (0, 1].
+        Probability that a row is in the sample, in (0, 1].
     """
 
     event: PrivacyEvent

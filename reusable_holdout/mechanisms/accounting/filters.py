@@ -1,4 +1,4 @@
-"""Filters and odometers: accounting for releases whose number and parameters depend on earlier outcomes."""
+"""Privacy filters and odometers: accounting for releases whose number and parameters depend on earlier outcomes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["PrivacyFilter", "PrivacyOdometer"]
 
 _ORDERS = 1 + np.geomspace(0.05, 2000.0, 40)
 _MAIN_SHARE = 0.9  # of the weight, on the best order for concentrated events; the others share the rest
-_ROUND_UP = 1 + 1e-12  # pays for the rounding of a sum
+_ROUND_UP = 1 + 1e-12  # a margin for the rounding of a sum
 
 
 class _Spent:
-    """Sums of the events' costs, by the theories that hold however adaptively the events are chosen."""
+    """The sums of the events' costs, by theories that hold however adaptively the events are chosen."""
 
     def __init__(self, orders: npt.NDArray[np.float64], events: int = 0) -> None:
         self.orders = orders
@@ -42,10 +42,10 @@ class _Spent:
 
 
 class PrivacyFilter:
-    """A budget for releases whose kinds and parameters are chosen one after another.
+    """A privacy budget for releases whose kinds and parameters are chosen one after another.
 
-    All admitted events together are (epsilon, delta)-differentially private, though each event may depend on all
-    outcomes before, and you may stop at any time. An event that the budget cannot pay is refused.
+    All admitted events together are (epsilon, delta)-differentially private. Each event may depend on all earlier
+    outcomes, and you may stop at any time. An event that would exceed the budget is refused.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class PrivacyFilter:
     -----
     Let ``L`` be the privacy loss so far and ``S_a`` the sum of the events' Renyi divergences at order ``a``. Given the
     data, ``exp((a-1)(L - S_a))`` is a supermartingale for each ``a``, and so is a mixture of them with fixed weights
-    ``w_a``. As ``max(0, 1 - exp(E - L)) <= c_a exp((a-1)(L - E))`` with ``c_a = (1 - 1/a)**(a-1)/a``, the delta at
-    ``E`` is at most ``d`` if, whenever one stops, the sum of ``w_a exp((a-1)(E - S_a)) / c_a`` is at least ``1/d``.
-    Nine tenths of the weight lie on the order at which most concentrated events are affordable: their cost exceeds that
-    without adaptivity by ``ln(10/9)`` beside ``ln(1/delta)``. Pure events whose epsilons add up to `epsilon` are always
-    admitted: their loss is surely no larger.
+    ``w_a``. For every ``a``, ``max(0, 1 - exp(E - L)) <= c_a exp((a-1)(L - E))`` with ``c_a = (1 - 1/a)**(a-1)/a``.
+    So the delta at ``E`` is at most ``d`` if, at the time of stopping, the sum of ``w_a exp((a-1)(E - S_a)) / c_a`` is
+    at least ``1/d``. Nine tenths of the weight lie on the order at which the most concentrated events are affordable.
+    Therefore adaptivity costs only a term ``ln(10/9)``, added to ``ln(1/delta)``. Pure events whose epsilons add up to
+    at most `epsilon` are always admitted, because their loss never exceeds it.
 
     References
     ----------
@@ -123,7 +123,7 @@ class PrivacyFilter:
         return self._holds(self._spent.with_event(event))
 
     def admit(self, event: PrivacyEvent) -> None:
-        """Pay for an event, before it happens.
+        """Charge the budget for an event, before the event happens.
 
         Parameters
         ----------
@@ -133,7 +133,8 @@ class PrivacyFilter:
         Raises
         ------
         BudgetError
-            If it cannot be paid: nothing was spent, and it must not happen. A cheaper event may still be affordable.
+            If the event would exceed the budget. Nothing was spent, and the event must not happen. A cheaper event may
+            still be affordable.
         """
         after = self._spent.with_event(event)
         if not self._holds(after):
@@ -154,16 +155,16 @@ class PrivacyFilter:
 
 
 class PrivacyOdometer:
-    """A reading, at any time, of the cost of releases that are chosen one after another.
+    """A running bound of the privacy cost of releases that are chosen one after another; it can be read at any time.
 
-    With probability at least ``1 - delta`` over all outcomes the privacy loss is at no time above the reading, though
-    each event may depend on all outcomes and readings before. If you stop, for whatever reason, at a reading of at most
-    some epsilon fixed beforehand, all outcomes are (epsilon, delta)-differentially private.
+    With probability at least ``1 - delta`` over all outcomes the privacy loss is never above the reading. Each event
+    may depend on all earlier outcomes and readings. If you stop, for whatever reason, at a reading of at most some
+    epsilon that was fixed beforehand, all outcomes are (epsilon, delta)-differentially private.
 
     Parameters
     ----------
     delta : float
-        In (0, 1).
+        Probability that the loss may exceed the reading, in (0, 1).
     failures : float
         Part of `delta` that is set aside for events that are only approximately private. At least 0, less than `delta`.
 
@@ -174,9 +175,10 @@ class PrivacyOdometer:
 
     Notes
     -----
-    The mixture of `PrivacyFilter`, with equal weights over orders from 1.05 to 2001, is a supermartingale that starts
-    at 1: it ever exceeds ``1/delta`` with probability at most delta (Ville). The reading is the loss at which it would,
-    or the sum of the pure epsilons. Compared with a filter it pays the log of the number of orders, 3.7.
+    The mixture of `PrivacyFilter`, here with equal weights on orders from 1.05 to 2001, is a supermartingale that
+    starts at 1. By Ville's inequality it ever exceeds ``1/delta`` with probability at most delta. The reading is the
+    loss at which it would reach ``1/delta``, or the sum of the pure epsilons if that is smaller. Compared with a filter
+    it adds the log of the number of orders, 3.7, to ``ln(1/delta)``.
 
     References
     ----------
@@ -215,7 +217,7 @@ class PrivacyOdometer:
     @property
     @np.errstate(over="ignore")
     def epsilon(self) -> float:
-        """The reading; it never falls."""
+        """The current reading, a bound of the privacy loss; it never decreases."""
         target = -math.log(self._slack) + math.log(len(_ORDERS))
         high = float(np.min(self._spent.renyi + target / (_ORDERS - 1)))
         if not math.isfinite(high):
@@ -228,17 +230,18 @@ class PrivacyOdometer:
         return min(reading * _ROUND_UP, float_of(self._spent.pure))
 
     def add(self, event: PrivacyEvent) -> None:
-        """Note the next event.
+        """Add the next event.
 
         Parameters
         ----------
         event : PrivacyEvent
-            A pure, concentrated or Renyi event, or one whose `failure` is still covered.
+            An event whose `failure` is 0, or at most what is left of `failures`.
 
         Raises
         ------
         BudgetError
-            If its `failure` is more than is left of `failures`: nothing was noted, and it must not happen.
+            If the event's `failure` is more than is left of `failures`. Nothing was added, and the event must not
+            happen.
         """
         after = self._spent.with_event(event)
         if after.failure > self._failures:
@@ -250,12 +253,12 @@ class PrivacyOdometer:
 
 
 def _log_shape(orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the log of ``c_a`` of the notes."""
+    """Return the log of ``c_a``, as defined in the notes of `PrivacyFilter`, for each order ``a``."""
     return (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
 
 
 def _main_order(epsilon: float, delta: float) -> float:
-    """Return the order at which the largest sum of concentrated events is affordable."""
+    """Return the order at which concentrated events with the largest total rho are affordable."""
     orders = 1 + np.geomspace(1e-3, 1e6, 4000)
     needed = (-math.log(delta) + _log_shape(orders) - math.log(_MAIN_SHARE)) / (orders - 1)
     return float(orders[np.argmax((epsilon - needed) / orders)])

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: its exact delta at an epsilon, and the noise for a promise."""
+"""The Gaussian mechanism: its exact delta at an epsilon, and the noise that it needs for an epsilon and a delta."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ROOT_TWO = math.sqrt(2.0)
 
 
 def gaussian_delta(*, epsilon: float, deviation: float, sensitivity: float = 1.0) -> float:
-    """Compute the delta of the Gaussian mechanism at an epsilon, the smallest that is true.
+    """Compute the smallest delta of the Gaussian mechanism at an epsilon.
 
-    Adding normal noise of this standard deviation is (epsilon, result)-differentially private, and no smaller delta
-    is (up to floating-point rounding).
+    Adding normal noise of this standard deviation is (epsilon, result)-differentially private. No smaller delta is
+    true, up to floating-point rounding.
 
     Parameters
     ----------
     epsilon : float
-        Finite, at least 0.
+        Privacy parameter; finite, at least 0.
     deviation : float
         Standard deviation of the noise of each answer, in the answers' unit; finite, > 0.
     sensitivity : float
@@ -40,9 +40,11 @@ def gaussian_delta(*, epsilon: float, deviation: float, sensitivity: float = 1.0
 
     Notes
     -----
-    ``Phi(h/2 - e/h) - exp(e) Phi(-h/2 - e/h)`` with ``h = D / s``. The difference loses all its digits where h is
-    small. With Mills' ratio ``m`` of the normal law it is ``phi(t) (m(t) - m(t+h))``, ``t = e/h - h/2``, and the
-    difference is the integral of ``1 - x m(x)`` over ``[t, t+h]``, which is positive throughout.
+    Let ``D`` be the sensitivity, ``s`` the deviation, ``e`` epsilon and ``h = D / s``. Let ``Phi`` and ``phi`` be the
+    distribution function and the density of the standard normal law. Delta is ``Phi(h/2 - e/h) - exp(e) Phi(-h/2 -
+    e/h)``. This difference loses all its digits where ``h`` is small. With Mills' ratio ``m`` and ``t = e/h - h/2`` it
+    equals ``phi(t) (m(t) - m(t+h))``, and ``m(t) - m(t+h)`` is the integral over ``[t, t+h]`` of ``1 - x m(x)``, which
+    is positive everywhere.
 
     References
     ----------
@@ -64,7 +66,7 @@ def gaussian_delta(*, epsilon: float, deviation: float, sensitivity: float = 1.0
 
 
 def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Compute the smallest standard deviation with which the Gaussian mechanism keeps a promise.
+    """Compute the smallest standard deviation with which the Gaussian mechanism is (epsilon, delta)-private.
 
     Adding normal noise of this standard deviation is (epsilon, delta)-differentially private.
 
@@ -78,7 +80,7 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
     Returns
     -------
     float
-        Rounded up: `gaussian_delta` of it is at most `delta`.
+        Standard deviation, rounded up: `gaussian_delta` at it is at most `delta`.
 
     Raises
     ------
@@ -87,7 +89,8 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
 
     Notes
     -----
-    The root of `gaussian_delta`. The textbook's ``sqrt(2 ln(1.25/d)) D / e`` is larger, and proved for ``e < 1`` only.
+    It is the deviation at which `gaussian_delta` equals delta. The textbook's ``sqrt(2 ln(1.25/d)) D / e`` is larger,
+    and proved for ``e < 1`` only.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Privacy-loss distributions: the exact composition of unlike releases, on a grid, rounded up."""
+"""Privacy-loss distributions: composition of releases of different kinds, computed on a grid and rounded up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLOSE = 1e-6  # relative, of an epsilon
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """Masses of a privacy loss at whole multiples of a grid step, and its mass at infinity."""
+    """The distribution of a privacy loss: probabilities at multiples of a grid step, and the probability of infinity."""
 
     first: int
     masses: npt.NDArray[np.float64]
@@ -47,11 +47,11 @@ class _Loss:
         return float(top + math.log(self.masses @ np.exp(exponents - top)))
 
     def places(self) -> npt.NDArray[np.int64]:
-        """Return the losses of the masses, in grid steps."""
+        """Return the losses that the masses belong to, in grid steps."""
         return self.first + np.arange(len(self.masses))
 
     def tilted(self, slope: float, step: float) -> npt.NDArray[np.float64]:
-        """Return the law of the finite losses, weighed by ``exp(slope loss)``."""
+        """Return the distribution of the finite losses, weighted by ``exp(slope loss)`` and normalised."""
         return np.asarray(self.masses * np.exp(slope * step * self.places() - self.log_moment(slope, step)))
 
 
@@ -61,25 +61,25 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
     Parameters
     ----------
     parts : Sequence[tuple[Profile, int]]
-        For each kind of release its privacy profile, which bounds its delta at every epsilon of at least 0 (shape in,
-        shape out), and its number of times.
+        For each kind of release its privacy profile and its number of repetitions. A profile takes an array of epsilons
+        of at least 0, and returns an array of bounds of delta.
     epsilon : float
-        At least 0.
+        Epsilon of all releases together; at least 0.
     smallest : float
-        Deltas below it do not matter: such unlikely losses may count as infinite.
+        Deltas below this do not matter: losses that are so unlikely may count as infinite.
 
     Returns
     -------
     float
-        Rounded up.
+        Delta of all releases together, rounded up.
 
     Notes
     -----
-    A profile is convex in ``exp(epsilon)``, so straight lines between its values on a grid lie above it, and are the
-    profile of a pair of laws on the grid's points: it dominates the release. Pairs compose by convolution of their
-    losses, adaptively chosen releases too. The convolution is a product of Fourier transforms, of losses tilted by
-    ``exp(slope loss)`` so that rounding does not lose the part that matters; mass that lies beyond the grid is added
-    where it does more harm than where it was.
+    A profile is convex in ``exp(epsilon)``. So straight lines between its values on a grid lie above it. They are the
+    profile of a pair of distributions on the grid, which dominates the release. Such pairs compose by convolution of
+    their losses, also for adaptively chosen releases. The convolution is computed as a product of Fourier transforms.
+    The losses are first weighted by ``exp(slope loss)``, so that rounding does not lose the part that matters.
+    Probability beyond the grid is added where it raises delta at least as much as at its true place.
 
     References
     ----------
@@ -95,9 +95,9 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
 
 
 def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> float:
-    """Compute the epsilon of adaptive releases at a delta above 0; `composed_delta` of it is at most `delta`.
+    """Compute the epsilon of adaptive releases at a delta above 0; `composed_delta` at this epsilon is at most `delta`.
 
-    It is infinite if the releases have more delta at every epsilon.
+    It is infinite if the delta of the releases is larger at every epsilon.
     """
     losses, step = _discretised(parts, delta * 1e-3)
     if _infinite(losses) * _ROUND_UP > delta:
@@ -108,7 +108,7 @@ def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> floa
 
 
 def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple[list[_Loss], float]:
-    """Put all losses on one grid, fine enough that its rounding hardly matters."""
+    """Return the distributions of all losses on one grid, which is so fine that its rounding hardly matters."""
     total = sum(count for _, count in parts)
     reaches = [_reach(profile, smallest / total) for profile, _ in parts]
     variance = 0.0
@@ -128,7 +128,7 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
 
 
 def _reach(profile: Profile, least: float) -> float:
-    """Find the largest loss that matters: beyond it a profile has at most delta `least`, or stays as it is."""
+    """Find the largest loss that matters: beyond it the profile is at most `least`, or no longer decreases."""
 
     def more(epsilon: float) -> bool:
         values = profile(np.array([epsilon, _FARTHEST]))
@@ -138,7 +138,7 @@ def _reach(profile: Profile, least: float) -> float:
 
 
 def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
-    """Connect the dots: return the pair of laws on multiples of `step` whose profile is the straight lines."""
+    """Return the loss on multiples of `step` whose profile is straight lines between the profile's values there."""
     deltas = np.minimum(profile(np.arange(size + 1, dtype=np.float64) * step), 1.0)
     deltas = np.minimum.accumulate(deltas)
     falls = -np.diff(deltas)
@@ -152,14 +152,14 @@ def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
 
 
 def _infinite(losses: Sequence[_Loss]) -> float:
-    """Return the chance that the sum of all losses is infinite."""
+    """Return the probability that the sum of all losses is infinite."""
     return -math.expm1(
         sum(loss.count * math.log1p(-loss.infinite) if loss.infinite < 1 else -math.inf for loss in losses)
     )
 
 
 def _delta(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
-    """Bound delta at an epsilon, by one convolution that is tilted towards it."""
+    """Bound delta at an epsilon, by one convolution of losses that are weighted so that their sum is near epsilon."""
     slope = _best_slope(losses, step, epsilon)
     log_moment = _log_moment(losses, step, slope)
     size, middle = _span(losses, step, slope), round(epsilon / step)
@@ -193,7 +193,7 @@ def _best_slope(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
 
 
 def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
-    """Return the number of points, a power of two, of a grid that holds nearly all of the tilted sum."""
+    """Return the number of grid points, a power of two, that hold nearly all of the weighted sum's distribution."""
     variance = 0.0
     for loss in losses:
         points, weights = loss.places() * step, loss.tilted(slope, step)
@@ -203,7 +203,7 @@ def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
 
 
 def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) -> npt.NDArray[np.float64]:
-    """Return the law of the tilted sum, round a circle of `size` points."""
+    """Return the distribution of the weighted sum of all losses, in grid steps modulo `size`."""
     product = np.ones(size // 2 + 1, dtype=np.complex128)
     for loss in losses:
         wrapped = np.bincount(loss.places() % size, weights=loss.tilted(slope, step), minlength=size)
@@ -212,9 +212,10 @@ def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) ->
 
 
 def pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute the divergence of randomized response, the worst of all epsilon-private releases; rounded up.
+    """Compute the Renyi divergence of randomized response at each order, rounded up.
 
-    ``ln(cosh((a - 1/2) e) / cosh(e/2)) / (a - 1)``, written so that a small epsilon cancels nothing.
+    No epsilon-differentially private release has a larger one. At order ``a`` it is ``ln(cosh((a - 1/2) e) /
+    cosh(e/2)) / (a - 1)``, written so that no digits cancel where epsilon ``e`` is small.
     """
     if math.isinf(epsilon):
         return np.full(len(orders), math.inf)

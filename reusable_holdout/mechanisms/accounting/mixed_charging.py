@@ -1,4 +1,4 @@
-"""Target charging of calls with different epsilons and targets: each hit is charged by its own epsilon and q."""
+"""Target charging for calls with different epsilons and targets: a hit weighs its call's epsilon divided by its q."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def mixed_charging_epsilon(
 ) -> float:
     """Compute the epsilon of an interaction whose target hits together weigh at most a given weight.
 
-    Adaptively chosen calls, call i being ``e_i``-differentially private with a ``q_i``-target, of which none is run
-    that could bring the sum of ``e_i / q_i`` over the hits above `weight`, are together (result,
-    delta)-differentially private.
+    Let call i be ``e_i``-differentially private with a ``q_i``-target, and let a hit of it weigh ``e_i / q_i``. Calls
+    are chosen adaptively, and no call is run whose hit could bring the total weight of hits above `weight`. Then all
+    calls together are (result, delta)-differentially private.
 
     Parameters
     ----------
@@ -48,14 +48,16 @@ def mixed_charging_epsilon(
 
     Notes
     -----
-    Let ``w = e/q`` be the largest weight of one hit and ``l = -ln(1 - q (1 - exp(-t w))) / (q w)``, for any ``t > 0``.
-    For every call that reads the data, ``exp(l e_i) (1 - q_i + q_i exp(-t e_i/q_i)) <= 1``: ``-ln(1 - q (1 -
-    exp(-x)))`` is concave in x and 0 at 0, and divided by q it grows with q. So ``exp(l A - t B)`` is a
-    supermartingale, A the sum of ``e_i`` over the calls that read the data, B that of ``e_i/q_i`` over the hits. As
-    ``B <= W`` throughout, ``A`` ever exceeds ``E = (ln(1/d) + t W) / l`` with probability at most d (Ville). Unless it
-    does, the interaction is an adaptive composition of calls whose epsilons add up to E: basic composition gives E at
-    ``d = delta``. Or half of delta, and calls that are ``e_i**2 / 2``-zero-concentrated, together at most ``r = E
-    largest_epsilon / 2``: epsilon is ``r + 2 sqrt(r ln(2/delta))``. The smaller of both is returned, at the best t.
+    Let ``e`` be the largest epsilon, ``q`` the smallest q, ``w = e/q`` the largest weight of one hit, and for any
+    ``t > 0`` let ``l = -ln(1 - q (1 - exp(-t w))) / (q w)``. For every call that reads the data, ``exp(l e_i) (1 - q_i
+    + q_i exp(-t e_i/q_i)) <= 1``, because ``-ln(1 - q (1 - exp(-x)))`` is concave in x and 0 at 0, and divided by q it
+    increases with q. Let ``A`` be the sum of ``e_i`` over the calls that read the data, and ``B`` the sum of
+    ``e_i/q_i`` over the hits. Then ``exp(l A - t B)`` is a supermartingale. As ``B <= W`` at all times, Ville's
+    inequality says that ``A`` ever exceeds ``E = (ln(1/d) + t W) / l`` with probability at most d. Otherwise the
+    interaction is an adaptive composition of calls whose epsilons add up to at most E. Basic composition with
+    ``d = delta`` gives the epsilon E. Alternatively ``d = delta/2``: the calls are ``e_i**2 / 2``-zero-concentrated,
+    together at most ``r = E largest_epsilon / 2``, which gives the epsilon ``r + 2 sqrt(r ln(2/delta))``. The result is
+    the smaller of the two, each at the best t.
 
     References
     ----------
@@ -74,7 +76,7 @@ def mixed_charging_epsilon(
         raise InputError(f"a weight is finite and above 0, from {_LEAST:g} to {_LARGEST:g}; got {weight}")
 
     def most(slack: float) -> float:
-        """Bound the sum of the epsilons of the calls that read the data; it fails with log probability -`slack`."""
+        """Bound the sum of the epsilons of calls that read the data; it fails with probability exp(-`slack`)."""
 
         def bound(log_t: float) -> float:
             t = math.exp(log_t)
@@ -90,7 +92,7 @@ def mixed_charging_epsilon(
 def mixed_charging_weight(
     *, epsilon: float, delta: float, largest_epsilon: float, smallest_q: float
 ) -> float:
-    """Compute the largest weight that the target hits of an interaction may have together.
+    """Compute the largest total weight that the target hits of an interaction may have.
 
     An interaction as in `mixed_charging_epsilon` with the result as its weight is (epsilon, delta)-differentially
     private.
@@ -116,7 +118,7 @@ def mixed_charging_weight(
 
     Notes
     -----
-    `mixed_charging_epsilon` solved for the weight.
+    It is the formula of `mixed_charging_epsilon`, solved for the weight.
 
     References
     ----------
@@ -146,12 +148,12 @@ def mixed_charging_weight(
 
 
 def _pace(t: float, largest_epsilon: float, smallest_q: float) -> float:
-    """Compute ``l`` of the notes: the price of a unit of epsilon in units of weight, at one ``t``."""
+    """Compute ``l``, as defined in the notes of `mixed_charging_epsilon`, at one ``t``."""
     return -math.log1p(smallest_q * math.expm1(-t * largest_epsilon / smallest_q)) / largest_epsilon
 
 
 def _least(bound: Callable[[float], float], heaviest: float) -> float:
-    """Return the least value over log t; the bound is true at every t."""
+    """Return the smallest value of a bound over log t; the bound is valid at every t."""
     scale = -math.log(heaviest)
     bounds = (scale - _FARTHEST, scale + 3)  # the bound falls before the first and rises after the second
     found = optimize.minimize_scalar(bound, bounds=bounds, method="bounded", options={"xatol": 1e-9})

@@ -1,4 +1,4 @@
-"""The privacy parameter of each candidate of a one-shot top-k: all are run, and only the best are published."""
+"""The privacy parameter of each candidate in a one-shot top-k, which runs all candidates and publishes the best."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["one_shot_top_k_epsilon_each"]
 def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delta: float) -> float:
     """Compute the privacy parameter that each candidate of a one-shot top-k may have.
 
-    Running every candidate once, each with the result as its privacy parameter, and publishing the k with the best
-    scores, together with their findings, is (epsilon, delta)-differentially private; the result is rounded down.
+    Every candidate is run once, with the result as its privacy parameter. Publishing the k candidates with the best
+    scores, and their outcomes, is then (epsilon, delta)-differentially private. The result is rounded down.
 
     Parameters
     ----------
     k : int
-        Candidates published; at least 1, at most `candidates`.
+        Number of candidates published; at least 1, at most `candidates`.
     candidates : int
-        Candidates run.
+        Number of candidates run.
     epsilon, delta : float
         Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
 
@@ -34,9 +34,10 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
 
     Notes
     -----
-    The larger of two numbers. The selection is an interaction with target charging of calls to ``2 e0``-private
-    algorithms with NotPrior targets (conditional release under a falling threshold, revised), with ``k`` hits. It is
-    also post-processing of all ``n`` outcomes: this is better for few candidates, and the only bound with delta 0.
+    The result is the larger of two numbers. First, let each candidate be ``e0``-private. The selection is an
+    interaction with target charging and ``k`` hits, whose calls are ``2 e0``-private algorithms with NotPrior targets:
+    conditional releases, revised as a threshold falls. Second, the selection is post-processing of the outcomes of all
+    candidates. This bound is better for few candidates, and the only one with delta 0.
 
     References
     ----------

@@ -22,19 +22,20 @@ _ORDERS = np.logspace(-6, 6, 481)  # orders less 1 that are tried for the second
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """The law of a random number of runs of a private algorithm, with the cost of publishing only the best run.
+    """The distribution of a random number of runs of a private algorithm, with the cost of publishing the best run.
 
-    With a fixed number of runs the best one costs as much as all of them together. With a random number it costs less
-    than three runs, however many there are on average: the best run does not tell how many there were.
+    With a fixed number of runs, publishing the best one costs as much as publishing all. With a random number that is
+    geometric or logarithmic it costs less than three runs, however large the mean is, because the best run does not
+    reveal the number of runs.
 
     Parameters
     ----------
     mean : float
-        Mean number of runs, which is the time that a selection takes; at least 1, and above 0 for the Poisson law.
+        Mean number of runs, on which the running time depends; at least 1, and above 0 for the Poisson distribution.
     shape : float
-        Law of the number of runs, above -1. A smaller shape is cheaper; with a larger one very few runs are rarer. 1 is
-        the geometric law, 0 the logarithmic law, ``math.inf`` the Poisson law, which may give no run at all. In general
-        it is the parameter ``eta`` of the negative binomial law without 0 (truncated).
+        Shape of the distribution, above -1: the parameter ``eta`` of the negative binomial distribution truncated at 0.
+        1 is the geometric distribution, 0 the logarithmic one, and ``math.inf`` the Poisson distribution, which may
+        give no run at all. A smaller shape costs less; with a larger shape a very small number of runs is less likely.
 
     Raises
     ------
@@ -43,9 +44,9 @@ class Repetitions:
 
     Notes
     -----
-    With the stopping probability ``g`` of that mean: ``P(K = k)`` is proportional to ``(1-g)**k Gamma(k + eta) / k!``,
-    k = 1, 2, ... Its generating function is ``G(z) = ((1 - (1-g) z)**-eta - 1) / (g**-eta - 1)``, or ``ln(1 - (1-g) z)
-    / ln g`` for ``eta = 0``; that of the Poisson law is ``exp(mean (z - 1))``.
+    Let ``g`` be the stopping probability that gives this mean. ``P(K = k)`` is proportional to ``(1-g)**k Gamma(k +
+    eta) / k!`` for k = 1, 2, ... The generating function is ``G(z) = ((1 - (1-g) z)**-eta - 1) / (g**-eta - 1)``, or
+    ``ln(1 - (1-g) z) / ln g`` for ``eta = 0``. For the Poisson distribution it is ``exp(mean (z - 1))``.
 
     References
     ----------
@@ -98,10 +99,10 @@ class Repetitions:
         return _stop(self.mean, self.shape)
 
     def epsilon(self, epsilon: float) -> float:
-        """Compute the epsilon of a selection, each run of which is epsilon-differentially private.
+        """Compute the epsilon of publishing the best run, if each run is epsilon-differentially private.
 
-        The selection is (result, 0)-differentially private, and no smaller number is true of all algorithms. If the
-        runs are (epsilon, d)-differentially private it is (result, `delta` of d)-differentially private.
+        The selection is (result, 0)-differentially private, and no smaller number holds for all algorithms. If the runs
+        are (epsilon, d)-differentially private, the selection is (result, ``self.delta(d)``)-differentially private.
 
         Parameters
         ----------
@@ -120,12 +121,13 @@ class Repetitions:
 
         Notes
         -----
-        Published with random tie-breaking, outcome ``y`` has probability ``P(y)`` times the mean of ``G'(z)`` over
-        ``P(worse) <= z <= P(worse) + P(y)``. Between neighbours ``P(y)`` changes by ``exp(e)``, and ``z`` is the
-        probability of an event: ``G'(z) / G'(z')`` is largest where it goes from ``1/(1 + exp(e))`` to ``exp(e)/(1 +
-        exp(e))``. Together ``e + (1 + eta) ln((exp(e) + g) / (1 + g exp(e)))``, below the ``(2 + eta) e`` of [1]_, and
-        ``e + mean tanh(e/2)`` for the Poisson law. An algorithm that is randomized response between a good and a bad
-        half, with an outcome at the border whose probability vanishes, attains it.
+        With random tie-breaking the probability that outcome ``y`` is published is ``P(y)`` times the mean of ``G'(z)``
+        over ``P(worse) <= z <= P(worse) + P(y)``. Between neighbours ``P(y)`` changes by a factor of at most
+        ``exp(e)``, with ``e`` epsilon. As ``z`` is the probability of an event, ``G'(z) / G'(z')`` is largest if ``z``
+        changes from ``1/(1 + exp(e))`` to ``exp(e)/(1 + exp(e))``. Together this gives ``e + (1 + eta) ln((exp(e) + g)
+        / (1 + g exp(e)))``, which is below the ``(2 + eta) e`` of [1]_, and ``e + mean tanh(e/2)`` for the Poisson
+        distribution. It is attained by randomized response between good and bad outcomes, with one more outcome between
+        them whose probability tends to 0.
 
         References
         ----------
@@ -157,7 +159,7 @@ class Repetitions:
         Returns
         -------
         float
-            Rounded down: `epsilon` of the result is at most the epsilon of the selection.
+            Epsilon of a run, rounded down: the method `epsilon` returns at most the selection's epsilon for it.
 
         Raises
         ------
@@ -174,7 +176,7 @@ class Repetitions:
         return _largest(self.epsilon, epsilon)
 
     def delta(self, delta: float) -> float:
-        """Compute the delta of a selection, each run of which is (epsilon, delta)-differentially private.
+        """Compute the delta of publishing the best run, if each run is (epsilon, delta)-differentially private.
 
         Parameters
         ----------
@@ -193,9 +195,10 @@ class Repetitions:
 
         Notes
         -----
-        ``1 - G(1 - d)``. An (e, d)-private run is a mixture: with probability ``1 - d`` an e-private run, otherwise any
-        run. So with probability ``G(1 - d)`` all runs are e-private; given that, the number of runs has a law of the
-        same shape with a larger stopping probability, or a Poisson law of smaller mean, which costs less.
+        With ``d`` the delta of a run the result is ``1 - G(1 - d)``. An (e, d)-private run is a mixture: with
+        probability ``1 - d`` it is an e-private run, and otherwise it is arbitrary. So with probability ``G(1 - d)``
+        all runs are e-private. Given that, the number of runs has a distribution of the same shape with a larger
+        stopping probability, or a Poisson distribution with a smaller mean, which costs less.
 
         Examples
         --------
@@ -225,7 +228,7 @@ class Repetitions:
         Returns
         -------
         float
-            Rounded down: `delta` of the result is at most the delta of the selection.
+            Delta of a run, rounded down: the method `delta` returns at most the selection's delta for it.
 
         Raises
         ------
@@ -242,7 +245,7 @@ class Repetitions:
         return _largest(self.delta, delta) if delta else 0.0
 
     def renyi(self, order: float, run: Callable[[float], float]) -> float:
-        """Compute the Renyi divergence of a selection from the divergences of a run.
+        """Compute the Renyi divergence of publishing the best run, from the Renyi divergences of one run.
 
         Parameters
         ----------
@@ -255,7 +258,7 @@ class Repetitions:
         Returns
         -------
         float
-            The selection is (order, result)-Renyi-differentially private.
+            Bound of the divergence: the selection is (order, result)-Renyi-differentially private.
 
         Raises
         ------
@@ -264,9 +267,9 @@ class Repetitions:
 
         Notes
         -----
-        ``run(a) + (1 + eta) min_b ((1 - 1/b) run(b) + ln(1/g) / b) + ln(mean) / (a - 1)``, and for the Poisson law
-        ``run(a) + mean d + ln(mean) / (a - 1)`` with ``d`` the delta of a run at ``ln(1 + 1/(a - 1))``, here the
-        smallest that follows from its divergences.
+        At order ``a`` the result is ``run(a) + (1 + eta) min_b ((1 - 1/b) run(b) + ln(1/g) / b) + ln(mean) / (a - 1)``.
+        For the Poisson distribution it is ``run(a) + mean d + ln(mean) / (a - 1)``, where ``d`` is the delta of a run
+        at the epsilon ``ln(1 + 1/(a - 1))``: the smallest that follows from the run's divergences.
 
         References
         ----------
@@ -298,7 +301,7 @@ class Repetitions:
 
 
 def _delta_of(runs: list[float], epsilon: float) -> float:
-    """Compute the smallest delta at an epsilon that follows from the divergences of the orders tried."""
+    """Compute the smallest delta at an epsilon that follows from the divergences at the orders tried."""
     logs = [
         other * (cost - epsilon) + other * math.log(other) - (1 + other) * math.log1p(other)
         for other, cost in zip(_ORDERS.tolist(), runs, strict=True)
@@ -308,7 +311,7 @@ def _delta_of(runs: list[float], epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _stop(mean: float, shape: float) -> float:
-    """Find the stopping probability at which the law has a mean, to the last few digits of a float."""
+    """Find the stopping probability that gives a mean number of runs, accurate to the last few digits of a float."""
     if mean == 1:
         return 1.0
     if shape == 1:
@@ -324,7 +327,7 @@ def _stop(mean: float, shape: float) -> float:
 
 
 def _mean(stop: float, shape: float) -> float:
-    """Compute the mean number of runs."""
+    """Compute the mean number of runs from the stopping probability and the shape."""
     log = math.log(stop)
     if shape == 0:
         return (1 - stop) / (-log * stop)
@@ -332,7 +335,7 @@ def _mean(stop: float, shape: float) -> float:
 
 
 def _largest(cost: Callable[[float], float], wanted: float) -> float:
-    """Find the largest argument whose cost is at most the one wanted; costs rise and are at least their argument."""
+    """Find the largest argument whose cost is at most `wanted`; costs increase and are at least their argument."""
     if cost(wanted) <= wanted:
         return wanted
     return largest_between(lambda each: cost(each) <= wanted, 0.0, wanted)

@@ -1,4 +1,4 @@
-"""Amplification by subsampling: the cost of a private release that reads a random part of the rows."""
+"""Privacy amplification by subsampling: the cost of a private release that reads only a random sample of the rows."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
     """Compute the epsilon of an algorithm that runs on a secret random sample of the rows.
 
     If the algorithm is (epsilon, delta)-differentially private on its sample, then sampling and running it is (result,
-    ``rate * delta``)-differentially private on all rows, and for some algorithms no better.
+    ``rate * delta``)-differentially private on all rows. For some algorithms no smaller epsilon is true.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter on the sample; finite, at least 0.
     rate : float
-        Chance of a row to be in the sample, in [0, 1]: ``m/n`` for m of n rows drawn without replacement, where
-        neighbours differ by a row that is replaced; or the chance with which each row is taken, independently of the
-        others, where neighbours differ by a row that is added or removed.
+        Probability that a row is in the sample, in [0, 1]. It is ``m/n`` if m of n rows are drawn without replacement;
+        neighbours then differ by a row that is replaced. Or it is the probability with which each row is taken,
+        independently of the others; neighbours then differ by a row that is added or removed.
 
     Returns
     -------
     float
-        Rounded up, and at most `epsilon`.
+        Epsilon on all rows, rounded up, and at most `epsilon`.
 
     Raises
     ------
@@ -42,12 +42,12 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
 
     Notes
     -----
-    ``ln(1 + p (exp(e) - 1))``, about ``p e`` for small epsilon. The sample must stay secret: nothing is
-    amplified if the drawn rows are told. A sample drawn once for several releases amplifies their composition, not each
-    of them.
+    With ``p`` the rate and ``e`` epsilon the result is ``ln(1 + p (exp(e) - 1))``, about ``p e`` for small epsilon. The
+    sample must stay secret: there is no amplification if the sampled rows become known. If one sample is used for
+    several releases, their composition is amplified, and not each release.
 
-    Where rows are taken independently and a row is replaced, the result is the same if the algorithm keeps (epsilon,
-    delta) both for a replaced row and for an added or removed one.
+    If rows are taken independently and neighbours differ by a replaced row, the result is the same, provided that the
+    algorithm is (epsilon, delta)-private both for a replaced row and for an added or removed row.
 
     References
     ----------
@@ -80,12 +80,12 @@ def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
     epsilon : float
         Privacy parameter on all rows; finite, at least 0.
     rate : float
-        Chance of a row to be in the sample, in (0, 1], as in `subsampled_epsilon`.
+        Probability that a row is in the sample, in (0, 1], as in `subsampled_epsilon`.
 
     Returns
     -------
     float
-        Rounded down: `subsampled_epsilon` of it is at most `epsilon`.
+        Epsilon on the sample, rounded down: its `subsampled_epsilon` is at most the argument `epsilon`.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
 
     Notes
     -----
-    ``ln(1 + (exp(e) - 1) / p)``.
+    With ``p`` the rate and ``e`` epsilon the result is ``ln(1 + (exp(e) - 1) / p)``.
 
     References
     ----------
