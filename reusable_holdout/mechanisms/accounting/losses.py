@@ -33,7 +33,7 @@ _CLOSE = 1e-6  # relative, of an epsilon
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """The distribution of a privacy loss: probabilities at multiples of a grid step, and the probability of infinity."""
+    """The distribution of a privacy loss: probabilities at multiples of a grid step, and that of an infinite loss."""
 
     first: int
     masses: npt.NDArray[np.float64]

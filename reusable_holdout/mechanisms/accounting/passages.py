@@ -1,4 +1,4 @@
-"""The exact delta of target charging: how far the likelihood ratio of the best adversary gets before the last charge."""
+"""The exact delta of target charging: how far the best adversary's likelihood ratio gets before the last charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Target charging: the cost of an interaction that pays only for the answers that hit a target."""
+"""Target charging: the privacy cost of an interaction that pays only for the answers that hit a target."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ def _check_delta(delta: float) -> None:
 
 
 def check_charging(*, epsilon: float, charges: int, q: float, mean: float | None) -> None:
-    """Refuse parameters that :func:`target_charging_delta` refuses at any total.
+    """Refuse parameters that :func:`target_charging_delta` refuses whatever its `total` is.
 
     Raises
     ------
     InputError
+        If a parameter is out of range.
     """
     _check(epsilon=epsilon, charges=charges, targets=1)
     _mean(q, mean, charges)
@@ -65,9 +66,7 @@ def _check(*, epsilon: float, charges: int, targets: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TargetChargingBound:
-    """The cost of an interaction with target charging.
-
-    The interaction is (`epsilon`, `delta`)-differentially private.
+    """The privacy cost of an interaction with target charging: it is (`epsilon`, `delta`)-differentially private.
 
     Attributes
     ----------
@@ -96,26 +95,26 @@ def target_charging(
     """Bound the cost of an interaction that stops when targets have been hit `charges` times.
 
     Any number of adaptively chosen calls, each epsilon-differentially private with a q-target, are together
-    (result.epsilon, result.delta)-differentially private. For one NotPrior target, with `not_prior_mean`, some
-    interactions are no better.
+    (result.epsilon, result.delta)-differentially private. For one NotPrior target, with `not_prior_mean`, there are
+    interactions for which no smaller bound is true.
 
     Parameters
     ----------
     epsilon : float
-        Privacy parameter of one call, the largest of all; finite, above 0.
+        Largest privacy parameter of a call; finite, above 0.
     charges : int
-        Target hits ``tau`` after which nothing more is called; at least 1, and at most 10**9 and 10**12 times `mean`.
-        The time hardly grows with it.
+        Number of target hits after which no further call is made; at least 1, at most 10**9, and at most 10**12 times
+        `mean`. The running time hardly depends on it.
     delta : float
         Delta of the whole interaction, in (0, 1).
     q : float
-        Least chance of a hit once the data have been read, the smallest of all calls; in (0, 1].
+        Smallest probability of a hit in any call, given that the call reads the data; in (0, 1].
     mean : float, optional
-        Least mean of this chance over the two neighbours, where it is known to be larger than `q`: 1/2 for a NotPrior
-        target (`not_prior_mean`).
+        Smallest mean of this probability over two neighbouring data sets, if it is known to be larger than `q`. It is
+        1/2 for a NotPrior target (`not_prior_mean`).
     targets : int
-        Number ``k`` of targets that each call names. The interaction stops when the least hit of them has been hit
-        `charges` times; delta multiplies by it.
+        Number of targets that each call names. The interaction stops when each of them has been hit `charges` times.
+        The delta of one target is multiplied by this number.
 
     Raises
     ------
@@ -124,7 +123,7 @@ def target_charging(
 
     Notes
     -----
-    The least epsilon whose `target_charging_delta` is at most `delta`.
+    The epsilon is the smallest one whose `target_charging_delta` is at most `delta`.
 
     References
     ----------
@@ -162,9 +161,9 @@ def target_charging_delta(
     mean: float | None = None,
     targets: int = 1,
 ) -> float:
-    """Compute the delta of an interaction as in `target_charging` at an epsilon.
+    """Compute the delta at an epsilon of an interaction that stops when targets have been hit `charges` times.
 
-    The interaction is (`total`, result)-differentially private.
+    An interaction as in `target_charging` is (`total`, result)-differentially private.
 
     Parameters
     ----------
@@ -182,14 +181,14 @@ def target_charging_delta(
 
     Notes
     -----
-    The best adversary's delta, in closed form: `passage_delta` has the derivation. It rests on the mean of the chances
-    of a hit. If only the least chance q of the calls is known, the true delta is smaller: at delta 1e-6, epsilon 1 and
-    the q of NotPrior by at most 13% for 1 charge, and 3% for 1,000 (docs/accounting.md). With several targets, k times
-    the delta of one is a union bound and not tight.
+    The result is the best adversary's delta, in closed form; `passage_delta` has the derivation. It depends on the mean
+    probability of a hit. If only the smallest probability q is known, the true delta is smaller than the result: at
+    delta 1e-6, epsilon 1 and the q of NotPrior by at most 13% for 1 charge, and 3% for 1,000 (docs/accounting.md). For
+    several targets the delta of one target is multiplied by their number; this union bound is not tight.
 
-    Calls of a large epsilon with only q known are also bounded as in the source: the chance of more than ``m`` calls
-    that read the data before the last charge, plus the delta of ``m`` calls, at the best ``m``; the smaller bound
-    counts.
+    If epsilon is large and only q is known, a second bound is computed as in the source: the probability that more than
+    ``m`` calls read the data before the last charge, plus the delta of ``m`` calls, at the best ``m``. The smaller
+    bound is returned.
 
     References
     ----------
@@ -216,7 +215,7 @@ def target_charging_delta(
 
 
 def _mean(q: float, mean: float | None, charges: int) -> float:
-    """Return the mean chance of a hit, which is q if only q is known; refuse chances that are out of range."""
+    """Return the mean probability of a hit, which is q if only q is known; refuse values that are out of range."""
     if not 0 < q <= 1:
         raise InputError(f"q lies in (0, 1]; got {q}")
     found = q if mean is None else mean
@@ -230,12 +229,12 @@ def _mean(q: float, mean: float | None, charges: int) -> float:
 
 
 def _few_calls(epsilon: float, charges: int, q: float, mean: float | None) -> bool:
-    """Return True if counting calls may be better than the best adversary against the mean, and is fast."""
+    """Return True if the bound by the number of calls may be the smaller one, and is fast to compute."""
     return mean is None and (epsilon > _LARGE or q > 0.5) and charges / q < _MOST_CALLS
 
 
 def _delta_by_calls(*, total: float, epsilon: float, charges: int, q: float) -> float:
-    """Compute the delta of the best number of calls, plus the chance of more calls."""
+    """Compute the delta of ``m`` calls plus the probability of more calls, at the best ``m``."""
 
     def parts(calls: int) -> tuple[float, float]:
         miss = float(special.betainc(calls - charges + 1, charges, 1 - q))
@@ -269,12 +268,12 @@ def target_charging_epsilon_each(
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     charges : int
-        Target hits after which nothing more is called; at least 1.
+        Number of target hits after which no further call is made; at least 1.
     q : Callable[[float], float]
-        Takes the epsilon of one call and returns the least chance of a hit, e.g. `not_prior_q`.
+        Takes the epsilon of one call and returns the smallest probability of a hit, e.g. `not_prior_q`.
     mean : Callable[[float], float], optional
-        The same for the least mean of this chance over the two neighbours, where it is known to be larger, e.g.
-        `not_prior_mean`.
+        Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets,
+        if it is known to be larger than q, e.g. `not_prior_mean`.
     targets : int
         Number of targets that each call names; at least 1.
 
@@ -285,7 +284,7 @@ def target_charging_epsilon_each(
 
     Notes
     -----
-    A root of `target_charging_delta`. The result has been checked: its delta is at most `delta`.
+    It is found as a root of `target_charging_delta`, and then checked: its delta is at most `delta`.
 
     References
     ----------
@@ -336,7 +335,7 @@ def target_charging_epsilon_each(
 
 
 def not_prior_epsilon_each(*, epsilon: float, delta: float, charges: int) -> float:
-    """Compute the largest epsilon that each call of an interaction may have if all targets are NotPrior.
+    """Compute the largest epsilon that each call of an interaction with target charging may have for NotPrior targets.
 
     Parameters
     ----------

@@ -1,4 +1,9 @@
-"""Targets: the chance of an outcome in the target once the data have been read, which target charging needs."""
+"""Targets for target charging: the smallest probability of a hit, given that a call reads the data.
+
+A call hits a target if its outcome lies in a set that was named beforehand. An algorithm has a q-target if it behaves
+as a mixture: with some probability it does not read the data, and otherwise it hits the target with probability at
+least q.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +30,10 @@ def _check_epsilon(epsilon: float) -> None:
 
 
 def not_prior_q(epsilon: float) -> float:
-    """Return the least chance of a hit when the target is every outcome but one named beforehand.
+    """Return the smallest probability q of a hit for a NotPrior target: all outcomes but one named beforehand.
 
     Every epsilon-differentially private algorithm has this q, and randomized response has no larger one. A conditional
-    release has it too (named outcome: "not released").
+    release has it too, with "not released" as the named outcome.
 
     Parameters
     ----------
@@ -39,7 +44,7 @@ def not_prior_q(epsilon: float) -> float:
     Returns
     -------
     float
-        Rounded down.
+        The probability q, rounded down.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def not_prior_q(epsilon: float) -> float:
 
     Notes
     -----
-    ``1 / (exp(e) + 1)``.
+    It is ``1 / (exp(e) + 1)``, with ``e`` epsilon.
 
     References
     ----------
@@ -65,10 +70,10 @@ def not_prior_q(epsilon: float) -> float:
 
 
 def not_prior_mean(epsilon: float) -> float:
-    """Return the least mean, over the two neighbours, of the chance of a hit when the target is all outcomes but one.
+    """Return the smallest mean, over two neighbouring data sets, of the probability of a hit for a NotPrior target.
 
-    Every epsilon-differentially private algorithm has this mean once the data have been read, and randomized response
-    has no larger one. A conditional release has it too.
+    The probability is that of a call that reads the data. Every epsilon-differentially private algorithm has this mean,
+    and randomized response has no larger one. A conditional release has it too.
 
     Parameters
     ----------
@@ -87,9 +92,10 @@ def not_prior_mean(epsilon: float) -> float:
 
     Notes
     -----
-    Let the named outcome have probabilities ``p > r`` under the neighbours, and ``c = (exp(e) r - p)/(exp(e) - 1)`` of
-    it be common. The rest is e-indistinguishable, and its mean chance of another outcome is ``(2 - p - r)/(2 (1 -
-    c))``, at least 1/2 exactly if ``exp(e) (1 - p) >= 1 - r``, which is the privacy of the other outcomes.
+    Let the named outcome have probabilities ``p > r`` on the two data sets. Of these the part ``c = (exp(e) r -
+    p)/(exp(e) - 1)`` is common to both: there the call does not read the data. The rest is e-indistinguishable. In the
+    rest the mean probability of another outcome is ``(2 - p - r)/(2 (1 - c))``. It is at least 1/2 exactly if
+    ``exp(e) (1 - p) >= 1 - r``, and this holds because the algorithm is e-private.
 
     References
     ----------
@@ -105,22 +111,22 @@ def not_prior_mean(epsilon: float) -> float:
 
 
 def between_thresholds_q(epsilon: float, width: float) -> float:
-    """Return the least chance of a hit when a noisy value is a hit if it lies between two thresholds.
+    """Return the smallest probability q of a hit if a noisy value hits the target when it lies between two thresholds.
 
-    The noise is Laplace noise of scale sensitivity/epsilon; no larger q holds for it.
+    The noise is Laplace noise of scale sensitivity/epsilon. No larger q is true for it.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter of one call; finite, above 0.
     width : float
-        Distance of the thresholds, in sensitivities; above 0. For discrete Laplace noise: the number of grid points
-        that count as between, divided by the sensitivity in grid steps.
+        Distance of the thresholds divided by the sensitivity; above 0. For discrete Laplace noise it is the number of
+        grid points that count as between, divided by the sensitivity in grid steps.
 
     Returns
     -------
     float
-        Rounded down.
+        The probability q, rounded down.
 
     Raises
     ------
@@ -129,8 +135,9 @@ def between_thresholds_q(epsilon: float, width: float) -> float:
 
     Notes
     -----
-    ``(1 - exp(-w e)) / (exp(e) + 1)``. Given that the noisy value is not below, it is between with probability ``1 -
-    exp(-w e)``, for tails of Laplace noise are geometric; "not below" is a NotPrior target.
+    With ``w`` the width and ``e`` epsilon it is ``(1 - exp(-w e)) / (exp(e) + 1)``. "Not below" is a NotPrior target.
+    If the noisy value is not below, it lies between with probability at least ``1 - exp(-w e)``, because Laplace noise
+    has exponential tails.
 
     References
     ----------
@@ -149,8 +156,8 @@ def between_thresholds_q(epsilon: float, width: float) -> float:
 def boundary_epsilon(epsilon: float) -> float:
     """Return the privacy parameter of a boundary wrapper around an algorithm.
 
-    The wrapper of an epsilon-differentially private algorithm is (result, 0)-differentially private, and for some
-    algorithms with three outcomes it is no better.
+    `boundary_wrapper` around an epsilon-differentially private algorithm is (result, 0)-differentially private. For
+    some algorithms with three outcomes no smaller number is true.
 
     Parameters
     ----------
@@ -160,7 +167,7 @@ def boundary_epsilon(epsilon: float) -> float:
     Returns
     -------
     float
-        Rounded up.
+        Privacy parameter of the wrapper, rounded up.
 
     Raises
     ------
@@ -169,9 +176,10 @@ def boundary_epsilon(epsilon: float) -> float:
 
     Notes
     -----
-    ``t = e + ln(3 / (2 + exp(-e)))``, below the ``4e/3`` of the source. An outcome's probability is divided by ``1 +
-    pi`` with ``pi = min(1/2, 1 - largest probability)``; it moves by ``e``, and ``1 + pi`` at most from ``3/2`` to ``1
-    + exp(-e)/2``.
+    With ``e`` epsilon it is ``t = e + ln(3 / (2 + exp(-e)))``, which is below the ``4e/3`` of the source. The wrapper
+    divides an outcome's probability by ``1 + pi`` with ``pi = min(1/2, 1 - largest probability)``. Between neighbours
+    the log of the probability changes by at most ``e``, and ``1 + pi`` changes at most from ``3/2`` to ``1 +
+    exp(-e)/2``.
 
     References
     ----------
@@ -187,7 +195,7 @@ def boundary_epsilon(epsilon: float) -> float:
 
 
 def boundary_wrapped_epsilon(epsilon: float) -> float:
-    """Return the largest privacy parameter of an algorithm whose boundary wrapper has a given one.
+    """Return the largest privacy parameter of an algorithm such that its boundary wrapper is epsilon-private.
 
     The boundary wrapper of an algorithm with the result as its privacy parameter is epsilon-differentially private.
 
@@ -199,7 +207,7 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
     Returns
     -------
     float
-        Rounded down: `boundary_epsilon` of it is at most `epsilon`.
+        Privacy parameter of the algorithm, rounded down: its `boundary_epsilon` is at most `epsilon`.
 
     Raises
     ------
@@ -230,7 +238,7 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
 
 
 def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
-    """Return the least chance of a hit when the target is the boundary wrapper's "boundary".
+    """Return the smallest probability q of a hit if the target is the outcome "boundary" of a boundary wrapper.
 
     It holds for the boundary wrapper of every epsilon-differentially private algorithm.
 
@@ -239,13 +247,13 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
     epsilon : float
         Privacy parameter of the algorithm inside; finite, above 0.
     wrapped : float, optional
-        Privacy parameter ``t`` that the accountant uses for a call of the wrapper. By default, and at least,
-        `boundary_epsilon` of `epsilon`.
+        Privacy parameter ``t`` that the accountant uses for a call of the wrapper; at least `boundary_epsilon` of
+        `epsilon`, which is the default.
 
     Returns
     -------
     float
-        Rounded down.
+        The probability q, rounded down.
 
     Raises
     ------
@@ -254,7 +262,7 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
 
     Notes
     -----
-    ``(exp(t) - 1) / (2 (exp(e + t) - 1))``, about 2/7 for small epsilon.
+    It is ``(exp(t) - 1) / (2 (exp(e + t) - 1))``, with ``e`` epsilon: about 2/7 for small epsilon.
 
     References
     ----------
@@ -275,10 +283,10 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
 
 
 def differing_runs_q(epsilon: float) -> float:
-    """Return the least chance of a hit when an algorithm runs twice and the target is "the outcomes differ".
+    """Return the smallest probability q of a hit if an algorithm runs twice and the target is "the outcomes differ".
 
-    It holds for every epsilon-differentially private algorithm with countably many outcomes; the call is (2 epsilon,
-    0)-differentially private.
+    It holds for every epsilon-differentially private algorithm with countably many outcomes. A call with both runs is
+    (2 epsilon, 0)-differentially private.
 
     Parameters
     ----------
@@ -288,7 +296,7 @@ def differing_runs_q(epsilon: float) -> float:
     Returns
     -------
     float
-        Rounded down.
+        The probability q, rounded down.
 
     Raises
     ------
@@ -297,7 +305,7 @@ def differing_runs_q(epsilon: float) -> float:
 
     Notes
     -----
-    ``(1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``.
+    It is ``(1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``, with ``e`` epsilon.
 
     References
     ----------

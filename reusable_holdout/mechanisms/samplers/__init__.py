@@ -1,1 +1,1 @@
-"""Samplers of the mechanisms, besides `noise/`; no guard imports them."""
+"""Samplers that the mechanisms need in addition to :mod:`reusable_holdout.noise`; guards do not use them."""

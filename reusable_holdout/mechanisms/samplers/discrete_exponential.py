@@ -14,8 +14,8 @@ __all__ = ["DiscreteExponential"]
 class DiscreteExponential(GeometricNoise):
     """Discrete exponential (geometric) distribution: ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    Its probabilities fall by a factor of at most ``exp(-D / scale)`` when the argument grows by ``D``. This is enough
-    for the sparse vector technique. It gives no privacy to a number that is released with it. The sampler is exact.
+    If the argument grows by ``D``, the probability falls by the factor ``exp(-D / scale)`` and no more. This is enough
+    for the sparse vector technique. But a number that is released with this noise is not private. The sampler is exact.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class DiscreteExponential(GeometricNoise):
         Parameters
         ----------
         log_probability : float
-            Log of a probability below one; values like -2000 are as good as -3.
+            Log of a probability below one; the result is as accurate for -2000 as for -3.
 
         Raises
         ------

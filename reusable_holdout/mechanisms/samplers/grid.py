@@ -1,7 +1,7 @@
 """Real numbers on an integer grid, so that noise can be integers.
 
-A grid step is a power of two, so that division by it is exact. Rounding before the noise can add up to one step to a
-difference: the sensitivity in steps is rounded up to pay for it.
+A grid step is a power of two, so that division by it is exact. Rounding two values before noise is added can increase
+their difference by up to one step. The sensitivity in steps is rounded up to account for this.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NAN = "a query's value is a number; got NaN; nothing was answered and nothing w
 class Grid:
     """A grid fine enough for a given sensitivity.
 
-    Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after
-    rounding. The grid ends at the distance `farthest` from 0 and refuses larger values. The analyst sees the refusal,
-    which no privacy parameter covers: clip queries that may be so large. Clipping moves no two values further apart.
+    Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after rounding. The
+    grid ends at the distance `farthest` from 0, and larger values are refused. The analyst sees the refusal, and no
+    privacy parameter accounts for it. So clip queries that may be so large; clipping moves no two values further apart.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class Grid:
     def steps(self, value: float) -> int:
         """Round a real number to the grid, halves upwards.
 
-        Rounding is monotone and commutes with shifts by whole steps, so it adds less than one step to a difference.
-        Rounding halves to even does not (0.5 and 1.5 are one apart, their even neighbours two).
+        This rounding is monotone and commutes with shifts by whole steps, so it adds less than one step to a
+        difference. Rounding halves to even would not do so: 0.5 and 1.5 differ by one, and would be rounded to 0 and 2.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Grid:
         Raises
         ------
         InputError
-            If they are not a row of numbers, or one is NaN or lies beyond the grid; the message tells none of them.
+            If they are not a row of numbers, or one is NaN or lies beyond the grid; the message quotes none of them.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class Grid:
         return steps * self.step
 
     def _beyond(self) -> InputError:
-        """Make the refusal of a value beyond the grid."""
+        """Return the error for a value beyond the grid."""
         return InputError(
             f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one is "
             "beyond; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"

@@ -1,9 +1,9 @@
 """Normal noise, sampled exactly: digit by digit, and rounded to a grid only after it has been added.
 
-A draw is an integer and a uniform number of unlimited digits, chosen by coins that have exactly the probabilities of
-the normal law (Karney 2016). 64 binary digits are drawn at once and more on demand, wherever a coin or the rounding of
-the sum needs them. The result is the rounded sum of a number and a true normal variable. This is post-processing of
-the Gaussian mechanism over the reals, so rounding adds nothing to epsilon or delta.
+A draw is an integer plus a uniform number with as many digits as needed. Coins with exact probabilities decide whether
+a draw is kept, so that its law is exactly normal (Karney 2016). 64 binary digits are drawn at once, and more when a
+coin or the rounding of the sum needs them. The result is the rounded sum of a number and a true normal variable. This
+is post-processing of the Gaussian mechanism over the reals, so rounding adds nothing to epsilon or delta.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Normal:
 
     Notes
     -----
-    ``k`` with probability proportional to ``exp(-k**2 / 2)``: geometric, kept with ``exp(-k (k-1) / 2)``. Then ``x``
-    uniform in (0, 1), kept with ``exp(-x (2k + x) / 2)``, or all is drawn again. The variable is ``k + x`` with a
-    random sign.
+    First ``k`` is drawn with probability proportional to ``exp(-k**2 / 2)``: it is geometric, and kept with probability
+    ``exp(-k (k-1) / 2)``. Then ``x`` is drawn uniformly in (0, 1), and kept with probability ``exp(-x (2k + x) / 2)``.
+    If either is not kept, both are drawn again. The variable is ``k + x`` with a random sign.
 
     References
     ----------
@@ -67,7 +67,7 @@ class Normal:
         self._digits.refine()
 
     def _drawn(self) -> bool:
-        """Draw all again, and return True if it is kept."""
+        """Draw both parts, and return True if they are kept."""
         self._whole = 0
         while self._words.decay(_HALF):
             self._whole += 1
@@ -77,7 +77,7 @@ class Normal:
         return self._kept()
 
     def _kept(self) -> bool:
-        """Flip the coin of probability ``exp(-x (2k + x) / 2)`` for a number of which some digits are known."""
+        """Flip the coin of probability ``exp(-x (2k + x) / 2)``, where only the first digits of ``x`` are known."""
         coin = Digits(self._words)
         x, k = self._digits.known * 2.0**-coin.bits, self._whole
         lead = coin.known * 2.0**-coin.bits - math.exp(-x * (2 * k + x) / 2)
@@ -100,7 +100,7 @@ class Normal:
         return x * (2 * self._whole + x) / 2
 
     def _share(self, end: int) -> Fraction:
-        """Return the end 0 or 1 of the interval of the fractional part."""
+        """Return the lower (0) or upper (1) end of the interval that contains the fractional part."""
         return Fraction(self._digits.known + end, 1 << self._digits.bits)
 
 

@@ -1,7 +1,7 @@
 """Keyed noise for questions that are numbered 0, 1, 2, ...: many draws from one call of the hash function.
 
-Most of the time of a draw is the call of the hash function. A guard's questions are digests, and each is hashed alone.
-A stream of one process numbers its questions, so that 64 draws can share a call.
+A draw spends most of its time in the hash function. A guard's questions are digests, and each needs a call of its own.
+A stream within one process numbers its questions, so that 64 draws can share one call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DRAWS = 64  # of one call
 class NumberedNoise(KeyedNoise):
     """Noise as a pseudo-random function of a secret key, an epoch, a label and a number.
 
-    It is as private and as repeatable as `KeyedNoise`, but its draws for the same question differ. A question that is
-    not a number of eight bytes is drawn as by `KeyedNoise`.
+    It is as private and as repeatable as `KeyedNoise`, but its draws differ from those of `KeyedNoise` for the same
+    question. For a question that is not a number of eight bytes the draw is that of `KeyedNoise`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Uniform bits in sequence, for mechanisms that choose: exact coins, uniform numbers and permutations."""
+"""A stream of uniform random bits, with exact coins, uniform numbers and permutations made from them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _DOUBT = 1e-12  # relative; floating-point exp of an exponent below 64 errs by l
 class RandomWords:
     """A stream of uniform 64-bit words: SHAKE-256 of a key and a counter.
 
-    Without the key nobody can tell the words from fair coin flips. Every choice made from them has exactly its stated
-    probability: floating-point numbers decide only the clear cases.
+    Without the key nobody can distinguish the words from fair coin flips. Every choice made from them has exactly its
+    stated probability: floating-point numbers decide only the clear cases.
 
     Parameters
     ----------
     seed : int, optional
-        For reproducible choices, which protect nobody. By default the words are unpredictable.
+        Seed for reproducible choices, which protect nobody. By default the words are unpredictable.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class RandomWords:
         Raises
         ------
         InputError
-            If an exponent that decides is negative.
+            If the exponent of a coin that has to be decided exactly is negative.
 
         Examples
         --------
@@ -218,18 +218,18 @@ class RandomWords:
         return flip((exponent, "quotient"), itertools.chain(_quarters(word), self.sixteen_bits()), known=0)
 
     def sixteen_bits(self) -> Iterator[int]:
-        """Yield 16-bit words without end; each word is taken when its first quarter is asked for."""
+        """Yield 16-bit words without end; a 64-bit word is taken from the stream for every four of them."""
         while True:
             yield from _quarters(int(self.take(1)[0]))
 
 
 def _quarters(word: int) -> list[int]:
-    """Split a word into 16-bit words, leading first."""
+    """Split a 64-bit word into four 16-bit words, the leading one first."""
     return [word >> shift & 0xFFFF for shift in (48, 32, 16, 0)]
 
 
 class Digits:
-    """A uniform number in [0, 1] of which more and more binary digits become known.
+    """A uniform number in [0, 1] whose binary digits are drawn on demand.
 
     Every decision made with it has exactly its stated probability: if the digits known so far do not decide, more are
     drawn.
