@@ -1,1 +1,1 @@
-"""The sparse vector technique: free answers below a threshold, charges above it."""
+"""The sparse vector technique: answers about queries below a threshold are free, those above it cost a charge."""

@@ -1,4 +1,4 @@
-"""AboveThreshold: the first query of a stream that is above a threshold."""
+"""AboveThreshold, which finds the first query of a stream that is above a threshold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class AboveThreshold(Sparse):
 
     Notes
     -----
-    Threshold noise ``Lap(2/e)``, query noise ``Lap(4/e)``, times the sensitivity: Sparse with one charge.
+    The threshold's noise is ``Lap(2/e)`` and a query's ``Lap(4/e)``, times the sensitivity, with ``e`` epsilon. It is
+    `Sparse` with one charge.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The budget of a sparse vector stream: the allowed parameters, and the division of epsilon."""
+"""The privacy budget of a sparse vector stream: checks of its parameters, and the division of epsilon."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["check_privacy", "divided"]
 def divided(
     budget: Fraction, *, charges: int, ratio: float | None, monotonic: bool
 ) -> tuple[Fraction, Fraction]:
-    """Compute the scales of the threshold's and the queries' noise at sensitivity 1, with one draw for the threshold.
+    """Compute the noise scales of threshold and queries at sensitivity 1, if the threshold's noise is drawn once.
 
     Comparisons with this noise are `budget`-differentially private at every ratio.
 
     Parameters
     ----------
     budget : Fraction
-        Epsilon of the comparisons; above 0.
+        Epsilon of all comparisons together; above 0.
     charges : int
-        Queries above the threshold; at least 1.
+        Number of queries above the threshold; at least 1.
     ratio : float, optional
-        Queries' part of the budget over the threshold's, above 0; `optimal_ratio` if None.
+        The queries' part of the budget divided by the threshold's part, above 0; `optimal_ratio` if None.
     monotonic : bool
         True if a change of the data moves all queries in the same direction.
 

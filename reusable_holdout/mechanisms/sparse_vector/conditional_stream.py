@@ -1,4 +1,4 @@
-"""A stream of conditional releases: the threshold has no noise, and the compared value may be released."""
+"""A sparse vector stream whose threshold has no noise, so that the noisy value that was compared may be released."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["ConditionalStream"]
 
 
 class ConditionalStream(YesNoStream):
-    """A stream that tells the queries above a threshold, and their values; only these cost privacy.
+    """A stream that reports the queries above a threshold, and their values if asked; only these cost privacy.
 
-    All answers and values together are (epsilon, delta)-differentially private, however many there are; after `charges`
-    queries above it halts.
+    All answers and values together are (epsilon, delta)-differentially private, however many there are. The stream
+    halts after `charges` queries above the threshold.
 
     Parameters
     ----------
     threshold : float
         Threshold in the query's unit.
     charges : int
-        Queries above the threshold before it halts; at least 1.
+        Number of queries above the threshold before the stream halts; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream; epsilon finite and above 0, delta in (0, 1).
     sensitivity : float
@@ -39,9 +39,9 @@ class ConditionalStream(YesNoStream):
 
     Notes
     -----
-    Each query has noise ``Lap(1/e)`` times the sensitivity, ``e`` of `target_charging_epsilon_each` with
-    `not_prior_q` and `not_prior_mean`, and is compared with the threshold itself: a conditional release of real
-    numbers, in one direction. The very number that was compared may be released.
+    Each query has noise ``Lap(1/e)`` times the sensitivity, where ``e`` is `target_charging_epsilon_each` with
+    `not_prior_q` and `not_prior_mean`. It is compared with the threshold itself, which has no noise. This is a
+    conditional release of real numbers, so the same noisy number that was compared may be released.
 
     References
     ----------
@@ -75,7 +75,7 @@ class ConditionalStream(YesNoStream):
     def ask_value(self, value: float, *, threshold: float | None = None) -> float | None:
         """Return the noisy value that was compared, if it is above the threshold; otherwise None.
 
-        As for `ask`, it costs one charge if it is above, otherwise nothing.
+        As with `ask`, a query above its threshold costs one charge, and others cost nothing.
 
         Parameters
         ----------
@@ -102,14 +102,14 @@ class ConditionalStream(YesNoStream):
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Bound the error of every answer.
 
-        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
-        error: True is said only above ``threshold - alpha``, False only below ``threshold + alpha``, and released
-        values are this near.
+        Let ``alpha`` be the result, and let at most `charges` of `queries` queries reach ``threshold - alpha``. With
+        probability at least ``1 - beta``, True is answered only for values above ``threshold - alpha``, False only for
+        values below ``threshold + alpha``, and released values err by at most ``alpha``.
 
         Parameters
         ----------
         queries : int
-            Length ``k`` of the stream; at least 1.
+            Number ``k`` of queries; at least 1.
         beta : float
             Failure probability, in (0, 1).
 
@@ -120,7 +120,8 @@ class ConditionalStream(YesNoStream):
 
         Notes
         -----
-        ``ln(k/beta) / e``, and three steps for the rounding of value and threshold and for noise being discrete.
+        With ``e`` as in the notes of the class it is ``ln(k/beta) / e`` times the sensitivity, plus three grid steps
+        for the rounding of value and threshold, and because noise is discrete.
         """
         check_tail(queries=queries, beta=beta)
         log_failure = math.log(queries) - math.log(beta)

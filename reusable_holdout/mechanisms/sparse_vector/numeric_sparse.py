@@ -1,4 +1,4 @@
-"""NumericSparse: Sparse that also releases the value of each query above the threshold."""
+"""NumericSparse, which is Sparse but also releases a noisy value of each query above the threshold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Split: TypeAlias = Literal["lecture", "book"]
 
 
 def _parts(epsilon: float, delta: float, split: Split) -> tuple[Fraction, Fraction]:
-    """Return ``e1`` of the comparisons and ``e2`` of the answers, with ``e1 + e2/2 = e``."""
+    """Return the parameters ``e1`` for the comparisons and ``e2`` for the answers, with ``e1 + e2/2 = epsilon``."""
     if split not in ("lecture", "book"):
         raise InputError(f"split is 'lecture' or 'book'; got {split!r}")
     exact = Fraction(epsilon)
@@ -49,12 +49,12 @@ def numeric_sparse_scales(
 ) -> NoiseScales:
     """Compute the noise scales of NumericSparse.
 
-    A `SparseVector` with these scales is (epsilon, delta)-differentially private, numbers included.
+    A `SparseVector` with these scales is (epsilon, delta)-differentially private, the released numbers included.
 
     Parameters
     ----------
     charges : int
-        Budget ``c``; at least 1.
+        Number ``c`` of charges; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream.
     split : {"lecture", "book"}
@@ -71,15 +71,15 @@ def numeric_sparse_scales(
 
     Notes
     -----
-    ``s(x) = 2c/x``, or ``sqrt(32 c ln(2/d))/x`` with delta above 0: threshold ``s(e1)``, queries ``2 s(e1)``,
-    answers ``s(e2)``, times the sensitivity. Lecture: ``e1 = 8e/9, e2 = 2e/9``. Book: ``e1 = sqrt(512) e /
-    (sqrt(512)+1)``, ``e2 = 2e / (sqrt(512)+1)``, where the book's text lacks the last ``e``; for delta 0 both
-    are the lecture's.
+    Let ``e`` be epsilon and ``d`` delta. Let ``s(x) = 2c/x``, or ``sqrt(32 c ln(2/d))/x`` with delta above 0. The
+    scales are ``s(e1)`` for the threshold, ``2 s(e1)`` for queries and ``s(e2)`` for answers, times the sensitivity.
+    "lecture" means ``e1 = 8e/9, e2 = 2e/9``. "book" means ``e1 = sqrt(512) e / (sqrt(512)+1)``, ``e2 = 2e /
+    (sqrt(512)+1)``, where the ``e`` in ``e2`` is missing in the book's text. With delta 0 both are the lecture's.
 
-    With optimal composition a round has ``e0``, of which the comparison takes ``8/9`` and the number ``1/9``: threshold
-    ``9/(4 e0)``, queries twice that, answers ``9/e0``. At epsilon 1, delta 1e-6 and 50 charges or
-    more the lecture's constants need 2.6 times this noise; the book's need 2.4 times this noise in the comparisons and
-    6.8 times in the numbers.
+    With optimal composition a round has epsilon ``e0``, of which the comparison takes ``8/9`` and the number ``1/9``.
+    The scales are ``9/(4 e0)`` for the threshold, twice that for queries, and ``9/e0`` for answers. At epsilon 1, delta
+    1e-6 and 50 charges or more, the lecture's constants need 2.6 times this noise. The book's constants need 2.4 times
+    this noise in the comparisons and 6.8 times in the numbers.
 
     References
     ----------
@@ -109,8 +109,8 @@ def numeric_sparse_scales(
 class NumericSparse(RealStream):
     """A stream that answers each query with None below the threshold and a noisy value above it.
 
-    The whole stream of answers is (epsilon, delta)-differentially private, however long it is; after
-    `charges` values it halts.
+    The whole stream of answers is (epsilon, delta)-differentially private, however long it is. It halts after `charges`
+    values.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class NumericSparse(RealStream):
     def ask(self, value: float, *, threshold: float | None = None) -> float | None:
         """Answer one query: None below its threshold, a noisy value above it.
 
-        It costs one charge if it is above, otherwise nothing.
+        A query above its threshold costs one charge; others cost nothing.
 
         Parameters
         ----------
@@ -212,7 +212,8 @@ class NumericSparse(RealStream):
         Returns
         -------
         ndarray of float, shape (answered,)
-            NaN below the threshold. Shorter than `values` if the budget ended: its last answer is then the last value.
+            The noisy values, and NaN for queries below the threshold. If the last charge was spent, the array ends with
+            that query's value, and is shorter than `values`.
 
         Raises
         ------
@@ -236,14 +237,14 @@ class NumericSparse(RealStream):
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Bound the error of every answer.
 
-        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold
-        less this error: every released value is within it of the truth, None is answered only below ``threshold +
-        alpha``, a value only above ``threshold - alpha``.
+        Let ``alpha`` be the result, and let at most `charges` of `queries` queries reach ``threshold - alpha``. With
+        probability at least ``1 - beta``, every released value errs by at most ``alpha``, None is answered only for
+        values below ``threshold + alpha``, and a value only for those above ``threshold - alpha``.
 
         Parameters
         ----------
         queries : int
-            Length ``k`` of the stream; at least 1.
+            Number ``k`` of queries; at least 1.
         beta : float
             Failure probability, in (0, 1).
 
@@ -254,10 +255,10 @@ class NumericSparse(RealStream):
 
         Notes
         -----
-        ``alpha = 9c (ln k + ln(4c/beta)) / e``, or with delta above 0 ``9 (ln k + ln(4c/beta)) sqrt(8 c
-        ln(2/d)) / e``: per unit of log failure probability the larger of four threshold scales and one answer
-        scale. With the book's split the answers' noise decides, ``sqrt(8) (sqrt(512)+1) (ln k + ln(4c/beta))
-        sqrt(c ln(2/d)) / e``.
+        With ``e`` epsilon, ``d`` delta and ``c`` charges, ``alpha = 9c (ln k + ln(4c/beta)) / e``, or ``9 (ln k +
+        ln(4c/beta)) sqrt(8 c ln(2/d)) / e`` with delta above 0. It is ``ln k + ln(4c/beta)`` times the larger of four
+        threshold scales and one answer scale. With the book's split the answers' noise is decisive, and ``alpha =
+        sqrt(8) (sqrt(512)+1) (ln k + ln(4c/beta)) sqrt(c ln(2/d)) / e``.
 
         References
         ----------

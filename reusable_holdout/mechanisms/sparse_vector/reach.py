@@ -1,4 +1,4 @@
-"""The tail of the noise of a comparison: the query's noise less the threshold's."""
+"""The tail of a comparison's noise, which is the query's noise minus the threshold's noise."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ DEVIATIONS: Mapping[Law, float] = {"laplace": math.sqrt(2.0), "exponential": 1.0
 
 
 def reach_of(law: Law, threshold: float, query: float, probability: float) -> float:
-    """Find the smallest distance that a comparison's noise exceeds, to either side, with at most this probability.
+    """Find the smallest distance that a comparison's noise exceeds, on either side, with at most a given probability.
 
     Parameters
     ----------
     law : {"laplace", "exponential"}
-        Law of both noises; exponential noise is taken about its mean.
+        Law of both noises; exponential noise is measured from its mean.
     threshold, query : float
-        Scales; the threshold's may be 0.
+        Scales of the two noises; the threshold's may be 0.
     probability : float
-        In (0, 1).
+        Probability of exceeding the result, in (0, 1).
 
     Examples
     --------
@@ -42,21 +42,22 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
 
 
 def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
-    """Compute the probability that a comparison's noise exceeds a distance, to either side.
+    """Compute the probability that a comparison's noise exceeds a distance on either side.
 
     Parameters
     ----------
     law, threshold, query
-        As for `reach_of`.
+        The noise, as for `reach_of`.
     distance : float
-        At least 0.
+        The distance ``t``; at least 0.
 
     Notes
     -----
-    For Laplace noise of scales ``b1 <= b2``, ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``, which is
-    ``exp(-u) (1 + r u / (1+r) (1 - exp(-x))/x)`` with ``r = b1/b2``, ``u = t/b2`` and ``x = u (1-r) / r``: nothing
-    cancels. For exponential noise the two sides are ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and
-    ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where their exponents are negative, and their complements' otherwise.
+    For Laplace noise of scales ``b1 <= b2`` it is ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``. This equals
+    ``exp(-u) (1 + r u / (1+r) (1 - exp(-x))/x)`` with ``r = b1/b2``, ``u = t/b2`` and ``x = u (1-r) / r``, a form in
+    which no digits cancel. For exponential noise of scales ``b1`` (threshold) and ``b2`` (query) the two sides have
+    ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where the exponents are negative, and
+    otherwise one minus the probability of the opposite event.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
 
 
 def _difference(first: float, second: float, least: float) -> float:
-    """Compute the chance that an exponential variable exceeds another by at least `least`, given both scales."""
+    """Compute the probability that an exponential variable exceeds another by at least `least`, given both scales."""
     if least >= 0:
         return first / (first + second) * math.exp(-least / first) if first else 0.0
     return 1 - second / (first + second) * math.exp(least / second)

@@ -1,4 +1,4 @@
-"""The sparse vector technique on real numbers: the base of all its streams."""
+"""The sparse vector technique on real numbers: the base class of all its streams."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def law_named(noise: str) -> ComparisonLaw:
 
 
 class RealStream:
-    """A sparse vector core that is asked with real numbers, one at a time or many in a row.
+    """The base of sparse vector streams, which compare real values with a threshold, one at a time or many in a row.
 
-    All randomness is the core's. Rounding to the grid happens before the noise and is paid by the grid's sensitivity.
+    All randomness comes from a `SparseVector` on integers. Values are rounded to a grid before noise is added, and the
+    grid's sensitivity accounts for the rounding.
 
     Notes
     -----
     A query may have a threshold of its own. The comparison is ``value + noise >= threshold + threshold noise``, so an
-    answer depends on ``value - threshold`` alone. This difference is as sensitive as the value, for a threshold may
-    depend on earlier answers but not on the data. So every proof for one threshold holds.
+    answer depends only on ``value - threshold``. This difference has the sensitivity of the value, because a threshold
+    may depend on earlier answers but not on the data. So every proof for a single threshold also holds here.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class RealStream:
         return self._grid.step
 
     def _compare(self, value: float, threshold: float | None) -> tuple[int, int, bytes] | None:
-        """Compare one query: return None below its threshold, else its value and limit in steps and the question."""
+        """Compare one query: return None if it is below, else its value and threshold in steps, and its number."""
         limit = self._threshold if threshold is None else self._limit(threshold)
         steps = self._grid.steps(value)
         question = self._asked.to_bytes(8, "big")
@@ -93,14 +94,17 @@ class RealStream:
         return (steps, limit, question) if above else None
 
     def _released(self, value: float, threshold: float | None) -> int | None:
-        """Ask one question: return the released grid value, or None for a query below its threshold."""
+        """Answer one query: return its released value in grid steps, or None if it is below its threshold."""
         found = self._compare(value, threshold)
         return None if found is None else self._core.charge(found[0], found[2])
 
     def _released_many(
         self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-        """Ask many questions as if one by one, up to the last charge; return the signs and the released values."""
+        """Answer many queries as if one by one, up to the last charge.
+
+        Return an array that is True for queries above their thresholds, and the released values in grid steps.
+        """
         steps = self._grid.steps_many(values)
         limits = self._limits(thresholds, len(steps))
         questions = [number.to_bytes(8, "big") for number in range(self._asked, self._asked + len(steps))]
@@ -127,7 +131,7 @@ class RealStream:
         return self._grid.steps(threshold)
 
     def _limits(self, thresholds: npt.ArrayLike | None, queries: int) -> npt.NDArray[np.int64]:
-        """Return the threshold of each query in grid steps: the stream's, or its own."""
+        """Return the threshold of each query in grid steps: the stream's threshold, or the query's own."""
         if thresholds is None:
             return np.full(queries, self._threshold, dtype=np.int64)
         limits = self._grid.steps_many(thresholds)
@@ -138,10 +142,10 @@ class RealStream:
         return limits
 
     def _radius(self, *, queries: int, beta: float, events: int) -> float:
-        """Return the distance that no noise exceeds.
+        """Return a distance that no noise exceeds, except with probability `beta`.
 
-        In a comparison the threshold's noise and the query's each have half of it; an answer's noise has all of it.
-        Three steps are added for the rounding of value and threshold and for discrete noise.
+        In a comparison the noises of threshold and query may each take half of it; an answer's noise may take all of
+        it. Three grid steps are added for the rounding of value and threshold, and because noise is discrete.
         """
         check_tail(queries=queries, beta=beta)
         # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
@@ -157,7 +161,7 @@ class YesNoStream(RealStream):
     def ask(self, value: float, *, threshold: float | None = None) -> bool:
         """Return True if a query is above its threshold, with noise.
 
-        It costs one charge if it is above, otherwise nothing.
+        A query above its threshold costs one charge; others cost nothing.
 
         Parameters
         ----------
@@ -190,7 +194,8 @@ class YesNoStream(RealStream):
         Returns
         -------
         ndarray of bool, shape (answered,)
-            Shorter than `values` if the budget ended: its last answer is then the last charge.
+            True for queries above their thresholds. If the last charge was spent, the array ends with that query, and
+            is shorter than `values`.
 
         Raises
         ------
@@ -210,6 +215,6 @@ class YesNoStream(RealStream):
 
 
 def check_tail(*, queries: int, beta: float) -> None:
-    """Refuse parameters of an accuracy that are out of range."""
+    """Refuse a number of queries or a failure probability that is out of range."""
     if queries < 1 or not 0 < beta < 1:
         raise InputError(f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}")

@@ -1,4 +1,4 @@
-"""Retraversal: the sparse vector technique where all queries are known at once."""
+"""Retraversal: the sparse vector technique for queries that are all known at once."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def retraversal(
 ) -> npt.NDArray[np.int64]:
     """Select `charges` queries above a threshold; queries that were not selected are asked again.
 
-    The selection is epsilon-differentially private: it is one `StandardSVT` stream in which a query may come again.
-    Queries below cost nothing, so the threshold is raised first, and fewer low queries are selected by accident.
+    The selection is epsilon-differentially private: it is one `StandardSVT` stream in which a query may occur more than
+    once. Queries below the threshold cost nothing, so they can be asked again. Therefore the threshold can be raised,
+    so that fewer low queries are selected by accident.
 
     Parameters
     ----------
@@ -45,9 +46,9 @@ def retraversal(
     epsilon : float
         Privacy parameter of the selection; finite, > 0.
     raised_by : float
-        Standard deviations of a query's noise by which the threshold is raised; 1 to 5 in the paper.
+        Number of standard deviations of a query's noise by which the threshold is raised; 1 to 5 in the paper.
     passes : int
-        Largest number of rounds; at least 1.
+        Largest number of passes over the queries; at least 1.
     ratio, monotonic, noise, sensitivity, seed
         As for `StandardSVT`.
 

@@ -1,4 +1,4 @@
-"""Sparse: only the few queries above a threshold are paid for, not the many below it."""
+"""Sparse, a stream that pays only for the few queries above a threshold, and not for the many below it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _ROUND_DOWN = 1 - Fraction(1, 2**30)  # pays for the rounding of a composition
 
 
 def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
-    """Compute the Laplace scale ``sqrt(32 c ln(1/d)) / e`` of a threshold whose rounds compose to (e, d).
+    """Compute the Laplace scale ``sqrt(32 c ln(1/d)) / e`` of the threshold's noise under advanced composition.
 
-    It is rounded up, and refused where the corollary of advanced composition does not hold.
+    With this scale ``c`` rounds are together (e, d)-differentially private. The scale is rounded up. An error is raised
+    where the corollary of advanced composition does not hold.
 
     Parameters
     ----------
     charges : int
-        Rounds ``c``; at least 1.
+        Number ``c`` of rounds; at least 1.
     epsilon, delta : float
-        Privacy parameters of all rounds together; ``delta`` in (0, 1).
+        Privacy parameters ``e`` and ``d`` of all rounds together; delta in (0, 1).
 
     Raises
     ------
@@ -40,8 +41,8 @@ def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
 
     Notes
     -----
-    One round is AboveThreshold at ``e0 = e / sqrt(8 c ln(1/d))``. Advanced composition gives ``e/2 + c e0
-    (exp(e0)-1)`` for ``c`` of them, which is at most ``e`` when the second term is at most ``e/2``.
+    One round is AboveThreshold with epsilon ``e0 = e / sqrt(8 c ln(1/d))``. Advanced composition gives ``e/2 + c e0
+    (exp(e0)-1)`` for ``c`` rounds, which is at most ``e`` if the second term is at most ``e/2``.
 
     References
     ----------
@@ -70,7 +71,7 @@ def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fractio
     Parameters
     ----------
     charges : int
-        Rounds; at least 1.
+        Number of rounds; at least 1.
     epsilon, delta : float
         Privacy parameters of all rounds together.
 
@@ -86,7 +87,7 @@ def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fractio
 
 
 def check_composition(composition: Composition) -> None:
-    """Refuse a composition that does not exist."""
+    """Refuse an unknown name of a composition theorem."""
     if composition not in ("advanced", "optimal"):
         raise InputError(f"composition is 'advanced' or 'optimal'; got {composition!r}")
 
@@ -108,14 +109,14 @@ def sparse_scales(
     Parameters
     ----------
     charges : int
-        Budget ``c``; at least 1.
+        Number ``c`` of charges; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream.
     composition : {"advanced", "optimal"}
         The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     ratio : float, optional
-        Queries' part of a round's epsilon over the threshold's, above 0. The book's is 1; None stands for the ratio
-        with the least noise, `optimal_ratio` of one charge.
+        The queries' part of a round's epsilon divided by the threshold's part, above 0. The book's ratio is 1; None
+        stands for the ratio with the least noise, `optimal_ratio` of one charge.
     monotonic : bool
         True if a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
@@ -128,10 +129,11 @@ def sparse_scales(
 
     Notes
     -----
-    Threshold ``2c/e``, or ``sqrt(32 c ln(1/d))/e`` with delta above 0, or ``2/e0`` where ``c`` rounds of ``e0`` compose
-    optimally to (e, d); queries twice that; times the sensitivity. Each round is `standard_svt_scales` of one charge:
-    with another ratio ``r``, or monotonic queries, a threshold ``s`` becomes ``s (1+r) / 2``, the queries' ``s (1+r) /
-    r``, half of it if monotonic.
+    Let ``e`` be epsilon and ``d`` delta. The threshold's scale ``s`` is ``2c/e``. With delta above 0 it is ``sqrt(32 c
+    ln(1/d))/e``, or ``2/e0`` where ``c`` rounds of epsilon ``e0`` compose optimally to (e, d). The queries' scale is
+    ``2 s``. Both are multiplied by the sensitivity. Each round is `standard_svt_scales` with one charge. So with
+    another ratio ``r`` the threshold's scale is ``s (1+r) / 2`` and the queries' ``s (1+r) / r``, and half of the
+    latter if queries are monotonic.
 
     References
     ----------
@@ -153,7 +155,7 @@ def sparse_scales(
 
 
 class Sparse(YesNoStream):
-    """A stream that answers for each query if it is above a threshold, and halts after `charges` that are.
+    """A stream that answers whether each query is above a threshold, and halts after `charges` queries that are.
 
     The whole stream of answers is (epsilon, delta)-differentially private, however long it is.
 
@@ -162,15 +164,16 @@ class Sparse(YesNoStream):
     threshold : float
         Threshold in the query's unit.
     charges : int
-        Queries above the threshold before it halts; at least 1.
+        Number of queries above the threshold before the stream halts; at least 1.
     epsilon : float
         Privacy parameter of the whole stream; finite, > 0.
     delta : float
-        In [0, 1). Above 0 many charges need less noise.
+        Delta of the whole stream, in [0, 1). If it is above 0, many charges need less noise.
     composition : {"advanced", "optimal"}
         The composition of rounds if delta is above 0: the book's theorem, or the best possible.
     ratio : float, optional
-        Queries' part of a round's epsilon over the threshold's, above 0. The book's is 1; None stands for the best.
+        The queries' part of a round's epsilon divided by the threshold's part, above 0. The book's ratio is 1; None
+        stands for the ratio with the least noise.
     monotonic : bool
         Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise.
     noise : {"laplace", "exponential"}
@@ -187,9 +190,10 @@ class Sparse(YesNoStream):
 
     Notes
     -----
-    Threshold noise ``Lap(2c/e)``, query noise ``Lap(4c/e)``; with delta above 0 ``Lap(s)`` and ``Lap(2s)``,
-    where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity;
-    `sparse_scales` has the scales for other ratios. The threshold noise is renewed after each charge.
+    With ``c`` charges, ``e`` epsilon and ``d`` delta, the threshold's noise is ``Lap(s)`` and a query's ``Lap(2s)``,
+    times the sensitivity. If delta is 0, ``s = 2c/e``. Otherwise ``s = sqrt(32 c ln(1/d)) / e``, or ``s = 2/e0`` with
+    optimal composition of rounds of epsilon ``e0``. `sparse_scales` has the scales for other ratios. The threshold's
+    noise is renewed after each charge.
 
     References
     ----------
@@ -233,14 +237,14 @@ class Sparse(YesNoStream):
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Bound the distance from the threshold beyond which every answer is right.
 
-        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
-        distance ``alpha``, True is answered only above ``threshold - alpha`` and False only below ``threshold +
-        alpha``.
+        Let ``alpha`` be the result, and let at most `charges` of `queries` queries reach ``threshold - alpha``. With
+        probability at least ``1 - beta``, True is answered only for values above ``threshold - alpha``, and False only
+        for values below ``threshold + alpha``.
 
         Parameters
         ----------
         queries : int
-            Length ``k`` of the stream; at least 1.
+            Number ``k`` of queries; at least 1.
         beta : float
             Failure probability, in (0, 1).
 
@@ -251,10 +255,10 @@ class Sparse(YesNoStream):
 
         Notes
         -----
-        ``alpha = 8c (ln k + ln(2c/beta)) / e``, or ``sqrt(512 c ln(1/d)) (ln k + ln(2c/beta)) / e``, or with optimal
-        composition ``8 (ln k + ln(2c/beta)) / e0``: four threshold scales per unit of log failure probability, at the
-        book's ratio; at another one, twice the larger scale. For one charge this is AboveThreshold's ``8 (ln k +
-        ln(2/beta)) / e``.
+        In the symbols of the class, ``alpha = 8c (ln k + ln(2c/beta)) / e`` if delta is 0. Otherwise it is ``sqrt(512 c
+        ln(1/d)) (ln k + ln(2c/beta)) / e``, or ``8 (ln k + ln(2c/beta)) / e0`` with optimal composition. At the book's
+        ratio this is ``ln k + ln(2c/beta)`` times four threshold scales; at another ratio, times twice the larger
+        scale. For one charge it is AboveThreshold's ``8 (ln k + ln(2/beta)) / e``.
 
         References
         ----------

@@ -1,4 +1,4 @@
-"""StandardSVT: one noisy threshold for the whole stream, and the best division of the budget."""
+"""StandardSVT, a stream with one noisy threshold for all queries, and with the best division of the budget."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def standard_svt_scales(
 ) -> NoiseScales:
     """Compute the noise scales of the standard sparse vector technique.
 
-    A `SparseVector` with these scales, whose threshold noise is held, is epsilon-differentially private, numbers and
-    gaps included.
+    A `SparseVector` with these scales and ``threshold_noise="held"`` is epsilon-differentially private, released
+    numbers and gaps included.
 
     Parameters
     ----------
     charges : int
-        Budget ``c``; at least 1.
+        Number ``c`` of charges; at least 1.
     epsilon : float
         Privacy parameter of the whole stream.
     answers : float
         Part ``e3`` of epsilon for the released numbers, in [0, epsilon); at 0 no numbers can be released.
     ratio : float, optional
-        The division of epsilon between queries and threshold, ``e2 / e1`` of the Notes; above 0. By default it has the
-        least noise, `optimal_ratio`.
+        The queries' part of epsilon divided by the threshold's part, ``e2 / e1`` in the notes; above 0. By default it
+        is the ratio with the least noise, `optimal_ratio`.
     monotonic : bool
         True if a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
@@ -56,7 +56,8 @@ def standard_svt_scales(
 
     Notes
     -----
-    With ``e1 + e2 + e3 = e``: threshold ``D/e1``; queries ``2cD/e2``, monotonic ``cD/e2``; answers ``cD/e3``.
+    Epsilon is divided as ``e1 + e2 + e3``. The scales are ``D/e1`` for the threshold, ``2cD/e2`` for queries (``cD/e2``
+    if they are monotonic), and ``cD/e3`` for answers.
 
     References
     ----------
@@ -77,26 +78,26 @@ def standard_svt_scales(
 
 
 class StandardSVT(YesNoStream):
-    """The standard sparse vector technique: a stream that answers for each query if it is above its threshold.
+    """The standard sparse vector technique: a stream that answers whether each query is above its threshold.
 
-    The whole stream of answers is epsilon-differentially private, however long it is; after `charges` queries above
-    it halts.
+    The whole stream of answers is epsilon-differentially private, however long it is. It halts after `charges` queries
+    above their thresholds.
 
     Parameters
     ----------
     threshold : float
         Threshold in the query's unit.
     charges : int
-        Queries above the threshold before it halts; at least 1.
+        Number of queries above the threshold before the stream halts; at least 1.
     epsilon : float
         Privacy parameter of the whole stream; finite, > 0.
     answers : float
         Part of epsilon for the values that `ask_value` releases, in [0, epsilon).
     ratio : float, optional
-        Queries' part of the rest over the threshold's; `optimal_ratio` by default.
+        The queries' part of the remaining epsilon divided by the threshold's part; `optimal_ratio` by default.
     monotonic : bool
-        Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise;
-        a false promise costs up to ``e1 + 2 e2``.
+        Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise. If
+        the promise is false, the stream costs up to ``e1 + 2 e2`` (see `standard_svt_scales`).
     noise : {"laplace", "exponential"}
         Law of the threshold's and the queries' noise; exponential noise has half the variance.
     sensitivity : float
@@ -111,10 +112,11 @@ class StandardSVT(YesNoStream):
 
     Notes
     -----
-    The scales are those of `standard_svt_scales`. The threshold's noise is drawn once. On a neighbouring data set a
-    threshold's noise higher by ``D`` keeps every query below that was below, at a cost of ``e1``; each query above then
-    needs noise higher by at most ``2D`` to stay above by the same gap, at a cost of ``e2/c``. Monotonic queries that
-    rise need at most ``D``; if they fall, the threshold's noise stays and they need at most ``D``.
+    The scales are those of `standard_svt_scales`. The threshold's noise is drawn once. Proof: take a neighbouring data
+    set, and threshold noise that is higher by the sensitivity ``D``. Every query that was below stays below, at a cost
+    of ``e1``. Each query that was above needs noise that is higher by at most ``2D`` to stay above by the same gap, at
+    a cost of ``e2/c``. If monotonic queries rise, at most ``D`` is enough. If they fall, the threshold's noise stays as
+    it is, and again at most ``D`` is enough.
 
     References
     ----------
@@ -166,9 +168,9 @@ class StandardSVT(YesNoStream):
         )
 
     def ask_gap(self, value: float, *, threshold: float | None = None) -> float | None:
-        """Return how far a query is above its threshold, both with noise; None if it is below.
+        """Return how far a noisy query is above its noisy threshold, or None if it is below.
 
-        The gap of a query above costs nothing beyond the charge that `ask` would make.
+        The gap costs nothing beyond the charge that `ask` would make, too.
 
         Parameters
         ----------
@@ -205,7 +207,7 @@ class StandardSVT(YesNoStream):
     def ask_value(self, value: float, *, threshold: float | None = None) -> float | None:
         """Return the value of a query above its threshold, with fresh noise; None if it is below.
 
-        It costs one charge if it is above, otherwise nothing.
+        A query above its threshold costs one charge; others cost nothing.
 
         Parameters
         ----------
@@ -219,7 +221,7 @@ class StandardSVT(YesNoStream):
         BudgetError
             If the mechanism has halted; nothing is answered.
         InputError
-            If the value or the threshold is not a number, or no part of epsilon is for answers.
+            If the value or the threshold is not a number, or the stream was made with ``answers=0``.
 
         Examples
         --------
@@ -235,14 +237,14 @@ class StandardSVT(YesNoStream):
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Bound the error of every answer.
 
-        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
-        error: True is said only above ``threshold - alpha``, False only below ``threshold + alpha``, and released
-        values are this near.
+        Let ``alpha`` be the result, and let at most `charges` of `queries` queries reach ``threshold - alpha``. With
+        probability at least ``1 - beta``, True is answered only for values above ``threshold - alpha``, False only for
+        values below ``threshold + alpha``, and released values err by at most ``alpha``.
 
         Parameters
         ----------
         queries : int
-            Length ``k`` of the stream; at least 1.
+            Number ``k`` of queries; at least 1.
         beta : float
             Failure probability, in (0, 1).
 
@@ -253,8 +255,9 @@ class StandardSVT(YesNoStream):
 
         Notes
         -----
-        A union bound in ``m`` equal parts, two, or three with values: the larger of ``b1 ln(m/beta) + b2 ln(m
-        k/beta)`` and ``b3 ln(m c/beta)``, for noise scales ``b1, b2, b3``.
+        Let ``b1``, ``b2`` and ``b3`` be the noise scales of threshold, queries and answers, and ``c`` the charges. A
+        union bound divides beta into ``m`` equal parts: 3 if values are released, else 2. The result is the larger of
+        ``b1 ln(m/beta) + b2 ln(m k/beta)`` and ``b3 ln(m c/beta)``, plus a few grid steps for rounding.
         """
         check_tail(queries=queries, beta=beta)
         scales = self.scales
