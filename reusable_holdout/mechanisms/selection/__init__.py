@@ -1,1 +1,1 @@
-"""Selection: the best candidates, or the best synthetic database."""
+"""Private selection of the best candidates, or of the best synthetic database."""

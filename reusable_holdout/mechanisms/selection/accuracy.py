@@ -1,4 +1,4 @@
-"""Bounds of the distance of a privately chosen candidate behind the best."""
+"""Bounds of how far the score of a privately chosen candidate lies below the best score."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def exponential_accuracy(
     monotonic: bool = False,
     delta: float = 0.0,
 ) -> float:
-    """Bound the distance of the choices of the exponential mechanism behind the best.
+    """Bound how far the scores of the exponential mechanism's choices lie below the best score.
 
-    With probability at least ``1 - beta`` the choice of each round is less than the result behind the best candidate
-    that was left, for all scores.
+    With probability at least ``1 - beta``, in each round the score of the choice is less than the result below the best
+    score among the remaining candidates, whatever the scores are.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def exponential_accuracy(
     beta : float
         Failure probability of all rounds together, in (0, 1).
     count : int
-        Rounds ``c``, as in `exponential_top`; at least 1, at most n.
+        Number ``c`` of rounds, as in `exponential_top`; at least 1, at most n.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit.
     monotonic : bool
@@ -52,7 +52,7 @@ def exponential_accuracy(
     Returns
     -------
     float
-        In the scores' unit; it includes the rounding to the grid, less than one step.
+        Bound of the distance in the scores' unit; it includes the rounding to the grid, less than one step.
 
     Raises
     ------
@@ -61,11 +61,12 @@ def exponential_accuracy(
 
     Notes
     -----
-    One round: ``a = (2D/e) ln((n-1) (1-beta) / beta)``, with ``D/e`` in place of ``2D/e`` if scores are monotonic. No
-    smaller number is true: one best candidate and ``n - 1`` that are ``a`` behind attain it. Each of ``c`` rounds has
-    ``beta/c``, and ``e/c`` or the result of `bounded_range_epsilon_each` with a delta. Section 5 of [1]_ states this
-    requirement for ``c = 1``; it is below a quarter of that of the sparse vector technique, ``8 (ln n + ln(2/beta)) D /
-    e``. The book's ``(2D/e) (ln n + ln(1/beta))`` is a little larger.
+    Let ``D`` be the sensitivity and ``e`` epsilon. For one round the result is ``a = (2D/e) ln((n-1) (1-beta) /
+    beta)``, with ``D/e`` in place of ``2D/e`` if scores are monotonic. No smaller number is true: it is attained by one
+    best candidate and ``n - 1`` candidates at the distance ``a`` below it. With ``c`` rounds each has ``beta/c``, and
+    ``e/c``, or `bounded_range_epsilon_each` if delta is above 0. Section 5 of [1]_ states this requirement for ``c =
+    1``. It is below a quarter of the requirement of the sparse vector technique, ``8 (ln n + ln(2/beta)) D / e``. The
+    book's ``(2D/e) (ln n + ln(1/beta))`` is a little larger.
 
     References
     ----------
@@ -100,10 +101,10 @@ def noisy_max_accuracy(
     sensitivity: float = 1.0,
     monotonic: bool = False,
 ) -> float:
-    """Bound the distance of the candidates of a noisy ranking behind the best.
+    """Bound how far the scores of candidates chosen by a noisy ranking lie below the best scores.
 
-    With probability at least ``1 - beta`` every chosen candidate is less than the result behind the k-th best, for all
-    scores.
+    With probability at least ``1 - beta`` the score of every chosen candidate is less than the result below the k-th
+    best score, whatever the scores are.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def noisy_max_accuracy(
     beta : float
         Failure probability, in (0, 1).
     k : int
-        Candidates chosen at once, as in `noisy_top_k_gaps`; at least 1, at most n. With exponential noise 1 only.
+        Number of candidates chosen at once, as in `noisy_top_k_gaps`; from 1 to n. With exponential noise it must be 1.
     noise : {"laplace", "exponential"}
         Law of the noise: "laplace" for `report_noisy_max` and `noisy_top_k_gaps`, "exponential" also for
         `permute_and_flip`. For Gumbel noise see `exponential_accuracy`.
@@ -126,7 +127,7 @@ def noisy_max_accuracy(
     Returns
     -------
     float
-        In the scores' unit; it includes the rounding to the grid, less than one step.
+        Bound of the distance in the scores' unit; it includes the rounding to the grid, less than one step.
 
     Raises
     ------
@@ -135,11 +136,12 @@ def noisy_max_accuracy(
 
     Notes
     -----
-    A candidate so far behind is chosen only if it overtakes one of the k best: a union over the ``k (n-k)`` pairs of
-    the exact tail of a difference of two noises, of scale ``2kD/e``, or ``kD/e`` where scores are monotonic. With
-    ``t`` the distance in scales, ``P = exp(-t)/2`` for exponential and ``exp(-t) (1/2 + t/4)`` for Laplace noise; ties
-    count as lost. For permute-and-flip the bound is ``(2D/e) ln((n-1) / (2 beta))``, which is below
-    `exponential_accuracy` by ``(2D/e) ln 2`` for small beta.
+    A candidate at this distance is chosen only if its noisy score overtakes that of one of the k best. So the bound is
+    a union bound over ``k (n-k)`` pairs, with the exact tail of the difference of two noises. With sensitivity ``D``
+    and epsilon ``e`` the scale of the noise is ``2kD/e``, or ``kD/e`` if scores are monotonic. At a distance of ``t``
+    scales this tail is ``exp(-t)/2`` for exponential noise and ``exp(-t) (1/2 + t/4)`` for Laplace noise; ties count as
+    overtaking. For permute-and-flip the bound is ``(2D/e) ln((n-1) / (2 beta))``, which is below `exponential_accuracy`
+    by ``(2D/e) ln 2`` for small beta.
 
     References
     ----------
@@ -173,7 +175,7 @@ def noisy_max_accuracy(
 
 
 def _overtaking(law: DiscreteLaplace, log_probability: float) -> int:
-    """Find the smallest lead at which a discrete Laplace variable overtakes another, or ties, with this probability."""
+    """Find the smallest lead that a discrete Laplace variable makes up or ties with at most this probability."""
     return bisect.bisect_left(
         range(sys.maxsize), -log_probability, key=lambda m: -_log_difference_tail(law, m)
     )

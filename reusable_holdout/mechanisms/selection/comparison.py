@@ -1,4 +1,4 @@
-"""The noise of every way to select the best few of many candidates, at one guarantee."""
+"""A comparison of the noise of all ways to select the best few of many candidates, at the same privacy guarantee."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SPREADS = {"gumbel": math.pi / math.sqrt(6), "laplace": math.sqrt(2), "exponent
 
 @dataclass(frozen=True, slots=True)
 class SelectionNoise:
-    """Noise of one way to select, in the scores' unit.
+    """The noise of one way to select candidates, in the scores' unit.
 
     Attributes
     ----------
     selection : str
-        The function.
+        Name of the function that selects in this way.
     noise : str
         Law of the noise that ranks the candidates: "gumbel", "laplace" or "exponential".
     scale : float
@@ -62,16 +62,16 @@ def compare_selections(
     answers: bool = False,
     monotonic: bool = False,
 ) -> tuple[SelectionNoise, ...]:
-    """Compare the noise of all ways to select the best few of many candidates, at one guarantee, the least first.
+    """Compare the noise of all ways to select the best few of many candidates, at one guarantee; the least is first.
 
-    Each is (epsilon, delta)-differentially private, the released scores included.
+    Each way is (epsilon, delta)-differentially private, released scores included.
 
     Parameters
     ----------
     epsilon, delta : float
         Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
     count : int
-        Candidates to select; at least 1, at most `candidates`.
+        Number of candidates to select; at least 1, at most `candidates`.
     candidates : int
         Number of candidates.
     sensitivity : float
@@ -80,13 +80,14 @@ def compare_selections(
         True if the scores of the selected candidates are released, too. Half of each budget then pays for them, by
         Laplace noise at optimal composition, except in `one_shot_top_k`, which releases the scores that it compared.
     monotonic : bool
-        True if a change of one row never raises one score and lowers another. It does not help `one_shot_top_k`.
+        True if a change of one row never raises one score and lowers another. This does not reduce the noise of
+        `one_shot_top_k`.
 
     Returns
     -------
     tuple of SelectionNoise
-        `pandas.DataFrame` makes a table of it, ordered by standard deviation. `noisy_top_k_gaps` is left out if all
-        candidates are selected.
+        One row per function, ordered by standard deviation; `pandas.DataFrame` makes a table of them.
+        `noisy_top_k_gaps` is left out if all candidates are selected.
 
     Raises
     ------
@@ -96,10 +97,11 @@ def compare_selections(
     Notes
     -----
     Rounds of permute-and-flip have exponential noise that is drawn anew in each round; the other noises are drawn once.
-    With delta 0 rounds of permute-and-flip have the least noise and rounds of the exponential mechanism a quarter more;
-    with a delta of 1e-6 and epsilon 1 the exponential mechanism has less from seven rounds on. Where few scores are
-    released, selecting first and adding noise to the selected has far less noise than `one_shot_top_k`: one score at
-    epsilon 1 and delta 1e-6 noises of scale 4 and 2 in place of 32.1. `select_then_measure` does it.
+    With delta 0 rounds of permute-and-flip have the least noise, and rounds of the exponential mechanism a quarter
+    more. With delta 1e-6 and epsilon 1 the exponential mechanism has less noise from seven rounds on. If few scores are
+    released, it takes far less noise to select first and then add noise to the selected scores, as
+    `select_then_measure` does, than to use `one_shot_top_k`. For one score at epsilon 1 and delta 1e-6 the scales are 4
+    and 2 in place of 32.1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The exponential mechanism: a better score makes a choice likelier; all rounds are run as one race."""
+"""The exponential mechanism, in one round or in several, which are run together as a race of exponential clocks."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def candidates_on_grid(
 ) -> tuple[Grid, npt.NDArray[np.int64]]:
     """Check the input of a selection and round its scores to the grid of their sensitivity.
 
-    Neighbouring scores are at most ``grid.sensitivity`` steps apart, and scores that all rise, or all fall, still do:
-    rounding is monotone.
+    The scores of neighbouring data sets are then at most ``grid.sensitivity`` steps apart. If all scores rise, or all
+    fall, so do the rounded scores, because rounding is monotone.
 
     Parameters
     ----------
     scores : array-like, shape (n,)
         Scores in real units; n at least 1.
     epsilon : float
-        Finite, > 0.
+        Privacy parameter; finite, > 0.
     sensitivity : float
         Largest change of one score between neighbouring data sets, in the scores' unit.
 
@@ -56,16 +56,17 @@ def candidates_on_grid(
 
 
 def selection_rate(*, epsilon: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Return the weight of a step of score in the exponent, ``e/(2D)``, or ``e/D`` for monotonic scores.
+    """Return the factor of a score, in grid steps, in the exponential mechanism's exponent.
 
-    The difference of two scores changes by at most ``2D``, and by at most ``D`` if all scores move the same way.
+    It is ``e/(2D)``, or ``e/D`` for monotonic scores, with ``e`` epsilon and ``D`` the sensitivity. The difference of
+    two scores changes by at most ``2D``, and by at most ``D`` if all scores move in the same direction.
 
     Parameters
     ----------
     epsilon : float
-        Finite, > 0.
+        Privacy parameter; finite, > 0.
     sensitivity : int
-        Grid units.
+        Sensitivity of a score in grid units.
     monotonic : bool
         True if between neighbours either no score falls or no score rises.
     """
@@ -80,7 +81,7 @@ def exponential_mechanism(
     monotonic: bool = False,
     seed: int | None = None,
 ) -> int:
-    """Choose a candidate with probability proportional to the exponential of its score.
+    """Choose a candidate by the exponential mechanism, which makes candidates with larger scores more likely.
 
     The choice is (epsilon, 0)-differentially private.
 
@@ -110,8 +111,9 @@ def exponential_mechanism(
 
     Notes
     -----
-    Probability proportional to ``exp(e q / (2D))``, or ``exp(e q / D)`` for monotonic scores. Scores are rounded to a
-    grid of ``D / 2**16`` or finer, and ``D`` is rounded up to it.
+    Let ``D`` be the sensitivity and ``e`` epsilon. A candidate with score ``q`` has a probability proportional to
+    ``exp(e q / (2D))``, or to ``exp(e q / D)`` for monotonic scores. Scores are rounded to a grid of step ``D / 2**16``
+    or finer, and ``D`` is rounded up to a whole number of steps.
 
     References
     ----------
@@ -148,10 +150,10 @@ def exponential_top(
     scores : array-like, shape (n,)
         Scores of the candidates on the private data; larger is better.
     count : int
-        Rounds ``c``; at least 1, at most n.
+        Number ``c`` of rounds, each of which chooses one candidate; at least 1, at most n.
     epsilon, delta : float
-        Privacy parameters of all rounds together; epsilon finite and above 0, delta in [0, 1). A
-        delta of 1e-6 halves the noise of 15 rounds at epsilon 1, and leaves a fifth of that of 100 rounds at 0.1.
+        Privacy parameters of all rounds together; epsilon finite and above 0, delta in [0, 1). Compared with delta 0, a
+        delta of 1e-6 halves the noise of 15 rounds at epsilon 1, and divides that of 100 rounds at epsilon 0.1 by five.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit.
     monotonic : bool
@@ -171,13 +173,13 @@ def exponential_top(
 
     Notes
     -----
-    Each round has range ``e0``: probability proportional to ``exp(e0 q / (2D))``, or ``exp(e0 q / D)`` for monotonic
-    scores, among the candidates that are left. With delta 0 ``e0`` is ``e/c``; otherwise it is the result of
-    `bounded_range_epsilon_each`, the largest range of rounds that see the rounds before them. The rounds are run as one
-    race of exponential clocks, which has the same law as Gumbel noise on all scores and sorting.
+    In each round a remaining candidate with score ``q`` has a probability proportional to ``exp(e0 q / (2D))``, or to
+    ``exp(e0 q / D)`` for monotonic scores, with ``D`` the sensitivity. With delta 0 ``e0`` is ``epsilon/c``. Otherwise
+    it is the result of `bounded_range_epsilon_each`, for rounds that depend on earlier rounds. The rounds are run as
+    one race of exponential clocks. This has the same law as adding Gumbel noise to all scores once and sorting.
 
-    All of the best ``c`` are chosen with probability at least ``1 - b`` if each of them is ahead of every other
-    candidate by more than ``ln(c (n - c) / b)`` over the exponent's factor of ``q``.
+    Let ``r`` be the factor of ``q`` in the exponent. All of the best ``c`` candidates are chosen with probability at
+    least ``1 - b`` if each of them leads every other candidate by more than ``ln(c (n - c) / b) / r``.
 
     References
     ----------
@@ -202,7 +204,7 @@ def exponential_top(
 
 
 def check_rounds(count: int, candidates: int) -> None:
-    """Refuse more rounds than there are candidates, or none."""
+    """Refuse a number of rounds below 1 or above the number of candidates."""
     if not 1 <= count <= candidates:
         raise InputError(f"count lies between 1 and the number of candidates, {candidates}; got {count}")
 

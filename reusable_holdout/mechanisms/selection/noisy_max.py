@@ -49,7 +49,8 @@ def report_noisy_max(
         Promise that a change of one row never lets one score rise and another fall, as for counts when a row is added
         or removed. It halves the noise; if it is broken, the index is (2 epsilon, 0)-differentially private.
     noise : {"laplace", "exponential", "gumbel"}
-        "exponential" errs least: except for ties it is permute-and-flip. "gumbel" is the exponential mechanism.
+        Law of the noise. "exponential" has the smallest error: except for ties it is permute-and-flip. "gumbel" is the
+        exponential mechanism.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -65,14 +66,16 @@ def report_noisy_max(
 
     Notes
     -----
-    Scale ``2D/e``, or ``D/e`` for monotonic scores, for each noise; "laplace" and "exponential" are discrete, on a
-    grid of ``D / 2**16`` or finer. Equal noisy scores are ranked in a uniform order that ignores the data.
+    With ``D`` the sensitivity and ``e`` epsilon, each noise has the scale ``2D/e``, or ``D/e`` for monotonic scores.
+    "laplace" and "exponential" noise is discrete, on a grid of step ``D / 2**16`` or finer. Equal noisy scores are
+    ranked in a uniform random order that does not depend on the data.
 
-    Discrete noise can tie; epsilon holds nevertheless. Fix the order and the noise of all candidates but ``i``. Then
-    ``i`` is reported exactly if its noise is at least ``t``, the largest ``q_j + r_j + [j is ranked before i] - q_i``.
-    Between neighbours ``t`` moves by at most ``2D``, or ``D`` if monotonic, since the bracket does not depend on the
-    data; and both noises have ``P(X >= t + m) >= exp(-m/scale) P(X >= t)`` for every integer ``t`` and ``m >= 0``.
-    Averaging over the order and the other noise keeps the ratio.
+    Discrete noisy scores can tie, but the guarantee holds. Proof: let ``q_j`` be the score and ``r_j`` the noise of
+    candidate ``j``. Fix the order of ties, and the noise of all candidates but ``i``. Then ``i`` is reported exactly if
+    its noise is at least ``t``, the largest ``q_j + r_j + [j is ranked before i] - q_i`` over the other candidates.
+    Between neighbours ``t`` changes by at most ``2D``, or ``D`` if monotonic, because the bracket does not depend on
+    the data. Both noises have ``P(X >= t + m) >= exp(-m/scale) P(X >= t)`` for every integer ``t`` and ``m >= 0``. So
+    the probability changes by a factor of at most ``exp(e)``, also on average over the order and the other noise.
 
     References
     ----------
@@ -128,9 +131,9 @@ def draw_noise(
 
 
 class Ranking:
-    """The candidates in order of their noisy scores; ties are in a uniform order that ignores the data.
+    """The candidates in order of their noisy scores; ties are in a uniform random order that ignores the data.
 
-    A ranking is not private by itself: the theorems of its users need this order and these gaps.
+    A ranking is not private by itself. The private selections that use it rely on this order and on these gaps.
 
     Parameters
     ----------
@@ -155,8 +158,9 @@ class Ranking:
 
     @property
     def gaps(self) -> npt.NDArray[np.int64]:
-        """Steps by which each candidate but the last could fall and stay ahead of the next one, shape (n - 1,).
+        """Number of steps by which each candidate but the last could fall and still be ahead of the next one.
 
-        At least 0: the difference of noisy scores, less one if the next candidate would win a tie.
+        The array has shape (n - 1,). A gap is at least 0: it is the difference of the noisy scores, minus one if the
+        next candidate would win a tie.
         """
         return -np.diff(self.noisy) - (self._places[1:] < self._places[:-1])

@@ -1,4 +1,4 @@
-"""Permute-and-flip: a better choice than the exponential mechanism, alone and in rounds."""
+"""Permute-and-flip, in one round or several: one round is never worse than the exponential mechanism's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def permute_and_flip(
     monotonic: bool = False,
     seed: int | None = None,
 ) -> int:
-    """Look at the candidates in random order and take each with a probability that falls with its distance to the best.
+    """Choose the first candidate, in a random order, whose coin falls heads; coins favour candidates near the best.
 
     The choice is (epsilon, 0)-differentially private, and its expected score is never below that of the exponential
     mechanism.
@@ -53,8 +53,9 @@ def permute_and_flip(
 
     Notes
     -----
-    A candidate is taken with probability ``exp(e (q - max q) / (2D))``, or ``exp(e (q - max q) / D)`` for monotonic
-    scores; the best candidate is taken for certain. The coins are exact.
+    With ``D`` the sensitivity and ``e`` epsilon, the coin of a candidate with score ``q`` falls heads with probability
+    ``exp(e (q - max q) / (2D))``, or ``exp(e (q - max q) / D)`` for monotonic scores. That of the best candidate always
+    falls heads. The coins are exact.
 
     References
     ----------
@@ -93,7 +94,8 @@ def permute_and_flip_top(
     scores : array-like, shape (n,)
         Scores of the candidates on the private data; larger is better.
     count : int
-        Rounds ``c``; at least 1, at most n. The time grows with it.
+        Number ``c`` of rounds, each of which chooses one candidate; at least 1, at most n. The running time grows with
+        it.
     epsilon, delta : float
         Privacy parameters of all rounds together; epsilon finite and above 0, delta in [0, 1).
     sensitivity : float
@@ -115,9 +117,9 @@ def permute_and_flip_top(
 
     Notes
     -----
-    Each round is `permute_and_flip` among the candidates that are left, ``e0``-private, with ``e0`` of
-    `optimal_epsilon_each`, which is ``e/c`` with delta 0. Its privacy loss does not have bounded range: at the rate
-    of `exponential_top` with a delta it would exceed its promise.
+    Each round is `permute_and_flip` among the remaining candidates with the epsilon of `optimal_epsilon_each`, which is
+    ``epsilon/c`` with delta 0. Its privacy loss does not have bounded range, so the larger epsilons that
+    `exponential_top` uses with a delta would not be private here.
 
     References
     ----------
@@ -151,7 +153,7 @@ def flip_in_order(steps: npt.NDArray[np.int64], rate: Fraction, words: RandomWor
     steps : ndarray of int64, shape (n,)
         Scores, grid units.
     rate : Fraction
-        Exponent of a coin for each step behind the best.
+        Exponent of a coin for each step below the best score.
     words : RandomWords
         Source of the order and the coins.
     """

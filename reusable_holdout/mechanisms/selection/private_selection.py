@@ -19,14 +19,14 @@ _DIGITS_SLACK = 60  # decimal digits that a shape or a logarithm near 0, and the
 
 @dataclass(frozen=True, slots=True)
 class PrivateSelection:
-    """The best of all runs.
+    """The best run of a private selection.
 
     Attributes
     ----------
     index : int
-        Index of its candidate.
+        Index of the candidate that was run.
     found : Any
-        The finding of the run.
+        The result of the run, such as a model.
     score : float
         The score of the run.
     """
@@ -54,15 +54,15 @@ def private_selection(
     candidates : sequence
         Public inputs of the algorithm, such as settings of a model; at least one. Each run takes one at random.
     algorithm : Callable[[candidate, float], (found, score)]
-        Takes a candidate and ``e0``, runs on the private data with fresh randomness, and returns its finding (a model,
-        say) and a score. Both together are ``e0``-differentially private, or (e0, d0) with ``d0`` the
-        `Repetitions.delta_each` of delta. Exceptions are passed on and not covered by the promise.
+        Takes a candidate and an epsilon ``e0``, runs on the private data with fresh randomness, and returns its result
+        (such as a model) and a score. Both together must be ``e0``-differentially private, or (e0, d0)-private with
+        ``d0`` the `Repetitions.delta_each` of delta. Exceptions are passed on, and the guarantee does not cover them.
     repetitions : Repetitions
         Law of the number of runs.
     epsilon, delta : float
         Privacy parameters of the selection; epsilon finite and above 0, delta in [0, 1).
     seed : int, optional
-        For a reproducible number of runs and reproducible candidates, which protect nobody. By default both are
+        Seed for a reproducible number of runs and reproducible candidates, which protect nobody. By default both are
         unpredictable.
 
     Returns
@@ -78,9 +78,9 @@ def private_selection(
 
     Notes
     -----
-    ``e0`` is `Repetitions.epsilon_each` of epsilon: half of it for the logarithmic law, a third for the geometric, or
-    a little more. The number of runs and their duration must stay secret. An algorithm whose privacy is accounted for
-    in another way may ignore ``e0``: `Repetitions.renyi` has the cost of its selection.
+    ``e0`` is `Repetitions.epsilon_each` of epsilon: about a half of epsilon for the logarithmic distribution, and a
+    third for the geometric one. The number of runs and their duration must stay secret. An algorithm whose privacy is
+    accounted for in another way may ignore ``e0``; `Repetitions.renyi` computes the cost of its selection.
 
     References
     ----------
@@ -111,18 +111,19 @@ def private_selection(
 
 
 def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
-    """Draw a number of runs exactly, by the law's distribution function at a uniform number of unlimited digits.
+    """Draw a number of runs exactly, by inverting the distribution function at a uniform number drawn digit by digit.
 
     Parameters
     ----------
     law : Repetitions
-        Its mean, shape and stopping probability stand for the exact values of the floats.
+        Distribution of the number of runs; its parameters are the exact values of their floats.
     words : RandomWords
         Source of the bits.
 
     Returns
     -------
     int
+        The number of runs.
     """
     number = Digits(words)
     while True:
@@ -133,7 +134,7 @@ def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
 
 
 def _passed(law: Repetitions, number: Digits) -> int | None:
-    """Find the smallest number of runs whose distribution function exceeds a number; None if its digits do not tell."""
+    """Find the smallest number of runs whose distribution function exceeds a number; None if more digits are needed."""
     precision = number.bits + _DIGITS_SLACK
     context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     with decimal.localcontext(context):

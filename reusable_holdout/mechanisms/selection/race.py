@@ -1,12 +1,12 @@
-"""A race of exponential clocks: the exponential mechanism, all rounds at once.
+"""A race of exponential clocks, which runs all rounds of the exponential mechanism at once.
 
 Give candidate ``i`` a clock that rings after an exponential time of rate ``exp(r s_i)``. The first clock to ring is
 ``i`` with probability proportional to its rate. The other clocks then go on as if they had just started, so the order
 of the first ``c`` rings has the law of ``c`` rounds of the exponential mechanism without replacement.
 
-A clock is a uniform number of unlimited digits: 64 bits are drawn at once and more on demand. Floating-point bounds of
-the clocks give the order; where two intervals overlap, exact arithmetic and further digits decide. So the choice is
-exact, and nothing is added to epsilon or delta.
+Here ``s_i`` is the score and ``r`` a factor. A clock is a uniform number drawn digit by digit: 64 bits at once, and more
+on demand. Floating-point bounds of the ringing times give the order. Where two intervals overlap, exact arithmetic and
+further digits decide. So the choice is exact, and nothing is added to epsilon or delta.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def first_rings(
     Parameters
     ----------
     behind : ndarray of int64, shape (n,)
-        Distance of each score behind the best, in grid steps; at least 0.
+        Distance of each score below the best, in grid steps; at least 0.
     rate : Fraction
-        Exponent for each step.
+        Factor of a grid step in the exponent.
     count : int
         Number of clocks to return; at least 1, at most n.
     words : RandomWords
@@ -86,7 +86,7 @@ def _log_ring_bounds(
 
 
 class _Clock:
-    """A clock whose uniform number gets further binary digits when they are needed."""
+    """A clock whose uniform number ``V`` gets further binary digits when they are needed."""
 
     __slots__ = ("_bounds", "_digits", "behind", "index")
 
@@ -114,7 +114,7 @@ class _Clock:
 
 
 def _log_time(numerator: int, bits: int, outwards: int) -> Fraction:
-    """Compute ``ln(-ln(1 - numerator / 2**bits))``, moved outwards by more than its error.
+    """Compute ``ln(-ln(1 - numerator / 2**bits))``, moved down (-1) or up (1) by more than its error.
 
     The argument is exact in `bits` decimal digits, and Python's ``ln`` is correctly rounded, so the error is below
     ``(1 + bits) 10**-(bits + 29)``.
@@ -127,7 +127,7 @@ def _log_time(numerator: int, bits: int, outwards: int) -> Fraction:
 
 
 def _compare(one: _Clock, other: _Clock, *, rate: Fraction) -> int:
-    """Return -1 if `one` rings first, otherwise 1. It ends with probability one, for clocks are continuous."""
+    """Return -1 if `one` rings first, otherwise 1; this ends with probability one, because times are continuous."""
     lead = rate * (other.behind - one.behind)
     while True:
         (one_low, one_high), (other_low, other_high) = one.bounds(), other.bounds()

@@ -42,16 +42,17 @@ def synthetic_data(
 ) -> npt.NDArray[np.int64]:
     """Draw a small synthetic database that answers all queries nearly as the private rows do.
 
-    The draw is (epsilon, 0)-differentially private for data sets that differ in one replaced row. Everything that is
-    computed from it is covered, too.
+    The draw is (epsilon, 0)-differentially private for data sets that differ in one replaced row. So is everything that
+    is computed from it.
 
     Parameters
     ----------
     rows : array_like of int, shape (n,)
-        The private rows, each the number of its cell of a finite domain. Their number ``n`` is public.
+        The private rows. The domain is divided into finitely many cells, and a row is given by the number of its cell.
+        The number ``n`` of rows is public.
     queries : array_like of float, shape (queries, cells)
-        Public linear queries: the value in [0, 1] that each gives to each cell. A query's answer is the mean over rows.
-        Values are rounded to multiples of 2**-20.
+        Public linear queries. Each assigns to each cell a value in [0, 1], and its answer is the mean of these values
+        over the rows. Values are rounded to multiples of 2**-20.
     epsilon : float
         Privacy parameter of the draw; finite, > 0.
     accuracy : float, optional
@@ -59,7 +60,7 @@ def synthetic_data(
     size : int, optional
         Rows ``m`` of the synthetic database; at least 1.
     seed : int, optional
-        For a reproducible draw, which protects nobody. By default it is unpredictable.
+        Seed for a reproducible draw, which protects nobody. By default the draw is unpredictable.
 
     Returns
     -------
@@ -73,9 +74,9 @@ def synthetic_data(
 
     Notes
     -----
-    The exponential mechanism over all ``C(cells + m - 1, m)`` multisets ``y`` of ``m`` cells, each counted once:
-    probability proportional to ``exp(-e max_q |q(x) - q(y)| / (2 D))``. The sensitivity ``D`` is ``1/n`` times the
-    largest range of a query. The choice is exact.
+    This is the exponential mechanism over all ``C(cells + m - 1, m)`` multisets ``y`` of ``m`` cells. With ``x`` the
+    private rows and ``e`` epsilon, the probability of ``y`` is proportional to ``exp(-e max_q |q(x) - q(y)| / (2 D))``.
+    The sensitivity ``D`` is ``1/n`` times the largest range of a query's values. The choice is exact.
 
     References
     ----------
@@ -261,7 +262,7 @@ def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
 
 
 def _candidate(place: int, size: int, cells: int) -> npt.NDArray[np.int64]:
-    """Return the multiset at a place of the colexicographic order."""
+    """Return the multiset at a position of the colexicographic order."""
     chosen = []
     for level in range(size, 0, -1):
         first = [math.comb(cell + level - 1, level) for cell in range(cells)]

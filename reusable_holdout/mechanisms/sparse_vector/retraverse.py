@@ -40,9 +40,9 @@ def retraversal(
         The queries' values on the private data, in the order in which they are asked. The order must not depend on the
         data.
     threshold : float or array-like, shape (queries,)
-        The query's unit; one for all, or each query's own. It must not depend on the data.
+        Threshold in the query's unit: one for all queries, or each query's own. It must not depend on the data.
     charges : int
-        Queries to select; at least 1.
+        Number of queries to select; at least 1.
     epsilon : float
         Privacy parameter of the selection; finite, > 0.
     raised_by : float
