@@ -4,9 +4,9 @@ Give candidate ``i`` a clock that rings after an exponential time of rate ``exp(
 ``i`` with probability proportional to its rate. The other clocks then go on as if they had just started, so the order
 of the first ``c`` rings has the law of ``c`` rounds of the exponential mechanism without replacement.
 
-Here ``s_i`` is the score and ``r`` a factor. A clock is a uniform number drawn digit by digit: 64 bits at once, and more
-on demand. Floating-point bounds of the ringing times give the order. Where two intervals overlap, exact arithmetic and
-further digits decide. So the choice is exact, and nothing is added to epsilon or delta.
+Here ``s_i`` is the score and ``r`` a factor. A clock is a uniform number drawn digit by digit: 64 bits at once, and
+more on demand. Floating-point bounds of the ringing times give the order. Where two intervals overlap, exact arithmetic
+and further digits decide. So the choice is exact, and nothing is added to epsilon or delta.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def select_top(
     mechanism: Mechanism = "tightest",
     seed: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Choose the best few of many candidates by the way that has the least noise.
+    """Choose the best few of many candidates by the selection mechanism with the least noise.
 
     All choices together, and their order, are (epsilon, delta)-differentially private.
 
@@ -51,8 +51,8 @@ def select_top(
     monotonic : bool
         Promise that a change of one row never lets one score rise and another fall.
     mechanism : str
-        A selection of `compare_selections`, or "tightest" for the first of them: that depends on the parameters and on
-        n, not on scores.
+        Name of a selection in `compare_selections`, or "tightest" for the first one there, which depends on the
+        parameters and on n, but not on the scores.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -95,7 +95,7 @@ def select_then_measure(
     mechanism: Mechanism = "tightest",
     seed: int | None = None,
 ) -> TopK:
-    """Select the best candidates and release their noisy scores, by the way that has the least noise.
+    """Select the best candidates and release their noisy scores, by the mechanism with the least noise.
 
     All choices and scores together are (epsilon, delta)-differentially private.
 
@@ -112,8 +112,8 @@ def select_then_measure(
     monotonic : bool
         Promise that a change of one row never lets one score rise and another fall.
     mechanism : str
-        A selection of `compare_selections` with answers, or "tightest" for the first of them: that depends on the
-        parameters and on n, not on scores.
+        Name of a selection in `compare_selections` with answers, or "tightest" for the first one there, which depends
+        on the parameters and on n, but not on the scores.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -129,9 +129,9 @@ def select_then_measure(
 
     Notes
     -----
-    Half of epsilon and delta pays for the choice; the other half pays for Laplace noise of scale ``D/e0`` on the score
-    of each chosen candidate, with ``e0`` of `optimal_epsilon_each`. `one_shot_top_k` does not divide the budget: it
-    releases the scores that it compared.
+    Half of epsilon and delta pays for the choice. The other half pays for Laplace noise of scale ``D/e0`` on the score
+    of each chosen candidate, with ``D`` the sensitivity and ``e0`` the result of `optimal_epsilon_each`.
+    `one_shot_top_k` does not divide the budget, because it releases the noisy scores that it compared.
 
     References
     ----------

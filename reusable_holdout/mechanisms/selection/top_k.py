@@ -40,11 +40,11 @@ class TopK:
     Attributes
     ----------
     indices : ndarray of int64, shape (m,)
-        Indices of the candidates, best first; in an interaction with target charging each costs a charge.
+        Indices of the candidates, best first. In an interaction with target charging each costs a charge.
     scores : ndarray of float, shape (m,)
         Their noisy scores in the scores' unit, in decreasing order.
     found : tuple
-        The findings of the runs if the candidates are private algorithms; otherwise empty.
+        The results of the runs if the candidates are private algorithms; otherwise empty.
     request : Request or None
         The parameters, if Laplace noise was added to the scores in one shot.
     """
@@ -56,10 +56,10 @@ class TopK:
 
     @property
     def tightest(self) -> Selection | None:
-        """The selection with the least noise at this guarantee for as many candidates with their scores.
+        """Name of the selection that releases as many candidates and scores with the least noise at this guarantee.
 
-        It is the first row of `compare_selections` with answers; `select_then_measure` runs it. It depends on the
-        request, not on scores. None if there is no request.
+        It is the first row of `compare_selections` with answers; `select_then_measure` runs it. It depends only on the
+        request, and not on scores. It is None if there is no request.
         """
         if self.request is None:
             return None
@@ -75,8 +75,8 @@ class TopKGaps:
     indices : ndarray of int64, shape (k,)
         Indices of the candidates, best first.
     gaps : ndarray of float, shape (k,)
-        Distance of each noisy score from the next, in the scores' unit; at least 0. The last gap is to the best of the
-        others.
+        Distance of each noisy score from the next smaller one, in the scores' unit; at least 0. The last gap is the
+        distance to the best candidate that was not selected.
     """
 
     indices: npt.NDArray[np.int64]
@@ -107,29 +107,30 @@ def one_shot_top_k(
     k : int
         Candidates to publish; at least 1, at most n.
     epsilon, delta : float
-        Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n;
-        `noisy_top_k_gaps` is then better unless ``n <= 2k``. For few candidates, or if only their order is wanted,
-        other selections have far less noise, such as 4 and 2 in place of 32.1 for one of many at epsilon 1 and delta
-        1e-6: `compare_selections` lists them, `TopK.tightest` names the best, and `select_then_measure` runs it.
+        Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n, and
+        `noisy_top_k_gaps` is better unless ``n <= 2k``. If k is small, or only the order is wanted, other selections
+        have far less noise: to select one of many at epsilon 1 and delta 1e-6 they need scales of 4 and 2 in place of
+        32.1. `compare_selections` lists them, `TopK.tightest` names the best, and `select_then_measure` runs it.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit. Ignored with `algorithm`.
     stop_gap : float, optional
         Publish only the candidates before the first gap of at least this size between consecutive noisy scores, in the
         scores' unit; above 0. Then at most `k` are published, and the noise is that of `k`.
     stop : Callable[[TopK], bool], optional
-        Any other rule: it takes the candidates published so far, best first, and returns True to stop there. It is
-        called after each candidate and may look at nothing else. The noise is again that of `k`.
+        Any other stopping rule. It takes the candidates published so far, best first, and returns True to stop there.
+        It is called after each candidate, and may use nothing else. The noise is again that of `k`.
     algorithm : Callable[[candidate, float], (found, score)], optional
-        A private algorithm in place of Laplace noise. It takes a candidate and ``e0``, runs on the private data with
-        fresh randomness, ``e0``-differentially private, and returns its finding (a model, say) and a score. It is run
-        once for each candidate. Exceptions are passed on and not covered by the promise.
+        A private algorithm in place of Laplace noise. It takes a candidate and an epsilon ``e0``, runs on the private
+        data with fresh randomness, and returns a result (such as a model) and a score, which together are
+        ``e0``-differentially private. It is run once for each candidate. Exceptions are passed on, and the guarantee
+        does not cover them.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     TopK
-        Indices, noisy scores and findings, best first: k of them, or fewer if a rule stopped.
+        Indices, noisy scores and results, best first: k of them, or fewer if a stopping rule applied.
 
     Raises
     ------
@@ -138,12 +139,13 @@ def one_shot_top_k(
 
     Notes
     -----
-    Laplace noise of scale ``D/e0`` with the ``e0`` of `one_shot_top_k_epsilon_each`; the noisy scores are free.
-    Scores that tie are ranked in a uniform order that ignores the data.
+    The Laplace noise has scale ``D/e0``, with ``D`` the sensitivity and ``e0`` the result of
+    `one_shot_top_k_epsilon_each`. Publishing the noisy scores costs nothing more. Scores that tie are ranked in a
+    uniform random order that ignores the data.
 
-    The proof lowers a threshold over the grid and asks for each candidate, in that order, if its outcome is above it.
-    It may stop by any rule that looks only at the outcomes that the threshold has passed: at the k-th hit, or when it
-    has fallen by the gap since the last hit. (It starts so high that no outcome is above it.)
+    The proof lowers a threshold over the grid, from a height that no outcome reaches. At each step it asks for each
+    candidate whether its outcome is above the threshold. It may stop by any rule that depends only on the outcomes that
+    the threshold has passed: at the k-th hit, or when the threshold has fallen by the gap since the last hit.
 
     References
     ----------
@@ -183,8 +185,8 @@ def _ran(
 ) -> TopK:
     """Run every candidate once, and rank all by their scores; NaN is the worst score.
 
-    Each run is `epsilon`-differentially private if the algorithm is. Candidates that tie are ranked in a uniform order
-    that ignores the data. Only the best may be published.
+    Each run is `epsilon`-differentially private if the algorithm is. Candidates that tie are ranked in a uniform random
+    order that ignores the data. Only the best candidates may be published.
     """
     ran = [algorithm(candidate, epsilon) for candidate in candidates]
     scores = np.array([float(score) for _, score in ran])
@@ -195,10 +197,10 @@ def _ran(
 
 
 def _published(whole: TopK, k: int, *, stop_gap: float | None, stop: Callable[[TopK], bool] | None) -> TopK:
-    """Return the best k of a ranking, or fewer where the sweep stops.
+    """Return the best k candidates of a ranking, or fewer if a stopping rule applies.
 
-    It never looks at a candidate behind the last that is published, except for the gap between them. It does not look
-    at the gap behind the k-th.
+    It uses no candidate after the last published one, except for the gap between the two. It does not use the gap after
+    the k-th candidate.
     """
 
     def best(count: int) -> TopK:
@@ -225,7 +227,8 @@ def noisy_top_k_gaps(
 ) -> TopKGaps:
     """Add Laplace noise to every score once; publish the k largest candidates and the gaps between them.
 
-    All published numbers are (epsilon, 0)-differentially private, however many candidates there are: the gaps are free.
+    All published numbers are (epsilon, 0)-differentially private, however many candidates there are. Publishing the
+    gaps costs nothing more.
 
     Parameters
     ----------
@@ -254,15 +257,16 @@ def noisy_top_k_gaps(
 
     Notes
     -----
-    Scale ``2kD/e``, or ``kD/e`` for monotonic scores; with ``k = 1`` it is `report_noisy_max` with its gap. Fix the
-    order of ties and the noise of the candidates that are not published. An outcome is then one vector of published
-    noise: ``t`` plus a constant of the outcome, less ``q_i``, where ``t`` is the best of the rest. Each component moves
-    by at most ``2D`` between neighbours.
+    With ``D`` the sensitivity and ``e`` epsilon, the noise has scale ``2kD/e``, or ``kD/e`` for monotonic scores. With
+    ``k = 1`` this is `report_noisy_max` with its gap. Proof: fix the order of ties, and the noise of the candidates
+    that are not published. Then an outcome belongs to exactly one vector of the published candidates' noise. The
+    component of candidate ``i`` is ``t`` plus a constant of the outcome, minus its score ``q_i``, where ``t`` is the
+    best noisy score of the others. Each component changes by at most ``2D`` between neighbours.
 
-    A gap is the number of grid steps by which a candidate's noise could fall with the candidate still ahead: one step
-    below the plain difference if the next candidate would win a tie. The plain difference is not private where it is 0:
-    with ties broken by index, the four scores 0, 8, -8, -8, of which the last two fall by ``D = 1`` and the others
-    rise, lose 1.88 epsilon at epsilon = ln 4.
+    A gap is the number of grid steps by which a candidate's noise could fall with the candidate still ahead. This is
+    one step below the plain difference if the next candidate would win a tie. The plain difference is not private where
+    it is 0. For example, with ties broken by index, take the four scores 0, 8, -8, -8, of which the last two fall by
+    ``D = 1`` and the others rise. Then the privacy loss is 1.88 epsilon at epsilon = ln 4.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The best few items of a domain that is not known beforehand, such as words, URLs or diagnoses."""
+"""Selection of the best few items of a domain that is not known beforehand, such as words, URLs or diagnoses."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _ROUND_UP = 1 + 1e-9  # pays for the rounding of a logarithm
 
 @dataclass(frozen=True, slots=True)
 class UnknownDomainTop(Generic[Item]):
-    """The best items of an unknown domain that came before the bottom.
+    """The selected items of an unknown domain.
 
     Attributes
     ----------
     items : tuple
-        Best first.
+        The items, best first.
     complete : bool
-        True if there are as many as were asked for. If not, the bottom came next: there may be no more items, or they
-        are so rare that naming them would reveal a row.
+        True if there are as many items as were asked for. If not, the selection stopped at its lower limit, "bottom":
+        there may be no more items, or they are so rare that naming them would reveal a row.
     """
 
     items: tuple[Item, ...]
@@ -67,8 +67,9 @@ def unknown_domain_top(
     epsilon, delta : float
         Privacy parameters of the whole selection; epsilon finite and above 0, delta in (0, 1).
     known : int
-        Number of the largest scores that are looked at, besides the next one; at least `count`. With a larger number
-        more items can be chosen and the bottom lies lower: several times `count` is a good choice.
+        Number of largest scores that are candidates; at least `count`. The next largest score fixes the lower limit,
+        "bottom", at which the selection stops. With a larger number more items can be chosen, and the bottom lies
+        lower. Several times `count` is a good choice.
     items_per_row : int, optional
         Largest number of items whose scores change when one row is replaced; at least 1. By default it is unlimited.
     sensitivity : float
@@ -82,7 +83,7 @@ def unknown_domain_top(
     Returns
     -------
     UnknownDomainTop
-        The items, best first, and if they are as many as were asked for.
+        The items, best first, and whether there are as many as were asked for.
 
     Raises
     ------
@@ -92,15 +93,17 @@ def unknown_domain_top(
 
     Notes
     -----
-    Rounds of the exponential mechanism without replacement among the `known` items with the largest scores (ties are
-    broken at random) and a bottom whose score is the next largest plus `unknown_domain_margin`; they stop at the
-    bottom. Between neighbours the items looked at can change. But an item that is looked at on only one of the two data
-    sets is there at most ``mD`` above the next largest score, ``m = 1`` for monotonic scores and otherwise 2, and there
-    are at most ``min(known, items_per_row)`` such items. So with ``r`` the rate of the exponent, one of them is chosen
-    before the bottom with probability at most ``b = min(known, items_per_row) exp(-r (margin - mD))``. Without them
-    these are rounds of bounded range on the same items of both data sets, (epsilon, delta/2)-private by
-    `bounded_range_epsilon_each`. Together delta is ``delta/2 + b + exp(epsilon) b``, and the margin makes the last two
-    terms half of delta.
+    The candidates are the `known` items with the largest scores (ties are broken at random), and one more candidate,
+    the bottom. The bottom's score is the next largest score plus `unknown_domain_margin`. Rounds of the exponential
+    mechanism without replacement choose among them, and stop when they choose the bottom.
+
+    Between neighbours the set of candidates can change. But an item that is a candidate on only one of the two data
+    sets is at most ``mD`` above the next largest score there, with ``D`` the sensitivity, and ``m = 1`` for monotonic
+    scores and otherwise 2. There are at most ``min(known, items_per_row)`` such items. So with ``r`` the factor of a
+    score in the exponent, one of them is chosen before the bottom with probability at most ``b = min(known,
+    items_per_row) exp(-r (margin - mD))``. Without these items the rounds have bounded range and the same candidates on
+    both data sets, so they are (epsilon, delta/2)-private by `bounded_range_epsilon_each`. Together delta is
+    ``delta/2 + b + exp(epsilon) b``. The margin is such that the last two terms add up to half of delta.
 
     References
     ----------
@@ -153,9 +156,9 @@ def unknown_domain_margin(
     items_per_row: int | None = None,
     monotonic: bool = False,
 ) -> float:
-    """Compute how far above the next largest score the bottom of `unknown_domain_top` lies.
+    """Compute how far the bottom of `unknown_domain_top` lies above the largest score after the `known` ones.
 
-    An item is rarely chosen if its score is not so far above the largest score after the `known` ones.
+    An item whose score is not so far above that score is rarely chosen.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ def unknown_domain_margin(
     Returns
     -------
     float
-        In units of the sensitivity, rounded up.
+        The distance in units of the sensitivity, rounded up.
 
     Raises
     ------
@@ -174,8 +177,8 @@ def unknown_domain_margin(
 
     Notes
     -----
-    ``m + ln(2 min(known, items_per_row) (1 + exp(epsilon)) / delta) / r``, with ``m = 1`` for monotonic scores and
-    otherwise 2, and ``r`` the exponent's rate per sensitivity.
+    It is ``m + ln(2 min(known, items_per_row) (1 + exp(epsilon)) / delta) / r``, with ``m = 1`` for monotonic scores
+    and otherwise 2, and ``r`` the factor in the exponent of a score in units of the sensitivity.
 
     Examples
     --------
@@ -191,7 +194,7 @@ def unknown_domain_margin(
 
 
 def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Return the rate of a round; half of delta pays for composition, half for items of one data set alone."""
+    """Return the factor of a score in a round's exponent, where half of delta pays for the composition of rounds."""
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta / 2)
     return selection_rate(epsilon=each, sensitivity=sensitivity, monotonic=monotonic)
 

@@ -1,1 +1,1 @@
-"""Target charging: private calls of any kind; only the calls that hit a target are paid for."""
+"""Target charging: interactions of private calls of any kind, which pay only for calls that hit a target."""

@@ -1,4 +1,4 @@
-"""The base of interactions with private algorithms."""
+"""The base class of interactions with private algorithms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Interaction(ABC):
-    """An interaction that runs one call at a time, charges its hits, and adds up the deltas of the calls.
+    """An interaction that runs private calls one at a time, charges for target hits, and adds up the calls' deltas.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Interaction(ABC):
 
     @property
     def delta_left(self) -> float:
-        """Largest sum of the deltas of further calls; rounded down."""
+        """Largest sum that the deltas of further calls may have; rounded down."""
         left = float(self._delta_left)
         return left if Fraction(left) <= self._delta_left else math.nextafter(left, 0.0)
 
@@ -84,4 +84,4 @@ class Interaction(ABC):
 
     @abstractmethod
     def _charge(self, hits: Sequence[bool] | None) -> None:
-        """Charge a call by its hits of the targets, or None for all of them."""
+        """Charge a call for each target that it hit; None stands for all targets."""

@@ -1,4 +1,4 @@
-"""The boundary wrapper: a private choice that is free while one outcome dominates, and else may be charged."""
+"""The boundary wrapper: a private choice that is free as long as one outcome dominates, and otherwise may cost."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _DIGITS = 64  # binary digits of the exponential mechanism's weight ratio
 def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = None) -> int | None:
     """Draw from a private algorithm's outcome distribution, or return None for "no outcome dominates".
 
-    If the algorithm is e-differentially private then the call is t-differentially private, ``t = e + ln(3 / (2 +
-    exp(-e))) <= 4e/3`` (`boundary_epsilon`), and None is a q-target of it for target charging, ``q = (exp(t) - 1) /
-    (2 (exp(e + t) - 1))`` (`boundary_q`): in an interaction that stops after so many Nones, no other call is charged.
+    If the algorithm is e-differentially private, the call is t-differentially private with ``t = e + ln(3 / (2 +
+    exp(-e))) <= 4e/3`` (`boundary_epsilon`). For target charging None is a q-target with ``q = (exp(t) - 1) /
+    (2 (exp(e + t) - 1))`` (`boundary_q`). So in an interaction that stops after a number of Nones, only the calls that
+    return None are charged.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
         The algorithm's outcome distribution on the private data, up to a positive factor. Exact, so no floats:
         `exponential_weights` gives those of the exponential mechanism.
     seed : int, optional
-        For a reproducible choice, which protects nobody. By default the choice is unpredictable. Give every call of a
-        sequence a seed of its own.
+        Seed for a reproducible choice, which protects nobody. By default the choice is unpredictable. Give every call
+        of a sequence a seed of its own.
 
     Returns
     -------
@@ -50,9 +51,10 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
 
     Notes
     -----
-    With ``pi = min(1/2, 1 - largest probability)``, None has probability ``pi / (1 + pi)``, which is at most 1/3, and
-    an outcome of probability ``p`` has ``p / (1 + pi)``, so a dominant one ``p / (2 - p)``. In integer weights ``w`` of
-    sum ``W`` and maximum ``M`` this is one exact draw, with weights ``min(2 (W - M), W)`` for None and ``2 w``.
+    With ``pi = min(1/2, 1 - largest probability)``, None has probability ``pi / (1 + pi)``, which is at most 1/3. An
+    outcome of probability ``p`` gets ``p / (1 + pi)``, which is ``p / (2 - p)`` for a dominant outcome. With integer
+    weights ``w`` of sum ``W`` and maximum ``M`` this is one exact draw, with weight ``min(2 (W - M), W)`` for None and
+    ``2 w`` for the outcomes.
 
     References
     ----------
@@ -74,7 +76,7 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
 
 
 def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: int = 1) -> list[int]:
-    """Weigh outcomes as the exponential mechanism does, in exact integers.
+    """Return the exponential mechanism's weights of outcomes, as exact integers.
 
     A draw with these weights is epsilon-differentially private: they are powers of one rational number that is at least
     ``exp(-epsilon / (2 sensitivity))``.
@@ -126,7 +128,7 @@ def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: i
 
 
 def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon: float) -> list[int]:
-    """Weigh outcomes as the exponential mechanism does, and also "low": no outcome has enough votes.
+    """Return the exponential mechanism's weights of outcomes, and of one more, "low": no outcome has enough votes.
 
     A draw with these weights is epsilon-differentially private if neighbouring data sets differ by one vote, which
     moves to another outcome, is added or removed. "Low" is almost certain if all outcomes have far fewer votes than the
@@ -154,16 +156,17 @@ def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon:
 
     Notes
     -----
-    Two private steps in one draw: the largest number of votes with discrete Laplace noise of scale ``2/e`` is compared
-    with the threshold; if it is not below it, an outcome is chosen by the exponential mechanism, with weights ``a**(max
-    votes - votes_r)``. Both use the one number ``a``, which is ``exp(-e/2)`` rounded up at the 64th binary digit, so
-    that "not below" has the rational probability ``1 - a**(d + 1) / (1 + a)`` with a maximum ``d >= 0`` votes above
-    the threshold, and ``a**d / (1 + a)`` with one ``d > 0`` below.
+    One draw does two private steps, with ``e`` epsilon. First, the largest number of votes, with discrete Laplace noise
+    of scale ``2/e``, is compared with the threshold. If it is not below, an outcome ``r`` is chosen by the exponential
+    mechanism, with weights ``a**(max votes - votes_r)``. Both steps use the number ``a``, which is ``exp(-e/2)``
+    rounded up at the 64th binary digit. So "not below" has the rational probability ``1 - a**(d + 1) / (1 + a)`` if
+    the maximum is ``d >= 0`` votes above the threshold, and ``a**d / (1 + a)`` if it is ``d > 0`` votes below.
 
-    The comparison costs nothing. By composition it would cost its ``e/2``; but one vote that raises the maximum goes to
-    the foremost outcome, whose own weight then grows by ``1/a`` while the sum of weights does not fall: its probability
-    grows by at most ``1/a**2`` in all, any other's by at most ``1/a``, and none falls by more than ``1/a**2``. Where
-    the maximum stays, it is the exponential mechanism alone.
+    The comparison costs nothing more. By composition it would cost ``e/2``. But a vote that raises the maximum goes to
+    the foremost outcome. The weight of this outcome then grows by the factor ``1/a``, and the sum of weights does not
+    fall. So its probability grows by a factor of at most ``1/a**2`` in all, that of any other outcome by at most
+    ``1/a``, and none falls by more than ``1/a**2``. If the maximum stays the same, only the exponential mechanism
+    counts.
 
     References
     ----------
@@ -191,7 +194,7 @@ def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon:
 
 
 def _ratio(exponent: Fraction) -> int:
-    """Return ``exp(-exponent)`` in units of ``2**-64``, rounded up: the epsilon is then slightly smaller."""
+    """Return ``exp(-exponent)`` in units of ``2**-64``, rounded up, which makes epsilon slightly smaller."""
     return leading_bits(exponent, "quotient", _DIGITS) + 1
 
 

@@ -1,4 +1,4 @@
-"""Target charging: noisy answers and private algorithms, one after another; only hits of a target are paid for."""
+"""Target charging: an interaction of noisy answers and private algorithms that pays only for hits of a target."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ class TargetCharging(TargetInteraction):
     Parameters
     ----------
     charges : int
-        Target hits before it halts; at least 1.
+        Number of target hits before the interaction halts; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     sensitivity : float
         Largest change of one query between neighbouring data sets, in the query's unit.
     targets : int
-        Number ``k`` of targets of each call. It halts when every target has been hit `charges` times, so you need not
-        know beforehand which outcome will be rare; delta is divided by ``k``.
+        Number ``k`` of targets of each call. The interaction halts when every target has been hit `charges` times, so
+        you need not know beforehand which outcome will be rare. Delta is divided by ``k``.
     q : Callable[[float], float]
-        Takes the epsilon of one call and returns the least chance of a hit. Calls with a smaller chance are refused.
+        Takes the epsilon of one call and returns the smallest probability of a hit. Calls with a smaller one are
+        refused.
     mean : Callable[[float], float], optional
-        The same for the least mean of this chance over the two neighbours. With `not_prior_mean` the noise is the least
-        possible; `between` and `twice`, whose targets do not have that mean, are then refused.
+        Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets.
+        With `not_prior_mean` the noise is the least possible. Then `between` and `twice` are refused, because their
+        targets do not have that mean.
     gap : float, optional
         Least distance of the two thresholds of `between`, in the query's unit; it lowers `q`. Without it `between`
         needs thresholds that are very far apart.

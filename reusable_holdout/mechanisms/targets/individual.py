@@ -1,4 +1,4 @@
-"""The sparse vector technique with a budget for each record, which pays only for published counts that include it."""
+"""The sparse vector technique with a budget for each record: a record pays only for published counts that include it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class IndividualCharging:
     """Counts of the records that satisfy a predicate, published if they are large.
 
     All answers together are (epsilon, delta)-differentially private, however many are asked. Each record pays only for
-    the published counts that include it. Neighbouring data sets differ by one record that is added or removed; if it
-    may be replaced, read ``(2 epsilon, (1 + exp(epsilon)) delta)``.
+    the published counts that include it. Neighbouring data sets differ by one record that is added or removed. If they
+    differ by a replaced record, the guarantee is ``(2 epsilon, (1 + exp(epsilon)) delta)``.
 
     Parameters
     ----------
     records : int
         Number of records; at least 1. It is never released.
     charges : int
-        Published counts ``tau`` that a record may be part of; then it leaves the data. At least 1.
+        Number ``tau`` of published counts that may include a record; then it leaves the data. At least 1.
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     seed : int, optional
@@ -42,12 +42,13 @@ class IndividualCharging:
 
     Notes
     -----
-    The count of the records still in the data, plus discrete Laplace noise of scale ``1/e``, is compared and published
-    itself; ``e`` is that of target charging with `charges` hits of a NotPrior target. A query that a record does not
-    satisfy has the same answer with and without it. It is removed at its ``tau``-th charge, so that it takes part in
-    an interaction with ``tau`` target hits.
+    The count of matching records that are still in the data gets discrete Laplace noise of scale ``1/e``. This noisy
+    count is compared with the threshold, and the same number is published. ``e`` is that of target charging with
+    `charges` hits of a NotPrior target. A query whose predicate a record does not satisfy has the same answer with and
+    without the record. A record is removed at its ``tau``-th charge, so it takes part in an interaction with ``tau``
+    target hits.
 
-    It never halts: the counts fall as records leave.
+    The interaction never halts, but the counts fall as records leave.
 
     References
     ----------

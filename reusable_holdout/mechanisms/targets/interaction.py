@@ -24,16 +24,18 @@ class TargetInteraction(Interaction):
     Parameters
     ----------
     charges : int
-        Target hits before it halts; at least 1.
+        Number of target hits before the interaction halts; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     targets : int
         Number ``k`` of targets of each call; it halts when every target has been hit `charges` times.
     q : Callable[[float], float]
-        Takes the epsilon of one call and returns the least chance of a hit. Calls with a smaller chance are refused.
+        Takes the epsilon of one call and returns the smallest probability of a hit. Calls with a smaller one are
+        refused.
     mean : Callable[[float], float], optional
-        The same for the least mean of this chance over the two neighbours; if it is known, the cost depends on it
-        alone. Calls with a smaller mean are refused; the mean of a call that states none is its q.
+        Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets.
+        If it is known, the cost depends on it alone. Calls with a smaller mean are refused; the mean of a call that
+        states none is its q.
     calls_delta : float
         Part of `delta` that is set aside for calls that are only approximately private: the largest sum of the deltas
         of all calls, hits or not. At least 0, less than ``delta / targets``.
@@ -318,7 +320,7 @@ class TargetInteraction(Interaction):
         return self._run(algorithm, lambda outcome: self._truths(hit(outcome)))
 
     def _truths(self, found: bool | Sequence[bool]) -> Sequence[bool]:
-        """Return one truth for each target: the given ones, or the same for all targets."""
+        """Return one truth value for each target: the given ones, or the same one for all targets."""
         if not isinstance(found, Sequence):
             return [bool(found)] * len(self._hits)
         if len(found) != len(self._hits):
