@@ -1,4 +1,4 @@
-"""The sparse vector technique with a budget for each record: a record pays only for published counts that include it."""
+"""The sparse vector technique with a budget for each record, which pays for the published counts that include it."""
 
 from __future__ import annotations
 
