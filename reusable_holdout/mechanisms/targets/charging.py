@@ -201,9 +201,9 @@ class TargetCharging(TargetInteraction):
         return answer
 
     def between(self, value: float, low: float, high: float) -> Side:
-        """Return the side of the noisy value: below, between or above two thresholds.
+        """Return whether the noisy value is below, between or above two thresholds.
 
-        It is free below and above, and a hit between them, both thresholds included.
+        The answers "below" and "above" are free. "between", which includes both thresholds, is a hit.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class TargetCharging(TargetInteraction):
         return self._grid.steps(number)
 
     def _region(self, low: float, high: float) -> tuple[float, float]:
-        """Return the first and last grid point of an interval, which are exact, for a step is a power of two."""
+        """Return the first and the last grid point of an interval, which are exact: a step is a power of two."""
         if not low <= high:
             raise InputError(f"a region's low end is at most its high end; got {low} to {high}")
         first, last = low / self._grid.step, high / self._grid.step
@@ -367,7 +367,7 @@ class TargetCharging(TargetInteraction):
         return ends
 
     def _width(self, gap: float) -> float:
-        """Return the least number of grid points between thresholds `gap` apart, in sensitivities."""
+        """Return the smallest number of grid points between thresholds `gap` apart, divided by the sensitivity."""
         if not 0 < gap < math.inf:
             raise InputError(f"a gap is finite and above 0; got {gap}")
         # One point may be lost to the thresholds' own rounding, when one is computed from the other.

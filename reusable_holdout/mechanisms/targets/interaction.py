@@ -99,7 +99,7 @@ class TargetInteraction(Interaction):
 
     @property
     def q(self) -> float:
-        """Least chance of a hit that a call may have."""
+        """Smallest probability of a hit that a call may have."""
         return self._q
 
     @property
@@ -240,8 +240,8 @@ class TargetInteraction(Interaction):
 
         Notes
         -----
-        Given that it has not been released, the outcome of an e-private algorithm is ``2e``-private. Its delta was
-        spent when it was run.
+        Given that it has not been released, the outcome of an e-private algorithm is ``2e``-private. The algorithm's
+        delta was spent when it was run.
 
         References
         ----------
@@ -280,14 +280,14 @@ class TargetInteraction(Interaction):
         algorithm : Callable[[], Outcome]
             Runs on the private data, with fresh randomness.
         hit : Callable[[Outcome], bool or Sequence of bool]
-            Returns True if an outcome lies in the target, or one truth for each of several; a function of the outcome
-            alone.
+            Returns True if an outcome lies in the target, or one truth value for each of several targets. It may depend
+            on the outcome alone.
         epsilon : float
             The algorithm's privacy parameter; above 0, at most `epsilon_each`.
         q : float
-            Least chance of a hit of each of its targets; at most 1, at least the interaction's `q`.
+            Smallest probability of a hit of each of its targets; at most 1, at least the interaction's `q`.
         mean : float, optional
-            Least mean of this chance over the two neighbours, where it is known to be larger than `q`.
+            Smallest mean of this probability over two neighbouring data sets, if it is known to be larger than `q`.
         delta : float
             The algorithm's delta, 0 for a purely private algorithm. It is spent even if no target is hit.
 
@@ -302,7 +302,7 @@ class TargetInteraction(Interaction):
         Notes
         -----
         A NotPrior target of an approximately private algorithm has the q and mean of a purely private one (Lemma C.1).
-        Exceptions of `algorithm` and `hit` are passed on and hit every target, for an error is an outcome too.
+        Exceptions of `algorithm` and `hit` are passed on and hit every target, because an error is an outcome, too.
 
         References
         ----------
@@ -330,7 +330,7 @@ class TargetInteraction(Interaction):
     def _run_not_prior(
         self, call: Callable[[], tuple[bool, Outcome]], epsilon: float, delta: float = 0.0
     ) -> Outcome:
-        """Run a call that returns a truth and an outcome; the prior is that nothing is released, which is False."""
+        """Run a call that returns (released, outcome); it is a hit of a NotPrior target if `released` is True."""
         target = {"q": not_prior_q(epsilon), "mean": not_prior_mean(epsilon)}
         return self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, delta=delta, **target)[1]
 

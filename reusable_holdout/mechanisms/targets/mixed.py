@@ -1,4 +1,4 @@
-"""An interaction of private algorithms of different epsilons and targets, in which each hit has its own price."""
+"""An interaction of private algorithms with different epsilons and targets, in which each hit has a cost of its own."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class MixedInteraction(Interaction):
 
     Notes
     -----
-    A hit of a call weighs ``e/q``. A call is run only if its hit could be paid: the weights of all hits add up to at
-    most `mixed_charging_weight`. A call without a hit is free.
+    A hit of a call with epsilon ``e`` weighs ``e/q``. The weights of all hits add up to at most
+    `mixed_charging_weight`, and a call is run only if its hit would not exceed this. A call without a hit is free.
 
     References
     ----------
@@ -89,12 +89,12 @@ class MixedInteraction(Interaction):
 
     @property
     def weight(self) -> float:
-        """Largest sum of the weights of all hits."""
+        """Largest sum that the weights of all hits may have."""
         return self._weight
 
     @property
     def weight_left(self) -> float:
-        """Largest sum of the weights of further hits."""
+        """Largest sum that the weights of further hits may have."""
         return float(self._left)
 
     def run(
@@ -120,7 +120,7 @@ class MixedInteraction(Interaction):
         epsilon : float
             The algorithm's privacy parameter; above 0, at most the interaction's `largest_epsilon`.
         q : float
-            Least chance of a hit; at most 1, at least the interaction's `smallest_q`.
+            Smallest probability of a hit; at most 1, at least the interaction's `smallest_q`.
         delta : float
             The algorithm's delta, 0 for a purely private algorithm. It is spent even if the target is not hit.
 
@@ -134,7 +134,7 @@ class MixedInteraction(Interaction):
 
         Notes
         -----
-        Exceptions of `algorithm` and `hit` are passed on and count as a hit, for an error is an outcome too.
+        Exceptions of `algorithm` and `hit` are passed on and count as a hit, because an error is an outcome, too.
 
         References
         ----------
