@@ -156,7 +156,10 @@ class Certificate:
         return self._dearest(charges=0, nats=self.reserved_nats)
 
     def room(self, *, charges: int, nats: float) -> float:
-        """Return the nats that reveals and choices may still cost while every charge and the tolerance remain."""
+        """Return the nats that reveals and choices may still cost, so that charges can be paid and the tolerance holds.
+
+        `charges` and `nats` were spent before.
+        """
         if self.adaptive:
             return math.inf
         return self.affordable_length - self._dearest(charges=charges, nats=nats) + _AFFORDED

@@ -190,7 +190,7 @@ class Null:
         return self._mixed(lambda bets: gains_of_rows(terms, self.mean, bets, weights))
 
     def log_evidence_of(self, rows: EvidenceRows) -> float:
-        """Return ln E for rows that are known up to their order."""
+        """Return the logarithm of the evidence of rows whose values are known, but not their order."""
         gains = rows.gains(self.mean)
         return self._mixed(lambda bets: np.log1p(bets[:, np.newaxis] * gains) @ rows.counts)
 

@@ -1,7 +1,8 @@
-"""Public weights of outcomes: each outcome costs minus the logarithm of its weight.
+"""Codes: lists of outcomes with public weights. An outcome costs minus the logarithm of its weight.
 
 Cells are intervals of deviations from a prior, in a public unit. They grow geometrically outwards, so that no outcome
-costs more than a cap that is known before anything is asked. Each code has the outcome "it failed on the holdout".
+costs more than a cap that is known before anything is asked. Each code has an outcome for a model or metric that fails
+on the holdout.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ class NoiseTails:
 
     @property
     def answer(self) -> float:
-        """Reach of the noise of a charged value, in units of the noise scale."""
+        """Largest noise of a charged value that intervals allow for, in units of the noise scale."""
         if self._calibration.releases_the_comparison:
             return self.comparison
         return self._calibration.scales[2] * math.log(self.queries / self._beta(self.theory.answer_noise))

@@ -1,4 +1,4 @@
-"""Certificates of plans that versions before 0.3 made, in [0, 1], from the numbers in their records."""
+"""Certificates of plans of versions before 0.3, made again from the numbers in their records, in [0, 1]."""
 
 from __future__ import annotations
 

@@ -197,6 +197,6 @@ class Pairs:
         return length - math.log(self._beta)
 
     def _lead(self, first: Reached, second: Reached) -> float:
-        """Return the least number of rows by which the first is better on the holdout."""
+        """Return a lower bound, by released answers, on how many more rows the first claim gets right."""
         certificate = self._certificate
         return (first.low - second.high) * certificate.bound.rows

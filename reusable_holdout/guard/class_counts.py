@@ -69,8 +69,8 @@ def numbers_of_ratio(
     metric = bound.metric
     if spread is not None:
         raise InputError(
-            f"spread, a guess of the losses' standard deviation, is for means of graded losses; that of {metric.name} "
-            f"follows from the estimate; got spread={spread!r}; leave it out"
+            f"spread, your guess of the losses' standard deviation, is only for metrics whose losses take many values; "
+            f"of {metric.name} the estimate tells it; got spread={spread!r}; leave spread out"
         )
     span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
     at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]

@@ -174,7 +174,7 @@ class Configuration(Facts):
         for part, parameter in _RESUMED_WITH.items():
             if mine[part] != theirs[part]:
                 raise LedgerMismatchError(
-                    f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
+                    f"the {part} must be the same as when the ledger was made; they differ; {_MISMATCH}; pass the same "
                     f"{parameter}="
                 )
         _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))

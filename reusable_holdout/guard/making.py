@@ -250,7 +250,7 @@ def _begun(
     key: tuple[bytes, Path | None],
     owned: OwnedRows | None,
 ) -> GuardedView:
-    """Return the view of the guard's own metric, on a ledger that is new or its own."""
+    """Begin a new ledger, or go on in the one of these rows; return the view of the guard's own metric."""
     kept = KeptRows({}, b"") if owned is None or ledger.configuration() else owned.kept(key[0])
     facts = replace(facts, known_rows=facts.known_rows or kept.digests)
     stored = Configuration.parse(ledger.create(facts.text(), kept.text))

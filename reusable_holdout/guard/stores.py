@@ -119,8 +119,8 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
     kept = "" if text is None else Configuration.parse(text).witness
     if witness is False and kept:
         raise InputError(
-            f"a ledger that has a witness must be opened with it; got allow={{'no witness'}}; its own is {kept}; "
-            "nothing was asked; leave witness out"
+            f"a ledger that has a witness must be opened with it; this one has {kept}; got allow={{'no witness'}}; "
+            "nothing was asked; leave 'no witness' out, and the ledger's own witness is used"
         )
     place = witness or kept
     if not place:

@@ -177,7 +177,7 @@ class Opens(Protocol):
 
     @property
     def reveal(self) -> Any:
-        """The way whose value is released on request."""
+        """The way that reveals a rounded value, for nats."""
 
     @property
     def final(self) -> Way:

@@ -75,7 +75,7 @@ LEFT JOIN answers AS found INDEXED BY sqlite_autoindex_answers_2 ON found.epoch 
 
 
 class Statements(NamedTuple):
-    """Statements in the SQL of one database, by default of SQLite; their parameters begin with the epoch.
+    """SQL statements for one database, by default SQLite; the epoch is their first parameter, unless it says otherwise.
 
     Attributes
     ----------
@@ -84,15 +84,15 @@ class Statements(NamedTuple):
     alone : str
         Begins a transaction, and waits until no other process is in one.
     begin : str
-        Does the same, and waits for writers of version 0.2, too, once there is a configuration.
+        Does the same; if the ledger has a configuration, it waits for writers of version 0.2, too.
     look : str
         Last epoch, end of the ledger, last charge, and the row of a digest if there is one.
     digests : str
         All digests.
     found : str
-        Rows of some digests, which come before the epoch; takes as many times `digest`.
+        Rows of some digests. Its parameters are the digests, then the epoch; its text takes `digest` for each of them.
     insert, insert_sealed : str
-        Take the number of the epoch in their text: a batch has a parameter less to bind.
+        The number of the epoch is in their text, so that each row of a batch binds one parameter fewer.
     """
 
     present: str = (

@@ -178,7 +178,7 @@ class Ledger:
             raise
         except LedgerError as error:
             raise LedgerError(
-                f"{error}; what was asked is recorded, and told once the witness can be told: ask again, it is free"
+                f"{error}; the answer is recorded, and held back until the witness can be reached: ask again then, free"
             ) from None
 
 

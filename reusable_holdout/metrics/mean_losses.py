@@ -39,7 +39,8 @@ def brier() -> Metric:
     With two classes a row's loss is (p - y)^2, where p is the probability of the last of the sorted classes and y is 1
     if the label is that class, else 0. With more classes it is half of sum_k (p_k - [y = k])^2, where p_k is the
     probability of class k. On the simplex this lies in [0, 1], and for two classes it equals the binary form. The
-    metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n. The set of
+    metric is a mean of n terms in [0, 1]. So replacing row r
+    changes it by at most c_r = 1/n; the sum of c_r^2 is 1/n. The set of
     classes is public.
 
     References
@@ -128,7 +129,7 @@ def mae(*, lower: float, upper: float) -> Metric:
     ----------
     lower, upper : float
         Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
-        never makes an error larger; if a target lies outside, its error may count for less than it is.
+        never makes an error larger; if a target lies outside, its error may be understated.
 
     Raises
     ------
@@ -138,7 +139,8 @@ def mae(*, lower: float, upper: float) -> Metric:
     Notes
     -----
     With prediction p and target y, both clipped, a row's loss |p - y| lies in [0, upper - lower]. Normalised by that
-    bound the metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
+    bound the metric is a mean of n terms in [0, 1]. So replacing row r
+    changes it by at most c_r = 1/n; the sum of c_r^2 is 1/n.
 
     Examples
     --------
@@ -159,7 +161,7 @@ def mse(*, lower: float, upper: float) -> Metric:
     ----------
     lower, upper : float
         Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
-        never makes an error larger; if a target lies outside, its error may count for less than it is.
+        never makes an error larger; if a target lies outside, its error may be understated.
 
     Raises
     ------
@@ -205,7 +207,8 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     -----
     With prediction p and target y, both clipped, a row's loss max(quantile (y - p), (1 - quantile)(p - y)) lies in
     [0, max(quantile, 1 - quantile)(upper - lower)]. Normalised by that bound the metric is a mean of n terms in [0, 1].
-    So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
+    So replacing row r
+    changes it by at most c_r = 1/n; the sum of c_r^2 is 1/n.
 
     Examples
     --------

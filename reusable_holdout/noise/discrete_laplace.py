@@ -112,8 +112,8 @@ def _out_of_range(scale: Fraction, other: str) -> InputError:
 class GeometricRow:
     """A sampler of one or two geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    Uniform independent words give exactly this law. Words ``0 .. digits-1`` of a draw decide the binary digits of one
-    variable, and word ``digits`` whether its quotient by ``2**digits`` is above 0. A second variable needs as many.
+    A draw reads random 16-bit words; uniform, independent ones give exactly this distribution. The first `digits` words
+    decide that many bits of a variable, the next one if it is larger. A second variable takes as many words again.
     """
 
     digits: int

@@ -22,7 +22,7 @@ _FARTHEST = 2**60
 
 
 class Centred(NoiseLaw, Protocol):
-    """A law of noise with a known mean."""
+    """A noise distribution whose mean is known."""
 
     @property
     def mean(self) -> float:

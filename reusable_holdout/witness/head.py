@@ -180,7 +180,7 @@ class FileWitness:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        """Open the file; any failure is a LedgerError, but a FileNotFoundError if it would not be made."""
+        """Open the file; FileNotFoundError if it is missing and `flags` do not create it, else LedgerError."""
         try:
             # without the last flag a pipe would wait for its other end
             descriptor = os.open(self._path, flags | os.O_NONBLOCK, 0o644)

@@ -69,7 +69,7 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
     )
     pages = [page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md")]
     yield Size("pages", len(pages), 24, 24)
-    yield Size("words of all pages", sum(len(page.split()) for page in pages), 22_750, 20_000)
+    yield Size("words of all pages", sum(len(page.split()) for page in pages), 22_800, 20_000)
 
 
 def code_lines(text: str) -> int:

@@ -117,7 +117,7 @@ def test_a_push_that_fails_keeps_the_answer_inside(tmp_path, repository, remote)
     path, place = tmp_path / "guard.db", f"git:{repository}@theirs"
     with made(path, place) as guard:
         hook = failing_hook(remote / "hooks", "pre-receive")
-        with pytest.raises(LedgerError, match="told once the witness can be told"):
+        with pytest.raises(LedgerError, match="held back until the witness can be reached"):
             guard.evaluate(LABELS, prior=1.0)
         hook.unlink()
         assert guard.evaluate(LABELS, prior=1.0).replayed

@@ -37,7 +37,7 @@ _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.Clas
 
 
 class OfCode(ABC):
-    """Goes through what code is made of; each class, function and module once, a second time by its number."""
+    """Walks through the parts of code; a class, function or module that occurs again is written as its number alone."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()

@@ -149,7 +149,10 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
 
 def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
-    """Find the largest range whose rounds stay within delta, by the secant method on log delta inside a bracket."""
+    """Find the largest range of which `count` rounds are (epsilon, delta)-private, by the secant method on log delta.
+
+    At `low` they are.
+    """
 
     def excess(each: float) -> float:
         if not _fits(each, count, epsilon, delta):

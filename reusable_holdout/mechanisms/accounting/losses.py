@@ -159,7 +159,7 @@ def _infinite(losses: Sequence[_Loss]) -> float:
 
 
 def _delta(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
-    """Bound delta at an epsilon, by one convolution of losses that are weighted so that their sum is near epsilon."""
+    """Bound delta at `epsilon`: convolve losses on a grid of `step`, reweighted so that their sum is near it."""
     slope = _best_slope(losses, step, epsilon)
     log_moment = _log_moment(losses, step, slope)
     size, middle = _span(losses, step, slope), round(epsilon / step)
