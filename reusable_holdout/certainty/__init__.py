@@ -1,4 +1,7 @@
-"""Confidence bounds, the transcript code and certificates. They read numbers only, never data."""
+"""Confidence bounds, description lengths of questions (the transcript code), and certificates.
+
+They use numbers only, never data.
+"""
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval

@@ -133,7 +133,8 @@ def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
     if mine is None or theirs is None:
         return mine
     if set(mine) != set(theirs):
-        raise InputError(f"{len(set(theirs) - set(mine))} of the columns have other names")
+        strange = len(set(theirs) - set(mine))
+        raise InputError(f"{strange} of the other rows' columns have names that no column of these rows has")
     return theirs
 
 

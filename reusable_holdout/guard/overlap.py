@@ -94,10 +94,10 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
 
 
 def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:
-    """Return what a ledger keeps of a new holdout; refuse rows of an earlier epoch, unless the owner allows them.
+    """Return the digests of a new holdout that a ledger keeps; refuse rows of an earlier epoch, unless that is allowed.
 
-    Columns without names are compared with `beside`, the features of the last epoch. Raises OverlapError if some rows
-    are of an earlier epoch, beyond chance; InputError if the earlier rows had ids and these have none;
+    Columns without names are compared with `beside`, the features of the last epoch. Raises OverlapError if more
+    rows than chance explains are of an earlier epoch; InputError if the earlier rows had ids and these have none;
     TamperedLedgerError if the ledger's data about an epoch's rows are not those that were sealed.
     """
     epochs = [Configuration.parse(text) for text in ledger.configurations()]

@@ -83,7 +83,7 @@ class GuardedView:
         return cast("Metric", self.holdout.bound.metric)
 
     def charges_left(self, charges: int) -> int:
-        """Return the charges left after `charges`; on a board of claims, those of the unnamed series."""
+        """Return the charges left when `charges` were spent; on a board, those of the series without a name."""
         if self.plan.asks == "claims":
             return self.boards.charges_left(self.ways.claim, "")
         return self.transcript.allowance.left(charges)

@@ -119,7 +119,7 @@ class Counted:
 
     @property
     def tells(self) -> bool:
-        """True if class counts are released when it is opened."""
+        """True if opening this view releases class counts."""
         return self.counts is not None and self.counts.place is not None and self.told_by == self.number
 
     def knows_of(self, metric: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Precision, F and Jaccard's index of a class, the most that one row can change them, and their averages over classes.
 
-Class counts are public, because neighbours keep every label. For class k, n_k is the number of its rows. TP of these
-rows are predicted k. FP rows of other classes are predicted k, too. PP = TP + FP.
+Neighbouring data sets have the same labels, so class counts are public. For class k, n_k is the number of its rows, TP
+the number of those that are predicted as k, FP that of rows of other classes predicted as k, and PP = TP + FP.
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ def charges_of_a_search(
 
 
 def honest_nats(claims: int, theory: Theory) -> float:
-    """Return the likely nats of honest claims: of claims that stand, new leads, and errors by chance."""
+    """Return the nats that honest claims probably cost: most stand, some take the lead, few are wrong by chance."""
     code = theory.claims
     others = len(theory.charge.cells) * code.charge + code.failed
     start, end = code.stands, code.stands + others

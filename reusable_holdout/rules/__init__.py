@@ -219,7 +219,7 @@ class Distance(Rule):
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval from the lower bound that is certified for an accepted prior up to 1."""
+        """Return the interval of an accepted value: from the lower bound that is certified by its prior, to 1."""
         share = self.certificate.shares.charged
         low, _ = self._around(prior, self.certificate.comparison_tail, length, share)
         return Interval(low, 1.0)

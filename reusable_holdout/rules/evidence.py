@@ -112,7 +112,7 @@ class ByEvidence(WithinTolerance):
     # ---- private
 
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return the score and the terms of the rows."""
+        """Return the score, and the term that each row adds to it; shape (1 + rows,)."""
         return terms_of(bound, query)
 
     def weighed(

@@ -313,7 +313,7 @@ class Allowance(NamedTuple):
 
     @classmethod
     def of(cls, plan: Mapping[str, Any]) -> Allowance:
-        """Return the allowance of a plan's record."""
+        """Read the allowance of charges from the record of a plan in a ledger."""
         return cls(min(plan["charges"], plan["queries"]), plan["asks"] == "claims")
 
     def left(self, charges: int) -> int:

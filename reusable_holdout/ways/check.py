@@ -101,7 +101,7 @@ class Check(Noisy):
         return self.rule.keeps(prior, tolerance, length)
 
     def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
-        """Return the places of tolerances that cannot be kept in this state, by public numbers."""
+        """Return the indices of the tolerances that cannot be kept in this state; only public numbers are used."""
         if tolerances is None:
             return []
         length, each = self.length(state), zip(priors.tolist(), tolerances.tolist(), strict=True)

@@ -17,12 +17,11 @@ class Final(Way):
     """The holdout's exact value with the narrowest interval; nothing is asked of these rows afterwards.
 
     With the plan's confidence, the intervals of a final and of all answers before it hold together. A final has its own
-    share of the failure probability. It pays for no position: given the positions of the charges and the released
-    outcomes, the analyst's strategy itself fixes when it is asked. The value that it releases costs nothing. The
-    earlier the last charge was, the less the positions cost.
+    share of the failure probability. Its own place in the history costs nothing: the charges and outcomes before it
+    determine when it is asked. Its value costs nothing, too. The earlier the last charge came, the narrower it is.
 
-    It has no noise, and the plan's epsilon excludes it. If rows are measured, the interval of their evidence is
-    released with the value. This interval may depend on the rows in any way, because nothing is asked afterwards.
+    It has no noise, and the plan's epsilon does not cover it. Where the rows' evidence decides, the interval that the
+    evidence leaves is released with the value. It may depend on the rows in any way: nothing is asked afterwards.
     """
 
     ends: ClassVar[bool] = True

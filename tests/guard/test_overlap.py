@@ -157,7 +157,10 @@ class TestIds:
         ({"training": TRAIN[:0]}, r"training= must hold rows; got none; nothing was made"),
         ({"training": "train.csv"}, r"training= must be data, not where they lie"),
         ({"X": None, "training": TRAIN}, r"must be ids where the guard has no features; got a table"),
-        ({"X": frame(HELD), "training": frame(TRAIN, list("abcx"))}, r"1 of the columns have other names"),
+        (
+            {"X": frame(HELD), "training": frame(TRAIN, list("abcx"))},
+            r"1 of the other rows. columns have names",
+        ),
         ({"ids": IDS[:ROWS], "training": np.arange(9)}, r"kind of ids=; got numbers, these are text"),
         ({"allow": {"ignore"}}, r"allow"),
         ({"X": None, "y": IDS[:ROWS], "metric": "score", "ids": IDS[:ROWS]}, r"have ids already, y"),

@@ -104,7 +104,7 @@ CASES = [
      {"charges": COUNT, "epsilon": POSITIVE, "delta": ([-0.1, 1.0, NAN], [0.0, 1e-6], "delta"), "composition": BEST}),
     ("numeric_sparse_scales", SCALES, {"charges": COUNT, "epsilon": POSITIVE, "composition": BEST}),
     ("standard_svt_scales", SCALES,
-     {"charges": COUNT, "epsilon": POSITIVE, "answers": ([0.5, -0.1, NAN], [0.0, 0.4], "the answers' part")}),
+     {"charges": COUNT, "epsilon": POSITIVE, "answers": ([0.5, -0.1, NAN], [0.0, 0.4], "must be a part of epsilon")}),
     ("NumericSparse", STREAM, {"split": (["even"], ["book"], "split is"), "composition": BEST}),
     ("StandardSVT", STREAM,
      {"ratio": ([0.0, INF, NAN], [0.01, None], "the ratio e2/e1"), "noise": (["gaussian"], ["exponential"], "noise is"),

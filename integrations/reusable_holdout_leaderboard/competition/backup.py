@@ -224,5 +224,5 @@ def _disk() -> Iterator[None]:
         problem = getattr(error, "strerror", None) or type(error).__name__
     if problem:
         raise StoreError(
-            f"a backup must be readable and writable as a whole; it is not ({problem}); nothing was made"
+            f"a backup needs every file to be read and written; one was not ({problem}); nothing was made"
         )

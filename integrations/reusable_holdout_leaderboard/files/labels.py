@@ -58,7 +58,7 @@ def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
     ids = None if table.ids is None else tuple(str(one).strip() for one in table.ids)
     if ids is not None and len(set(ids)) < len(ids):
         raise InputError(
-            f"{path} must have each id once, also without the space around it; it does not; nothing was changed"
+            f"{path} must have each id once, spaces around it not counted; one is there twice; nothing was changed"
         )
     return Labels(ids, _normalised(table.frame.iloc[:, 0].to_numpy(), path, metric))
 

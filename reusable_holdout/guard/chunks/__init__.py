@@ -21,7 +21,7 @@ class Part(Protocol):
         """Refuse rows that are not where they were; quick, so that it cannot find everything."""
 
     def chunks(self) -> Iterator[Any]:
-        """Read the rows, some at a time: frames or arrays that belong to the caller; an InputError if they changed."""
+        """Yield the rows in chunks that the caller may change; raise InputError if the files changed."""
 
 
 class ChunkedRows(ABC):

@@ -49,7 +49,7 @@ class OfCode(ABC):
         """Go on with a value of any kind."""
 
     def say(self, text: str) -> None:
-        """Go on with some words of ours."""
+        """Add a fixed text to the fingerprint."""
         self.add_bytes(text.encode(errors="surrogatepass"))
 
     def add_bytes(self, content: bytes) -> None:

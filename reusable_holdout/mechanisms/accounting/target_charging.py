@@ -348,7 +348,7 @@ def not_prior_epsilon_each(*, epsilon: float, delta: float, charges: int) -> flo
 
 
 def _start(epsilon: float, delta: float, charges: int) -> float:
-    """Return the log of a first guess of one call's epsilon: normal noise with the variance of two calls."""
+    """Return the log of a value of one call's epsilon at which a search starts; it takes the losses for normal."""
     log = -math.log(delta)
     deviation = math.sqrt(log + epsilon) - math.sqrt(log) or epsilon / (2 * math.sqrt(log))
     return math.log(max(deviation / math.sqrt(charges), _LEAST_EACH))

@@ -212,7 +212,7 @@ def check_rounds(count: int, candidates: int) -> None:
 def rate_of_rounds(
     count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool
 ) -> Fraction:
-    """Return the factor of the scores, in grid steps, in the exponent of each round of the exponential mechanism."""
+    """Return the number by which each round of the exponential mechanism multiplies scores in the exponent."""
     if delta == 0:
         return selection_rate(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic) / count
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta)

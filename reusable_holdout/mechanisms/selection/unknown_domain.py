@@ -194,7 +194,7 @@ def unknown_domain_margin(
 
 
 def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Return the factor of a score in a round's exponent, where half of delta pays for the composition of rounds."""
+    """Return the number by which each round multiplies scores in the exponent; half of delta is for composition."""
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta / 2)
     return selection_rate(epsilon=each, sensitivity=sensitivity, monotonic=monotonic)
 

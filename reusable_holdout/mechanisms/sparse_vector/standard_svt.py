@@ -70,7 +70,7 @@ def standard_svt_scales(
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=0.0)
     if not 0 <= answers < epsilon:
-        raise InputError(f"the answers' part lies between 0 and epsilon, which is {epsilon}; got {answers}")
+        raise InputError(f"answers must be a part of epsilon, between 0 and {epsilon}; got {answers}")
     comparisons = Fraction(epsilon) - Fraction(answers)
     threshold, query = divided(comparisons, charges=charges, ratio=ratio, monotonic=monotonic)
     answer = charges / Fraction(answers) if answers else Fraction(0)
