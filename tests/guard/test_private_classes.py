@@ -158,7 +158,7 @@ def test_a_guard_is_resumed_by_what_its_ledger_says(tmp_path):
     ]
     assert [one.classes for one in kept] == ["private", sorted(NAMES)]
     with pytest.raises(
-        LedgerMismatchError, match="the classes must be those the ledger was made with"
+        LedgerMismatchError, match="the classes must be the same as when the ledger was made"
     ) as refused:
         guard_of(y, ledger=tmp_path / "private.db", classes=NAMES)
     assert "name" not in str(refused.value)

@@ -146,7 +146,7 @@ def test_what_is_explained_about_a_centre_is_asked_in_all_ways(tmp_path):
 
 @for_each("changes", [{"noise": 1e-3}, {"board": "claims"}, {"threshold": 0.1}])
 def test_nothing_else_is_known_of_what_is_explained_about_a_centre(changes):
-    with pytest.raises(InputError, match="state variance= in place of center="):
+    with pytest.raises(InputError, match="pass variance= in place of center="):
         explained(**changes)
 
 
@@ -176,7 +176,7 @@ def test_two_models_are_not_compared_by_a_ratio():
 
 
 def test_a_guess_of_the_rows_spread_is_refused():
-    with pytest.raises(InputError, match="spread, a guess of"):
+    with pytest.raises(InputError, match="spread, your guess of"):
         make(spread=0.3)
 
 
@@ -205,7 +205,7 @@ def test_its_slices_and_gates_are_asked_like_it(tmp_path):
         assert (part.plan.rows, guard.plan.rows) == (600, 900)  # of the prevalence that was guessed
         assert not part.evaluate(PREDICTED, prior=value).charged
         assert guard.gate(PREDICTED, value - 0.1).charged
-        with pytest.raises(InputError, match="spread, a guess of"):
+        with pytest.raises(InputError, match="spread, your guess of"):
             guard.on(sample_weight=~inside, spread=0.2)
     assert verify(tmp_path / "guard.db").sound
 

@@ -73,7 +73,7 @@ def test_an_answer_stays_inside_until_the_witness_can_be_told(path, place, monke
     with made(path, place) as guard:
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
-            with pytest.raises(LedgerError, match=r"No space left.*recorded, and told once") as caught:
+            with pytest.raises(LedgerError, match=r"No space left.*recorded, and held back") as caught:
                 guard.evaluate(predictions(0), prior=0.5)
         assert "0.9" not in str(caught.value)
         assert guard.queries_asked == 1
