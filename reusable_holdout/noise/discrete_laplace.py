@@ -298,8 +298,7 @@ class DiscreteLaplace(GeometricNoise):
     Parameters
     ----------
     scale : Fraction or float
-        Grid units; 0 for no noise at all, otherwise between 2**-20 and 2**50. A float stands for its exact
-        value.
+        Grid units; 0 for no noise at all, otherwise between 2**-20 and 2**50. A float stands for its exact value.
 
     Raises
     ------
@@ -308,8 +307,7 @@ class DiscreteLaplace(GeometricNoise):
 
     Notes
     -----
-    With ``q = exp(-1/scale)``: ``P(X = x) = q**|x| (1-q) / (1+q)`` and ``P(X >= m) = q**m / (1+q)`` for ``m
-    >= 0``.
+    With ``q = exp(-1/scale)``: ``P(X = x) = q**|x| (1-q) / (1+q)`` and ``P(X >= m) = q**m / (1+q)`` for ``m >= 0``.
 
     References
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES_OF_WAYS", "Size", "code_lines", "loads_late", "sizes"]
 
-_OTHERS = {"earlier", "mechanisms", "metrics"}  # rooms that are counted apart from the guard's
+_OTHERS = {"earlier", "mechanisms"}  # rooms that are counted apart from the guard's
 _DEFINED_BY = (table, evidence, sets)  # modules that import all ways and rules
 
 
@@ -50,7 +50,7 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
         room = rest[0] if package == "reusable_holdout" and rest else package
         rooms[room] = rooms.get(room, 0) + code_lines(module.text)
     apart = {room for room in rooms if room in _OTHERS or room.startswith("reusable_holdout_")}
-    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 14_200, 12_000)
+    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 17_050, 12_000)
     yield Size("code lines of `earlier`", rooms["earlier"], 900, 900)
     yield Size("code lines of package and integrations", sum(rooms.values()), 35_350, 33_000)
     yield Size("code lines of tests", _code_in(TOP / "tests"), 53_750, 45_000)
