@@ -18,7 +18,7 @@ from reusable_holdout.certainty import edition
 from reusable_holdout.earlier.plans import Certificates, certificates_of, unlike, unstated
 from reusable_holdout.earlier.ways import MAIN, PAIRED, named, row_in_unit
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
-from reusable_holdout.guard.recomputing import States, problems_of_ways
+from reusable_holdout.guard.recomputation import States, problems_of_ways
 from reusable_holdout.guard.views import Counted, Counts
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics.bound import Unit

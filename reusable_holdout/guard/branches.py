@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Self
 from numpy.typing import ArrayLike
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import making
+from reusable_holdout.guard import creation
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.making import Stated, allowed_of
-from reusable_holdout.guard.opening import Opening
+from reusable_holdout.guard.creation import Stated, allowed_of
+from reusable_holdout.guard.new_view import Opening
 from reusable_holdout.guard.verbs import Verbs
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics import Metric, resolve_metric
@@ -220,7 +220,7 @@ class Branches(Verbs):
             estimate=estimate,
             allow=allowed_of(allow),
         )
-        fresh = type(self)._of(making.rotated(self._view, rows_of(X, y), stated))
+        fresh = type(self)._of(creation.rotated(self._view, rows_of(X, y), stated))
         return Rotation(fresh, self._view.holdout.X, self._view.holdout.y)
 
 

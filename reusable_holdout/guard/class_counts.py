@@ -27,7 +27,7 @@ _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, howe
 
 
 def guess(bound: BoundMetric, prevalence: object, *, by_ratio: bool, theory: int) -> Counts | None:
-    """Guess as :func:`~reusable_holdout.guard.pricing.guessed` says, where a metric may rest on counts."""
+    """Guess as :func:`~reusable_holdout.guard.wanted_plan.guessed` says, where a metric may rest on counts."""
     if not by_ratio and not any(_rests_on_counts(bound)):
         checked_prevalence(prevalence, bound.classes)
         return None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from reusable_holdout.guard import making
+from reusable_holdout.guard import creation
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.branches import Branches, Rotation, rows_of
+from reusable_holdout.guard.creation import Stated, allowed_of
 from reusable_holdout.guard.handle import the_guard
-from reusable_holdout.guard.making import Stated, allowed_of
 from reusable_holdout.guard.view import GuardedView, Listener
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan
@@ -158,7 +158,7 @@ class ReusableHoldout(Branches):
             allowed_of(allow),
             replan,
         )
-        self._begin(making.made(rows_of(X, y), stated))
+        self._begin(creation.made(rows_of(X, y), stated))
 
     @classmethod
     @sealed
@@ -199,7 +199,7 @@ class ReusableHoldout(Branches):
             If it does not go on from what its witness has seen.
         """
         stated = Stated(metric=metric, key=key, seed=seed, witness=witness)  # type: ignore[arg-type]
-        return cls._of(making.opened(rows_of(X, y), ledger, stated))
+        return cls._of(creation.opened(rows_of(X, y), ledger, stated))
 
     @classmethod
     def _of(cls, view: GuardedView) -> Self:

@@ -10,6 +10,7 @@ import functools
 import os
 import pickle
 import secrets
+import weakref
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -37,9 +38,12 @@ __all__ = [
     "UnreachableGuard",
     "arrive",
     "check_is_guard",
+    "frozen_guard",
     "guard_class",
+    "guard_here",
     "make_handle",
     "read_private",
+    "remember",
     "the_guard",
     "write_private",
 ]
@@ -360,3 +364,34 @@ def _mapped(path: Path) -> dict[str, Any]:
 
 def _is_url(ledger: str) -> bool:
     return "://" in ledger
+
+
+# ---- guards that were deployed
+
+_HERE: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""Guards of this process that were pickled in it, by their names."""
+
+
+def remember(guard: Any) -> None:
+    """Note that a guard is open in this process, for :func:`guard_here`."""
+    _HERE[guard.__guard_name__()] = guard
+
+
+def frozen_guard(guard: Any, certificate: FrozenCertificate) -> FrozenGuard:
+    """Return the frozen guard that a file gets in the guard's place.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout or FrozenGuard
+    certificate : FrozenCertificate
+        Certificate that the file carries.
+    """
+    if isinstance(guard, FrozenGuard):
+        return guard
+    remember(guard)
+    return FrozenGuard(guard.__guard_name__(), certificate.to_json())
+
+
+def guard_here(guard: Any) -> Any:
+    """Return the guard of a frozen one, if it is open in this process; else the given object."""
+    return _HERE.get(guard.name, guard) if isinstance(guard, FrozenGuard) else guard

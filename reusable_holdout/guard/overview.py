@@ -14,17 +14,16 @@ from reusable_holdout.answer import Answer, Price
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError
 from reusable_holdout.guard import frozen, releases
-from reusable_holdout.guard.asking import measured_here
+from reusable_holdout.guard.boards import Pairs
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout.guard.creation import place_of
+from reusable_holdout.guard.door import measured_here
 from reusable_holdout.guard.frozen import FrozenCertificate
-from reusable_holdout.guard.handle import Handle, arrive, make_handle
-from reusable_holdout.guard.making import place_of
+from reusable_holdout.guard.handle import Handle, arrive, make_handle, remember
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.subjects import Measured, checked_names, checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.guard.whereabouts import remember
 from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole

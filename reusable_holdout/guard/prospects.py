@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.asking import grid
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.door import grid
 from reusable_holdout.guard.subjects import checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW

@@ -28,10 +28,10 @@ from reusable_holdout.ways import Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.gate import GuardedGate
 
-__all__ = ["Posed", "Question", "Told1", "grid", "posed"]
+__all__ = ["AnswerOrError", "Posed", "Question", "grid", "posed"]
 
 WayName = Literal["evaluate", "gate", "reveal", "choose", "final"]
-Told1: TypeAlias = Answer | ModelError
+AnswerOrError: TypeAlias = Answer | ModelError
 
 
 class Question(NamedTuple):

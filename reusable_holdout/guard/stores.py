@@ -38,7 +38,16 @@ from reusable_holdout.noise import key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 from reusable_holdout.slips import warn
 
-__all__ = ["budgeted", "declared_classes", "find_key", "new_or_kept", "sql_ledger", "told_of", "watched"]
+__all__ = [
+    "begin_witness",
+    "budgeted",
+    "declared_classes",
+    "find_key",
+    "new_or_kept",
+    "sql_ledger",
+    "told_of",
+    "watched",
+]
 
 _KEY_BYTES = 32
 
@@ -332,3 +341,36 @@ def _of_sparse(X: Any) -> list[NDArray[Any]]:
     parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
     words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
     return [np.array(words, dtype=object)]
+
+
+# ---- a witness that was lost
+
+
+def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
+    """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
+
+    Parameters
+    ----------
+    ledger : str or Path
+    key : Path, optional
+        Noise key, if it does not lie beside the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger has no witness, or it has seen something.
+    """
+    with closing(sql_ledger(ledger, must_exist=True)) as store:
+        place = Configuration.parse(store.configuration() or "").witness
+        if not place:
+            raise LedgerError(
+                f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
+            )
+        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
+        if witness.read() is not None:
+            raise LedgerError(
+                f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
+                "verify says whether the ledger goes on from that"
+            )
+        store.watched_by(witness, may_begin=True)
+    return place

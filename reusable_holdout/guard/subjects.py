@@ -120,7 +120,7 @@ def check_tolerances_kept(
     way: Check, priors: Floats, tolerances: Floats | None, state: State, unit: Unit
 ) -> None:
     """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
-    for place in way.check_room(priors, tolerances, state) if tolerances is not None else []:
+    for place in way.find_unkept(priors, tolerances, state) if tolerances is not None else []:
         prior, refused, length = float(priors[place]), float(tolerances[place]), way.length(state)  # type: ignore[index]
         kept = 1.0
         for _ in range(_BISECTIONS):

@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.answer import Answer
 from reusable_holdout.errors import BudgetError, Halted, ModelError, printable
-from reusable_holdout.guard import halting
+from reusable_holdout.guard import halts
 from reusable_holdout.ledger import Ledger, Row, Tail
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
@@ -56,7 +56,7 @@ class Transcript:
     def halt(self, reason: str, answers: Sequence[Answer | ModelError]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
         given = [None if isinstance(one, ModelError) else one for one in answers]
-        return halting.halted(self.ledger, self.state, self.queries, reason, given)
+        return halts.halted(self.ledger, self.state, self.queries, reason, given)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left, by a BudgetError."""
@@ -172,7 +172,7 @@ def rows_of_batch(
     units, outcomes = decided
     length, first, count = way.length(state), state.query + 1, len(outcomes)
     priors = priors[:count]
-    lows, highs = _calm(way, priors, units, length)
+    lows, highs = (np.asarray(ends).tolist() for ends in way.calm_intervals(priors, units, length))
     stated, thresholds = priors.tolist(), units.tolist()
     values, charged, nats, told = list(stated), [0] * count, [0.0] * count, [way.calm.text()] * count
     for place, outcome in enumerate(outcomes):
@@ -209,16 +209,6 @@ def rows_of_batch(
         )
         for place in range(count)
     ]
-
-
-def _calm(way: Check, priors: Floats, units: Floats, length: float) -> tuple[list[float], list[float]]:
-    """Return both ends of the interval of each question, should it not be charged; a few are faster one by one."""
-    if len(priors) > _FEW:
-        low, high = way.calm_intervals(priors, units, length)
-        return np.asarray(low).tolist(), np.asarray(high).tolist()
-    pairs = zip(priors.tolist(), units.tolist(), strict=True)
-    ends = [way.interval(way.calm, Terms(prior, unit), length) for prior, unit in pairs]
-    return [float(low) for low, _ in ends], [float(high) for _, high in ends]
 
 
 def first_occurrences(digests: Sequence[bytes], known: Mapping[bytes, Row]) -> list[int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
-from reusable_holdout.guard.asking import Question, ask
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.door import Question, ask
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several

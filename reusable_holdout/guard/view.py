@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from reusable_holdout.answer import Answer
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.claiming import Boards
+from reusable_holdout.guard.boards import Boards
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.known_rows import TrainedOn

@@ -100,7 +100,7 @@ class Check(Noisy):
         """Return True if an answer at a description length can keep a tolerance."""
         return self.rule.keeps(prior, tolerance, length)
 
-    def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
+    def find_unkept(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
         """Return the indices of the tolerances that cannot be kept in this state; only public numbers are used."""
         if tolerances is None:
             return []

@@ -24,7 +24,7 @@ from reusable_holdout.errors import (
     PlanError,
     RotatedError,
 )
-from reusable_holdout.guard.opening import Opening
+from reusable_holdout.guard.new_view import Opening
 
 ROWS = 5_000
 LABELS = (np.random.default_rng(0).random(ROWS) < 0.22).astype(int)

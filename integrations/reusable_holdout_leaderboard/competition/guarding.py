@@ -15,7 +15,7 @@ from reusable_holdout import Answer, Metric, Plan, Rows
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import RolledBackError
 from reusable_holdout.guard import ReusableHoldout
-from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout.guard.boards import Pairs
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import genesis
 from reusable_holdout.ledger.storage import SqlLedger

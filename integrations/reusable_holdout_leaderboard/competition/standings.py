@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from reusable_holdout.guard.claiming import Pairs
+from reusable_holdout.guard.boards import Pairs
 from reusable_holdout_leaderboard.competition.ties import Places, key_in_tie, ties_of
 from reusable_holdout_leaderboard.files.forms import differing_rows
 from reusable_holdout_leaderboard.store.database import as_moment

@@ -11,7 +11,7 @@ from cases import for_each
 from guard.kinds.test_claims import NOISE, certificate_of_claims
 from long_tests import GUARD
 
-from reusable_holdout.guard.claiming import Pairs, Reached
+from reusable_holdout.guard.boards import Pairs, Reached
 from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.metrics import GRID
 from reusable_holdout.metrics.bound import Unit

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.class_counts import rest_on, told
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.pricing import Kept, Wanted, decided_as_ratio, guessed, warn_of_counted_class
 from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.subjects import checked_names
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW, Counts, View
+from reusable_holdout.guard.wanted_plan import Kept, Wanted, decided_as_ratio, guessed, warn_of_counted_class
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import BoundMetric, Definition, Metric
 from reusable_holdout.plan import Plan

@@ -23,14 +23,6 @@ from reusable_holdout.guard.configuration import (
 )
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.known_rows import OwnedRows
-from reusable_holdout.guard.pricing import (
-    Kept,
-    Wanted,
-    decided_as_ratio,
-    guessed,
-    saying_what_counts,
-    warn_of_counted_class,
-)
 from reusable_holdout.guard.row_sets import warn_of_copies
 from reusable_holdout.guard.stores import (
     budgeted,
@@ -43,6 +35,14 @@ from reusable_holdout.guard.stores import (
 )
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import Counts
+from reusable_holdout.guard.wanted_plan import (
+    Kept,
+    Wanted,
+    decided_as_ratio,
+    guessed,
+    saying_what_counts,
+    warn_of_counted_class,
+)
 from reusable_holdout.ledger import Ledger, MemoryLedger
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.plan import Plan, SharedBudget

@@ -15,7 +15,7 @@ from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
 from reusable_holdout.guard.finals import tell_finals
-from reusable_holdout.guard.questions import Posed, Question, Told1, grid, posed
+from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, grid, posed
 from reusable_holdout.guard.subjects import (
     Measured,
     check_tolerances_kept,
@@ -103,7 +103,7 @@ def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measur
 # ---- checks and gates
 
 
-def _batch(one: Posed) -> list[Told1]:
+def _batch(one: Posed) -> list[AnswerOrError]:
     """Answer checks or gates, durably; all of a batch shares the history before it."""
     way, view, digests = one.way, one.view, one.digests
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
@@ -160,11 +160,11 @@ def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
 
 def _answers(
     one: Posed, known: dict[bytes, Row], rows: list[Row], state: State, reason: str | None
-) -> list[Told1]:
+) -> list[AnswerOrError]:
     """Return the answers to a batch in which questions may repeat; raise a halt at the first without an answer."""
     view, fresh, known = one.view, {row.digest: row for row in rows}, dict(known)
     left = view.transcript.allowance.left(rows[-1].charges if rows else state.charges)
-    answers: list[Told1] = []
+    answers: list[AnswerOrError] = []
     for digest in one.digests:
         row = fresh.pop(digest, None)  # its repetitions inside the batch are replays
         if row is None and digest not in known:
@@ -190,7 +190,7 @@ def _single(
     *,
     takes: int = 1,
     tolerance: float = 0.0,
-) -> tuple[Told1, Row]:
+) -> tuple[AnswerOrError, Row]:
     """Answer one question, durably; it takes one or several of the declared queries.
 
     `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
@@ -222,7 +222,7 @@ def _single(
     return answer, row
 
 
-def _checked(one: Posed) -> Told1:
+def _checked(one: Posed) -> AnswerOrError:
     """Answer a single check or gate: the same answer as in a batch of one, but no arrays are built."""
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
@@ -252,7 +252,7 @@ def _checked(one: Posed) -> Told1:
     return answer
 
 
-def _revealed(one: Posed, place: int) -> Told1:
+def _revealed(one: Posed, place: int) -> AnswerOrError:
     way: Any = one.way
     digest, prior = one.digests[place], float(one.priors[place])
     answer, _ = _single(
@@ -296,7 +296,7 @@ def _chosen(one: Posed) -> Choice | ModelError:
     return Choice(told.winner.candidate, answer, best)
 
 
-def _guarded(one: Posed) -> Told1:
+def _guarded(one: Posed) -> AnswerOrError:
     way: Any = one.way
     named = rails.stated(one.view, one.question.guardrails, one.question.subjects)
     tolerance = None if one.tolerances is None else float(one.tolerances[0])
@@ -336,9 +336,9 @@ def _guarded(one: Posed) -> Told1:
 # ---- claims
 
 
-def _claims(one: Posed) -> list[Told1]:
+def _claims(one: Posed) -> list[AnswerOrError]:
     """Answer claims one after the other, because the outcome of one decides what the next can cost."""
-    answers: list[Told1] = []
+    answers: list[AnswerOrError] = []
     for place, subject in enumerate(one.subjects):
         prior = float(one.priors[place])
         own = one.view.content.claim(one.digests[place], one.question.series, one.view.ways.claim.grid(prior))
