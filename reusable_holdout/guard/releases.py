@@ -23,21 +23,25 @@ from reusable_holdout.ways.table import PAIRED
 __all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
-    *(
-        "query",
-        "view",
-        "metric",
-        "name",
-        "series",
-        "prior",
-        "value",
-        "low",
-        "high",
-        "threshold",
-        "outcome",
-        "charged",
-    ),
-    *("way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    "query",
+    "view",
+    "metric",
+    "name",
+    "series",
+    "prior",
+    "value",
+    "low",
+    "high",
+    "threshold",
+    "outcome",
+    "charged",
+    "way",
+    "told",
+    "nats",
+    "asked",
+    "paired",
+    "charges_left",
+    "asked_at",
 ]
 """Columns of a history."""
 
