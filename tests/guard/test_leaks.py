@@ -90,7 +90,10 @@ class Secrets:
         for number in self.numbers:
             yield number, f"{abs(number):.15f}"[:9].encode()  # cut off: a prefix of every longer form
             for digits in (5, 6):
-                yield number, f"{abs(number):.{digits}f}".encode()
+                if abs(number) >= 10 ** (
+                    3 - digits
+                ):  # four digits that count: three are in many files by chance
+                    yield number, f"{abs(number):.{digits}f}".encode()
             for code in ("<d", ">d"):
                 yield number, struct.pack(code, number)
         for unit in self.units:
