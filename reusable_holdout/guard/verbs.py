@@ -254,15 +254,19 @@ class Verbs(Overview):
         return choice
 
     @checked_call
-    def final(self, subject: Any, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
-        """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
+    def final(self, subject: Any, priors: Any = None, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
+        """Ask for the certified end of a project: the holdout's own values, with the narrowest intervals.
 
-        It is possible once, also after a halt. Nothing new is answered afterwards; earlier questions still replay free.
+        Of several models it finds the best one and certifies it in one step. It is possible once, also after a halt.
+        Nothing new is answered afterwards; earlier questions still replay free.
 
         Parameters
         ----------
         subject : estimator, array-like, or a list of them
-            Fitted models, or predictions. Several are certified together, with slightly wider intervals.
+            Fitted models, or predictions.
+        priors : float or list of float, optional
+            The analyst's own estimates, such as cross-validation means. Of several models, those with high priors get
+            narrower intervals; without priors all get the same share of the failure probability.
         name : str, optional
             Name of the final in the history; by default the model's type.
         also : sequence of guards, or of tuples of a guard and a subject, optional
@@ -271,8 +275,9 @@ class Verbs(Overview):
 
         Returns
         -------
-        Answer, or list of Answer
-            Answers for one subject, or for several; with `also`, for this metric and then for the others.
+        Answer or Finals
+            For a list of subjects :class:`Finals`, which names the best. With `also`, a list: first of this metric, then
+            of the others.
 
         Raises
         ------
@@ -281,7 +286,8 @@ class Verbs(Overview):
         InputError
             If the input does not fit; nothing was told.
         ModelError
-            If a model fails on the holdout: the final was given, with this failure as its outcome.
+            If the model fails on the holdout, or all of several do, or one with `also`: the final was given, with this
+            failure as its outcome.
 
         Examples
         --------
@@ -300,11 +306,12 @@ class Verbs(Overview):
             )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
-        questions = [Question("final", subject, name=label)]
+        questions = [Question("final", subject, priors, name=label)]
         questions += [Question("final", own, view=guard, name=label) for guard, own in pairs]
         found = self.ask(questions)
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
-        _raise_failures(flat)
+        if also or all(isinstance(one, ModelError) for one in flat):
+            _raise_failures(flat)
         return flat if also else found[0]
 
     @sealed

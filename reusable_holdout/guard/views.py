@@ -282,6 +282,9 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
         yield "plan.spread"
     if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
         yield "plan.delta"
+    theory, share = edition(record["shared"]["theory"]), record.get("final_share")
+    if (share is None) == (theory.threshold_level > 0.0):
+        yield "plan.final_share"
 
 
 class Views:

@@ -72,6 +72,9 @@ class Plan(Outlook):
         For families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at
         most half the distance of the bounds; by default the largest possible at `estimate`. The numbers of the plan
         follow from it. No interval rests on it: rows that spread more are charged more often.
+    final_share : float, optional
+        Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75, and 0 if only gates are
+        asked, who then have no final. With 1 nothing but a final can be asked: for a guard of one search.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states what an honest board keeps; each series has `charges`, by default 2.
@@ -147,6 +150,7 @@ class Plan(Outlook):
         threshold: float | None = None,
         delta: float | None = None,
         spread: float | None = None,
+        final_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
         bounds: tuple[float, float] = (0.0, 1.0),
@@ -177,6 +181,7 @@ class Plan(Outlook):
         self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = numbers.wholes("choices", choices)
+        self._stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
         self.influence = numbers.real("influence", influence, above=0.0)
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
@@ -209,6 +214,7 @@ class Plan(Outlook):
             mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
+            stated_final_share=self._stated_final_share,
         )
 
     def _reserved_nats(self) -> float:
@@ -230,6 +236,7 @@ class Plan(Outlook):
         """Derive the number that was not stated."""
         found = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = found
+        self.final_share = self._wish.final_share
         derived = numbers.round_up(found.tolerance * self.span)
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
@@ -267,10 +274,11 @@ class Plan(Outlook):
             noisy=scores.noisy or scores.noise_scale > 0.0,
             tolerance=self.tolerance / (2.0 * self.span),
             fixed_threshold=None if scores.fixed_threshold is None else scores.fixed_threshold / 2.0,
+            threshold_sds=scores.threshold_sds if wish.decides == "evidence" else 0.0,
             least_threshold=min(wish.deviation_sd(self.rows), 1.0),
             shares=shares,
             estimate=0.5,
-            spread=0.5,
+            spread=wish.row_spread,
             decides=wish.decides,
         )
 
@@ -292,6 +300,7 @@ class Plan(Outlook):
             "threshold": self.stated_threshold,
             "delta": self.delta,
             "spread": self.stated_spread,
+            "final_share": self.final_share,
             "asks": self.asks,
             "bounds": [self.lower, self.upper],
             "greater_is_better": self.greater_is_better,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,8 +44,10 @@ ALLOWANCE = 2
 """Charges of each series of claims, if no other number is stated."""
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_NOISE_SHARE_OF_THRESHOLD = 0.08  # of a threshold in standard deviations: likewise
 _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
+_FINAL_SHARE_OF_BOARDS = 0.25
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
 _MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are at least a standard deviation
@@ -75,9 +78,12 @@ class Wish:
     """The numbers of a plan in units of the metric's range; a number that was not stated is None.
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
-    tolerance of the population value, with a threshold that is not below one standard deviation of an honest
-    deviation (a smaller one would charge every third honest question). It *serves* when, besides, an honest search is
-    answered to its last question with probability 0.95; a number that is derived serves if any does.
+    tolerance of the population value. It *serves* when, besides, an honest search is answered to its last question with
+    probability 0.95; a number that is derived serves if any does.
+
+    A threshold is so many standard deviations of an honest deviation that chance charges one of all honest questions
+    with probability 0.05 at most (Bonferroni). In editions before the fourth a wish held if the tolerance left a
+    threshold of one standard deviation.
     """
 
     rows: int | None
@@ -97,11 +103,28 @@ class Wish:
     mechanism: GuardMechanism
     asks: Asks
     shared: SharedBudget = OWN_BUDGET
+    stated_final_share: float | None = None
 
     @property
     def theory(self) -> Theory:
         """Edition that it is certified by."""
         return edition(self.shared.theory)
+
+    @property
+    def final_share(self) -> float:
+        """Share of the failure probability for the final: the stated one; none of gates, a quarter of claims."""
+        if self.stated_final_share is not None:
+            return self.stated_final_share
+        if not self.theory.threshold_level or self.asks == "all":
+            return self.theory.final_share
+        return 0.0 if self.asks == "gates" else _FINAL_SHARE_OF_BOARDS
+
+    def threshold_sds(self, queries: int) -> float:
+        """Return the threshold in standard deviations of an honest deviation; 0 if it follows from something else."""
+        level = self.theory.threshold_level
+        if not level or self.asks != "all" or self.threshold is not None:
+            return 0.0
+        return -NormalDist().inv_cdf(level / (2.0 * queries))
 
     def deviation_sd(self, rows: int) -> float:
         """Return the standard deviation of the holdout value minus an honest prior."""
@@ -152,16 +175,20 @@ class Wish:
             return self.noise_scale
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
+        threshold = self.threshold_sds(numbers.queries) * self.deviation_sd(numbers.rows)
         if self.decides == "evidence":
-            evidence = Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+            tolerance = 2.0 * threshold or numbers.tolerance
+            evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
             return share / numbers.rows / tails.comparison
-        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
+        room = _NOISE_SHARE * numbers.tolerance
+        if threshold or self.threshold:
+            room = _NOISE_SHARE_OF_THRESHOLD * threshold or _FIXED_NOISE_SHARE * (self.threshold or 0.0)
         return room / tails.comparison
 
     def certificate(self, numbers: Numbers) -> Certificate:
         """Return the certificate of a check, or of what else the plan is for."""
-        rows, by_rows = numbers.rows, self.family in BY_ROWS
+        rows, by_rows, sds = numbers.rows, self.family in BY_ROWS, self.threshold_sds(numbers.queries)
         family: Any = "bounded" if by_rows else self.family
         return Certificate(
             bound=ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows),
@@ -170,12 +197,13 @@ class Wish:
             beta=self.beta,
             noise_scale=self.scale(numbers),
             tolerance=numbers.tolerance,
-            least_threshold=-math.inf,
+            least_threshold=min(self.deviation_sd(rows), 1.0) if sds else -math.inf,
             charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             decides=self.decides,
             shares=self._shares,
             fixed_threshold=self.fixed_threshold(rows),
+            threshold_sds=sds,
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
@@ -184,6 +212,8 @@ class Wish:
             spread=self.row_spread if by_rows else None,
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
+            final_share=self.final_share,
+            first_share=self.theory.first_share_of_gates if self.asks == "gates" else self.theory.first_share,
             theory=self.theory,
         )
 
@@ -212,16 +242,17 @@ class Wish:
         """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold."""
         certificate = self.certificate(numbers)
         if not certificate.adaptive:
-            return certificate.fixed_reach(certificate.affordable_length)
+            return certificate.agreed_reach(certificate.affordable_length)
         told = honest_nats(numbers.queries, self.theory)
-        return certificate.fixed_reach(certificate.length(charges=0, nats=told))
+        return certificate.agreed_reach(certificate.length(charges=0, nats=told))
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def holds(self, numbers: Numbers) -> bool:
         """Return True if these four numbers can be promised together."""
         if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
             return False
-        if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
+        fixed = self.fixed_threshold(numbers.rows) is not None and self.decides == "distance"
+        if fixed or self.threshold_sds(numbers.queries):
             return self.reach(numbers) <= numbers.tolerance + _SLACK
         certificate = self.certificate(numbers)
         threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)

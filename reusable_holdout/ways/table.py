@@ -82,7 +82,7 @@ class Ways:
     @cached_property
     def final(self) -> Final:
         """Certified end."""
-        return Final(self.plan.told, "final")
+        return Final(self.plan.told, "final", self.plan.prior_error / self.plan.span)
 
     @cached_property
     def claim(self) -> Claims:
@@ -103,7 +103,9 @@ class Ways:
 
     @property
     def _names(self) -> set[str]:
-        told = {"reveal", "choose", "final"}
+        if self.plan.final_share == 1.0:
+            return {"final"}
+        told = {"reveal", "choose", *(["final"] if self.plan.final_share else [])}
         gates = {"gate", "gate-compare", "guarded-gate", "guarded-compare"}
         return (
             told | {"all": gates | {"check", "compare"}, "gates": gates, "claims": {"claim"}}[self.plan.asks]
