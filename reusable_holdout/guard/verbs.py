@@ -276,8 +276,8 @@ class Verbs(Overview):
         Returns
         -------
         Answer or Finals
-            For a list of subjects :class:`Finals`, which names the best. With `also`, a list: first of this metric, then
-            of the others.
+            For a list of subjects :class:`Finals`, which names the best. With `also`, a list: first the answers of this
+            metric, then those of the others.
 
         Raises
         ------

@@ -286,7 +286,9 @@ class Plan(Outlook):
 
     def record(self) -> dict[str, Any]:
         """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
-        return {
+        # an edition that knew no share for finals wrote none
+        share = {"final_share": self.final_share} if self._wish.theory.threshold_level else {}
+        return share | {
             "rows": self.rows,
             "queries": self.queries,
             "charges": self.charges,
@@ -300,7 +302,6 @@ class Plan(Outlook):
             "threshold": self.stated_threshold,
             "delta": self.delta,
             "spread": self.stated_spread,
-            "final_share": self.final_share,
             "asks": self.asks,
             "bounds": [self.lower, self.upper],
             "greater_is_better": self.greater_is_better,

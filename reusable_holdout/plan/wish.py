@@ -34,6 +34,7 @@ __all__ = [
     "Numbers",
     "Wish",
     "charges_of_a_search",
+    "usual_final_share",
 ]
 
 MOST_ROWS = 10**12
@@ -112,12 +113,9 @@ class Wish:
 
     @property
     def final_share(self) -> float:
-        """Share of the failure probability for the final: the stated one; none of gates, a quarter of claims."""
-        if self.stated_final_share is not None:
-            return self.stated_final_share
-        if not self.theory.threshold_level or self.asks == "all":
-            return self.theory.final_share
-        return 0.0 if self.asks == "gates" else _FINAL_SHARE_OF_BOARDS
+        """Share of the failure probability for the final."""
+        stated = self.stated_final_share
+        return usual_final_share(self.theory, self.asks) if stated is None else stated
 
     def threshold_sds(self, queries: int) -> float:
         """Return the threshold in standard deviations of an honest deviation; 0 if it follows from something else."""
@@ -314,6 +312,13 @@ class Wish:
         fewer = [of(most), *map(of, range(min(most - 1, _MOST_STATES), 0, -1))]
         served = next(filter(self.serves, fewer), None) or max(fewer, key=self.honest)
         return served.charges
+
+
+def usual_final_share(theory: Theory, asks: Asks) -> float:
+    """Return the share of the failure probability for the final, if none is stated; gates alone keep none."""
+    if not theory.threshold_level or asks == "all":
+        return theory.final_share
+    return 0.0 if asks == "gates" else _FINAL_SHARE_OF_BOARDS
 
 
 # ---- honest searches: their priors are off by no more than was said

@@ -50,7 +50,7 @@ class Final(Way):
         return "final" if state.closed else None
 
     def length(self, state: State, answers: int = 1) -> float:
-        """Return the description length of a final of several answers, but for their own weights where they have any."""
+        """Return the description length of a final, without its answers' own weights where they have any."""
         charges, last = state.charges, state.last_charge
         length = self.certificate.final_length(charges=charges, nats=state.nats, last_charge=last)
         return length if self.certificate.theory.weighs_finals else length + math.log(answers)
