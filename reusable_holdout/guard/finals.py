@@ -33,7 +33,7 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
     if not ended:
         for one in finals:
             one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
-        found = [measured(one.of.view, one.of.way, [one.subject], None)[0] for one in each]
+        found = [measured(one.of.view, one.of.way, [one.subject], one.of.question.X_train)[0] for one in each]
     with transcript.ledger.transaction() as transaction:
         known = transaction.find(digests)
         state = transcript.state_at(transaction.tail)
