@@ -34,8 +34,9 @@ def number_of_charges(charges, most):
 
 
 def number_before_a_final(charges, most):
-    """A final can follow the last charge."""
-    return Fraction(1, 2 * most) if charges else Fraction(1, 2)
+    """A final can follow the last charge; most finals follow none."""
+    first = Fraction(str(THEORY.first_share_of_finals))
+    return (1 - first) * Fraction(most + 1, most * charges * (charges + 1)) if charges else first
 
 
 WEIGHTS = {
@@ -221,7 +222,8 @@ def by_last(charges, last):
 
 def left_over(queries, most):
     """What the finals of a guard leave of their share: the last charge would have to come after the last question."""
-    return EARLY * sum(Fraction(charges, 2 * most * (queries + 1)) for charges in range(1, most + 1))
+    left = range(1, most + 1)
+    return EARLY * sum(number_before_a_final(j, most) * Fraction(j, queries + 1) for j in left)
 
 
 def worst_kraft_sum_of_finals(queries, weight, *, most, values=Fraction(1)):
@@ -286,9 +288,6 @@ def test_a_finals_length_is_minus_the_log_of_its_weight(queries, most):
             assert length == pytest.approx(1.5 - math.log(weight), abs=1e-11)
         dearest = code.final_length(charges=charges, nats=1.5)
         assert dearest == length  # the last charge at the last question
-        for answers in (1, 2, 30):
-            several = code.final_length(charges=charges, nats=1.5, answers=answers)
-            assert several == pytest.approx(dearest + math.log(answers), abs=1e-12)
 
 
 def test_questions_and_finals_share_one():
@@ -306,7 +305,7 @@ def test_a_final_does_not_pay_for_its_place():
         question, final = code.length(query=1000, charges=charges), code.final_length(charges=charges)
         shares = math.log(QUESTIONS / FINALS)
         place = math.log((1000 - charges) / (charges + 1))  # C(K, j + 1) / C(K, j)
-        number = math.log(9 / 10) if charges else 0.0
+        number = math.log(number_before_a_final(charges, 10) / number_of_charges(charges, 10))
         late = -math.log(1 - EARLY + EARLY / 1001) if charges else 0.0
         assert question - final == pytest.approx(place + number - shares - late, abs=1e-9)
 
@@ -319,9 +318,10 @@ def test_the_earlier_the_last_charge_the_less_a_final_costs_and_a_late_one_costs
     lasts = [charges, charges + 1, 2 * charges + 1, queries // 10, queries // 2, queries]
     lengths = [code.final_length(charges=charges, last_charge=last) for last in sorted(lasts)]
     assert all(a < b for a, b in itertools.pairwise(lengths))
-    even = math.log(2 * charges) + math.log(math.comb(queries, charges)) - math.log(FINALS)
+    share = FINALS * number_before_a_final(charges, charges)
+    even = math.log(math.comb(queries, charges)) - math.log(share)
     assert lengths[-1] <= even + 0.106
-    at_once = math.log(2 * charges) + math.log(charges + 1) - math.log(FINALS * EARLY)
+    at_once = math.log(charges + 1) - math.log(share * EARLY)
     assert lengths[0] <= at_once + 1e-9
 
 
@@ -329,21 +329,20 @@ def test_undeclared_finals_weigh_their_share_together():
     """Those of as many charges telescope in the index of the last one."""
     code, most = TranscriptCode(), 400
     none = math.exp(-code.final_length(charges=0))
-    assert none == pytest.approx(float(FINALS) / 2)
+    assert none == pytest.approx(float(FINALS) * THEORY.first_share_of_finals)
     for charges in (1, 2, 7, 30):
         together = sum(
             math.comb(last - 1, charges - 1) * math.exp(-code.final_length(charges=charges, last_charge=last))
             for last in range(charges, most + 1)
         )
         assert together == pytest.approx(
-            float(FINALS) * 2.0 ** -(charges + 1) * (1 - charges / (most + 1)), rel=1e-9
+            float(FINALS) * 0.1 * 2.0**-charges * (1 - charges / (most + 1)), rel=1e-9
         )
 
 
 @for_each(
     "wrong",
     [
-        {"answers": 0},
         {"charges": -1},
         {"charges": 3, "last_charge": 2},
         {"charges": 1, "last_charge": 0},
@@ -351,8 +350,8 @@ def test_undeclared_finals_weigh_their_share_together():
         {"queries": None, "charges": 1},
     ],
 )
-def test_a_final_of_nothing_or_of_impossible_charges_is_refused(wrong):
+def test_a_final_of_impossible_charges_is_refused(wrong):
     asked = {"queries": 10, "charges": 0} | wrong
     code = TranscriptCode(queries=asked.pop("queries"))
-    with pytest.raises(InputError, match="a final has at least 1 answer"):
+    with pytest.raises(InputError, match="a final has at least 0 charges"):
         code.final_length(**asked)
