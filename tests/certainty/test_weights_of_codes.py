@@ -120,9 +120,7 @@ def test_a_final_that_cannot_be_is_refused_and_its_neighbours_are_not(charges, l
         code.final_length(charges=charges, last_charge=last)
     with pytest.raises(InputError, match="a final has at least 0 charges"):
         TranscriptCode().final_length(charges=1)
-    assert code.final_length(charges=3, last_charge=3) > code.final_length(
-        charges=0, last_charge=0
-    )
+    assert code.final_length(charges=3, last_charge=3) > code.final_length(charges=0, last_charge=0)
 
 
 @for_each("declared", [{"queries": 0}, {"charges": 0}, {"queries": -1}])
