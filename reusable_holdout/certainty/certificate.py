@@ -237,7 +237,9 @@ class Certificate:
         return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
-        """Return the half-width of a final's interval around ``estimate`` at a description length."""
+        """Return the half-width of a final's interval around ``estimate``; infinite at an infinite length."""
+        if math.isinf(length):
+            return math.inf
         return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
 
     def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:

@@ -20,7 +20,6 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
-_CANDIDATES = 100  # of the choice that is reserved if none is stated
 
 
 class Plan(Outlook):
@@ -56,9 +55,7 @@ class Plan(Outlook):
         Number of reveals, at least 0, whose most expensive outcomes are reserved beside the charges. Further reveals
         are answered as long as the promises allow.
     choices : sequence of int, optional
-        Number of candidates of each reserved choice. If neither reveals nor choices are stated and the charges are
-        derived, one choice among 100 candidates (or as many as there are queries) is reserved, if the tolerance leaves
-        a charge beside it.
+        Number of candidates of each reserved choice.
     noise : float, optional
         Scale s of the sparse vector's noise, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s),
         answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
@@ -132,6 +129,7 @@ class Plan(Outlook):
     """
 
     _is_kept = False
+    _kept_sds: float | None = None
 
     @checked_call
     def __init__(
@@ -187,8 +185,6 @@ class Plan(Outlook):
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
         self._wish = self._wished(rows, queries, allowance, limit, noise)
-        if reveals is None and choices is None and allowance is None:
-            self._set_a_choice_aside()
         self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
 
     def _wished(
@@ -215,22 +211,13 @@ class Plan(Outlook):
             asks=self.asks,
             shared=self.shared,
             stated_final_share=self._stated_final_share,
+            kept_sds=self._kept_sds,
         )
 
     def _reserved_nats(self) -> float:
         theory = edition(self.shared.theory)
         told = theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
         return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
-
-    def _set_a_choice_aside(self) -> None:
-        """Keep room for one choice, where the other numbers leave a charge beside it."""
-        wish = self._wish
-        if not (wish.asks == "all" and wish.rows and wish.queries and wish.tolerance):
-            return
-        self.choices = (min(_CANDIDATES, wish.queries),)
-        self._wish = replace(wish, reserved_nats=self._reserved_nats())
-        if self._wish.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
-            self.choices, self._wish = (), wish
 
     def _settle(self, limit: float | None, delta: float | None) -> None:
         """Derive the number that was not stated."""
@@ -286,9 +273,10 @@ class Plan(Outlook):
 
     def record(self) -> dict[str, Any]:
         """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
-        # an edition that knew no share for finals wrote none
-        share = {"final_share": self.final_share} if self._wish.theory.threshold_level else {}
-        return share | {
+        added: dict[str, Any] = {}
+        if self._wish.theory.threshold_level:  # editions that did not know them wrote none
+            added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
+        return added | {
             "rows": self.rows,
             "queries": self.queries,
             "charges": self.charges,
@@ -317,8 +305,8 @@ class Plan(Outlook):
     def kept(cls, record: Mapping[str, Any]) -> Self:
         """Return the plan of a ledger's record unchanged: a later version that plans differently breaks no promise."""
         plan = cls.__new__(cls)
-        plan._is_kept = True
-        names = {*record} - {"asks", "stated", "told_nats"}
+        plan._is_kept, plan._kept_sds = True, record.get("threshold_sds")
+        names = {*record} - {"asks", "stated", "told_nats", "threshold_sds"}
         given = {name: record[name] for name in names}
         given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
         if record["asks"] == "claims":

@@ -13,7 +13,9 @@ __all__ = ["promise_table", "report"]
 
 def report(plan: Outlook) -> str:
     """Return the promise, its theorems, and the results of other methods with the same rows, as text."""
-    sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
+    sections = [_promise(plan), _privacy(plan), _otherwise(plan)]
+    if plan.final_share < 1.0:
+        sections.insert(1, _means(plan))
     title = _title(plan)
     lines = [title, "=" * len(title)]
     for heading, rows in sections:
@@ -57,7 +59,13 @@ def _promises(plan: Outlook) -> list[Row]:
         "the guard halts after": f"{_charges(plan.charges)}, whatever was told at each",
         "an honest search": _honest(plan),
     }
-    for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)}):
+    if plan.final_share == 1.0:
+        rows = {
+            "every interval holds": f"with probability {plan.confidence:g}; nothing but one final can be asked"
+        }
+    elif not plan.final_share:
+        return [*rows.items(), ("a final", "cannot be asked: the plan keeps no share for one")]
+    for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)} if plan.final_share < 1.0 else {0}):
         one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
         width = plan.final_half_width(charges=charges)
         rows[f"a final after {_charges(charges)}"] = f"within {width:.4f}{one_look}"

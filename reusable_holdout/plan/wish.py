@@ -82,9 +82,9 @@ class Wish:
     tolerance of the population value. It *serves* when, besides, an honest search is answered to its last question with
     probability 0.95; a number that is derived serves if any does.
 
-    A threshold is so many standard deviations of an honest deviation that chance charges one of all honest questions
-    with probability 0.05 at most (Bonferroni). In editions before the fourth a wish held if the tolerance left a
-    threshold of one standard deviation.
+    A threshold is a number of standard deviations of an honest deviation: as many as the tolerance allows, at least
+    one (less would charge every third honest question), and at most so many that chance charges one of all honest
+    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is.
     """
 
     rows: int | None
@@ -105,6 +105,7 @@ class Wish:
     asks: Asks
     shared: SharedBudget = OWN_BUDGET
     stated_final_share: float | None = None
+    kept_sds: float | None = None  # of a ledger's plan
 
     @property
     def theory(self) -> Theory:
@@ -117,12 +118,23 @@ class Wish:
         stated = self.stated_final_share
         return usual_final_share(self.theory, self.asks) if stated is None else stated
 
-    def threshold_sds(self, queries: int) -> float:
-        """Return the threshold in standard deviations of an honest deviation; 0 if it follows from something else."""
+    def most_sds(self, queries: int) -> float:
+        """Return the largest threshold in standard deviations of an honest deviation; 0 if it is no number of these."""
         level = self.theory.threshold_level
-        if not level or self.asks != "all" or self.threshold is not None:
+        if not level or self.asks != "all" or self.threshold is not None or self.final_share == 1.0:
             return 0.0
         return -NormalDist().inv_cdf(level / (2.0 * queries))
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
+    def threshold_sds(self, numbers: Numbers) -> float:
+        """Return the threshold that the tolerance allows, in standard deviations; 0 if it is no number of these."""
+        most = self.most_sds(numbers.queries)
+        if self.kept_sds is not None or not most:
+            return self.kept_sds or 0.0
+        certificate = self._certificate(numbers, most)
+        length, limit = certificate.affordable_length, numbers.tolerance
+        allowed = certificate.threshold_of_length(self.estimate, length, tolerance=limit, least=-math.inf)
+        return min(most, float(allowed) / certificate.least_threshold)
 
     def deviation_sd(self, rows: int) -> float:
         """Return the standard deviation of the holdout value minus an honest prior."""
@@ -173,7 +185,9 @@ class Wish:
             return self.noise_scale
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
-        threshold = self.threshold_sds(numbers.queries) * self.deviation_sd(numbers.rows)
+        threshold = min(
+            self.most_sds(numbers.queries) * self.deviation_sd(numbers.rows), numbers.tolerance / 2.0
+        )
         if self.decides == "evidence":
             tolerance = 2.0 * threshold or numbers.tolerance
             evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
@@ -186,7 +200,10 @@ class Wish:
 
     def certificate(self, numbers: Numbers) -> Certificate:
         """Return the certificate of a check, or of what else the plan is for."""
-        rows, by_rows, sds = numbers.rows, self.family in BY_ROWS, self.threshold_sds(numbers.queries)
+        return self._certificate(numbers, self.threshold_sds(numbers))
+
+    def _certificate(self, numbers: Numbers, sds: float) -> Certificate:
+        rows, by_rows = numbers.rows, self.family in BY_ROWS
         family: Any = "bounded" if by_rows else self.family
         return Certificate(
             bound=ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows),
@@ -249,8 +266,11 @@ class Wish:
         """Return True if these four numbers can be promised together."""
         if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
             return False
-        fixed = self.fixed_threshold(numbers.rows) is not None and self.decides == "distance"
-        if fixed or self.threshold_sds(numbers.queries):
+        if self.final_share == 1.0:
+            return self.final_half_width(numbers) <= numbers.tolerance + _SLACK
+        if self.most_sds(numbers.queries):
+            return self.threshold_sds(numbers) >= 1.0
+        if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
             return self.reach(numbers) <= numbers.tolerance + _SLACK
         certificate = self.certificate(numbers)
         threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
@@ -259,20 +279,36 @@ class Wish:
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
         """Return the nats that reveals and choices may cost, beside all charges, while a plan keeps these numbers."""
-        if self.asks == "claims":
-            return 0.0  # whose intervals grow with all that is told
+        if self.asks == "claims" or self.final_share == 1.0:
+            return 0.0  # the intervals of claims grow with all that is told; and a final alone leaves nothing to tell
+
+        sds = self.threshold_sds(numbers)
 
         def holds(nats: float) -> bool:
-            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
+            more = replace(self, reserved_nats=self.reserved_nats + nats, kept_sds=sds or None)
+            if sds:
+                return more.reach(numbers) <= numbers.tolerance + _SLACK
+            return more.holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
+
+    def final_half_width(self, numbers: Numbers) -> float:
+        """Return the half-width of a final of one model if nothing was charged."""
+        certificate = self._certificate(numbers, 0.0)
+        length = certificate.final_length(charges=0, nats=0.0)
+        return certificate.final_half_width(length=length, estimate=self.estimate)
+
+    def ample(self, numbers: Numbers) -> bool:
+        """Return True if these numbers serve, with the largest threshold that a plan has."""
+        return self.threshold_sds(numbers) >= self.most_sds(numbers.queries) and self.serves(numbers)
 
     def serves(self, numbers: Numbers) -> bool:
         """Return True if these numbers can be promised, and an honest search gets to its last question."""
         if not self.holds(numbers):
             return False
         # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
-        is_free = self.asks != "all" or self.fixed_threshold(numbers.rows) is not None
+        is_free = self.asks != "all" or self.final_share == 1.0
+        is_free = is_free or self.fixed_threshold(numbers.rows) is not None
         return is_free or self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
