@@ -83,9 +83,8 @@ class Certificate:
     adaptive : bool
         True if every outcome is priced by what was public before it: then intervals grow, and no number of charges is
         promised.
-    final_share, first_share : float
-        Share of the failure probability that is kept for the final, and share of the questions' part that histories
-        without a charge have.
+    final_share : float
+        Share of the failure probability that is kept for the final.
     theory : Theory
         Edition of the constants.
     """
@@ -112,7 +111,6 @@ class Certificate:
     noisy: bool = False
     adaptive: bool = False
     final_share: float = THEORY.final_share
-    first_share: float = THEORY.first_share
     theory: Theory = THEORY
 
     @cached_property
@@ -120,8 +118,7 @@ class Certificate:
         """The transcript code of the declared numbers of questions and charges."""
         if self.adaptive:
             return AdaptiveCode(self.queries, self.final_share)
-        most, shares = max(1, self.charges), (self.final_share, self.first_share)
-        return TranscriptCode(self.queries, most, *shares, self.theory)
+        return TranscriptCode(self.queries, max(1, self.charges), self.final_share, self.theory)
 
     @cached_property
     def tails(self) -> NoiseTails:

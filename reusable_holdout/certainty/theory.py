@@ -110,8 +110,6 @@ class Theory:
     edition : int
     final_share : float
         Share of the failure probability that is kept for the final, unless a plan states another one.
-    first_share, first_share_of_gates : float
-        Share of a question's weight for histories without a charge; in a plan of gates alone.
     first_share_of_finals : float
         Share of a final's weight for histories without a charge.
     falling : bool
@@ -170,8 +168,6 @@ class Theory:
 
     edition: int
     final_share: float
-    first_share: float
-    first_share_of_gates: float
     first_share_of_finals: float
     falling: bool
     weighs_finals: bool
@@ -206,8 +202,6 @@ class Theory:
 _SECOND = Theory(
     edition=2,
     final_share=0.25,
-    first_share=0.5,
-    first_share_of_gates=0.5,
     first_share_of_finals=0.5,
     falling=False,
     weighs_finals=False,
@@ -292,7 +286,6 @@ _FOURTH = replace(
     _THIRD,
     edition=4,
     final_share=0.75,
-    first_share_of_gates=0.9,
     first_share_of_finals=0.9,
     falling=True,
     weighs_finals=True,

@@ -35,9 +35,8 @@ class TranscriptCode:
     charges : int or None
         Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
         cost ``(j + 1) ln 2``.
-    final_share, first_share : float
-        Share phi of the failure probability that is kept for the final, in [0, 1]; the questions have the rest; and p_0
-        below, a half unless only gates are asked.
+    final_share : float
+        Share phi of the failure probability that is kept for the final, in [0, 1]; the questions have the rest.
     theory : Theory
         Constants; its `early_share` is the 0.1 in w_S below.
 
@@ -86,7 +85,6 @@ class TranscriptCode:
     queries: int | None = None
     charges: int | None = None
     final_share: float = THEORY.final_share
-    first_share: float = THEORY.first_share
     theory: Theory = THEORY
 
     def __post_init__(self) -> None:
@@ -158,10 +156,8 @@ class TranscriptCode:
         """Return the nats of a number of charges; no question follows the last of them."""
         if self.charges is None:
             return (charges + 1) * math.log(2.0)
-        most, first = self.charges - 1, self.first_share
-        if not most:
-            return 0.0
-        return math.log(max(most, charges)) - math.log(1.0 - first) if charges else -math.log(first)
+        most = self.charges - 1
+        return math.log(2.0) + (math.log(max(most, charges)) if charges else 0.0) if most else 0.0
 
     def _share_before_a_final(self, charges: int) -> float:
         """Return the share of a final's weight that histories with this number of charges have."""

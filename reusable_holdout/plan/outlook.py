@@ -203,7 +203,8 @@ class Outlook:
 
         Not a number for gates and claims, whose charges are no deviations of priors.
         """
-        return self._wish.honest(self._numbers) if self.asks == "all" else math.nan
+        asked = self.asks == "all" and self.final_share < 1.0
+        return self._wish.honest(self._numbers) if asked else math.nan
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:

@@ -184,6 +184,8 @@ class Plan(Outlook):
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
+        if self._stated_final_share == 1.0:  # nothing is asked that could be counted or charged
+            queries, allowance = queries or 1, allowance or 1
         self._wish = self._wished(rows, queries, allowance, limit, noise)
         self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
 

@@ -58,7 +58,8 @@ def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
         return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=others["charges"])
     if name == "charges":
         return wish.most_charges(others["rows"], others["queries"], others["tolerance"])
-    return _narrowest(is_ample) or _narrowest(would_do)
+    ample = _narrowest(is_ample)
+    return ample if ample is not None and says_something(ample, 1.0) else _narrowest(would_do)
 
 
 def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:

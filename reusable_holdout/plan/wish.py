@@ -228,7 +228,6 @@ class Wish:
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
             final_share=self.final_share,
-            first_share=self.theory.first_share_of_gates if self.asks == "gates" else self.theory.first_share,
             theory=self.theory,
         )
 

@@ -60,7 +60,6 @@ def test_what_is_not_stated_is_the_plainest_plan():
         "adaptive": False,
         "threshold_sds": 0.0,
         "final_share": 0.75,
-        "first_share": 0.5,
         "theory": THEORY,
     }
     names = [field.name for field in dataclasses.fields(Certificate)]
@@ -73,8 +72,7 @@ def test_its_parts_are_those_of_its_plan():
     assert replace(GUARD, charges=0).code == TranscriptCode(queries=100, charges=1)
     assert replace(GUARD, charges=1).code == TranscriptCode(queries=100, charges=1)
     assert replace(GUARD, adaptive=True, final_share=0.5).code == AdaptiveCode(100, 0.5)
-    shares = replace(GUARD, final_share=0.5, first_share=0.9)
-    assert shares.code == TranscriptCode(100, 5, 0.5, 0.9)
+    assert replace(GUARD, final_share=0.5).code == TranscriptCode(100, 5, 0.5)
     told = replace(GUARD, view=3, mechanism="standard-svt")
     assert told.tails == NoiseTails(100, 5, 0.05, "standard-svt", 3)
 
