@@ -327,7 +327,10 @@ def test_all_four_numbers_are_derived_consistently(asks):
     tolerance = Plan(**stated).tolerance
     for name in ("rows", "queries", "charges"):
         found = getattr(Plan(**stated | {name: None}, tolerance=tolerance), name)
-        assert found <= stated[name] if name == "rows" else found >= stated[name]
+        if name == "rows":  # sums of a binomial step by whole rows: the fewest are found up to a percent
+            assert found <= 1.01 * stated[name]
+        else:
+            assert found >= stated[name]
 
 
 @for_each(
