@@ -67,7 +67,7 @@ def test_a_copy_of_the_ledger_with_other_answers_is_refused(
     with ReusableHoldout.open(places["ledger"], None, labels[:600], key=key_file) as guard:
         for variant in (2, 3, 4):
             guard.evaluate(predictions(0.7, variant), prior=0.7)
-    with pytest.raises(RolledBackError, match="or others"):
+    with pytest.raises(RolledBackError, match="or other answers"):
         reopen()
 
 

@@ -1,4 +1,4 @@
-"""Organisers: another label set, changed rules, final standings, several competitions, private files."""
+"""Organisers: another round, changed rules, final standings, several competitions, private files."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from reusable_holdout_leaderboard.store import lists
 
 from reusable_holdout.errors import InputError, LedgerKeyError
 
-# ---- the next label set
+# ---- the next round
 
 
 NEXT = np.random.default_rng(9).integers(0, 2, 700)  # the labels of the next file
@@ -51,7 +51,7 @@ def test_a_worker_that_died_before_it_noted_its_rotation_is_followed(
         patch.setattr(base, "keep_head", lambda *_: None)
         patch.setattr(ours, "_tell", lambda *_, **__: None)
         ours.rotate(next_labels_file, early=True)
-    with pytest.raises(ClosedError, match="another label set"):
+    with pytest.raises(ClosedError, match="a new round with other rows"):
         theirs.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
     assert theirs.submit_predictions(team, NEXT, claimed=1.0).epoch == 2
     assert reopen().status().epoch == 2
