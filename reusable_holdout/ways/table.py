@@ -91,7 +91,7 @@ def _gate(certificate: Certificate, ways: Ways, name: str) -> Gate:
     return Gate(gates, name, ways.noise, _RULES[gates.decides](gates, gate=True))
 
 
-def _told(way: type[Reveal]) -> Callable[[Ways, str], Reveal]:
+def _told(way: Callable[..., Way]) -> Callable[[Ways, str], Way]:
     return lambda ways, name: way(ways.plan.told, name, ways.noise, by_rows=ways.plan.reveals_by_rows)
 
 
