@@ -44,6 +44,14 @@ def test_a_way_asked_alone_and_a_final_miss_seldom_enough_and_not_never(kind):
     assert 0.0 < worst(6, 2, 2, 0.5, kinds=kinds, priors=1) <= 0.5
 
 
+@pytest.mark.parametrize("tolerance", [None, 0.4])
+@pytest.mark.parametrize("kind", ALONE)
+def test_a_way_asked_alone_has_no_interval_narrower_than_its_length_allows(kind, tolerance):
+    """No state is left out for its length: a way could certify by another."""
+    wish = {"threshold": 0.2, "tolerance": tolerance, "twin": lambda game, way, state, length: length}
+    assert worst(6, 1, 1, 0.05, kinds=frozenset({kind}), **wish) <= 0.05
+
+
 @pytest.mark.parametrize("kind", ["choose", "batch"])
 @pytest.mark.parametrize("rows", [6, pytest.param(8, marks=LONG)])
 def test_choices_and_batches_and_a_final_miss_seldom_enough_and_not_never(kind, rows):
