@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from reusable_holdout import markup
 
-__all__ = ["Answer", "Choice", "Guardrail", "Outcome", "Price"]
-
-Outcome: TypeAlias = Literal[
-    "agreed",
-    "corrected",
-    "better",
-    "not shown",
-    "revealed",
-    "chosen",
-    "final",
-    "measured",
-    "not certified",
-    "failed",
-]
-"""Vocabulary of `Answer.outcome`."""
+__all__ = ["Answer", "Choice", "Guardrail", "Price"]
 
 
 class Guardrail(NamedTuple):

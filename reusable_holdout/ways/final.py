@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from reusable_holdout.certainty import GRID_SLACK, Interval
+from reusable_holdout.certainty import GRID_SLACK, Certificate, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.rules.samples import Sample
 from reusable_holdout.rules.sets import left_by
@@ -26,10 +26,11 @@ class Final(Way):
 
     ends: ClassVar[bool] = True
 
-    @property
-    def by_rows(self) -> bool:
-        """True if the interval is the set that the rows' evidence leaves."""
-        return self.certificate.spread is not None
+    def __init__(self, certificate: Certificate, name: str) -> None:
+        super().__init__(certificate, name)
+        self.by_rows = (
+            certificate.spread is not None
+        )  # then the interval is the set that their evidence leaves
 
     def halt_reason(self, state: State) -> HaltReason | None:
         """Return "final" after a final: it is the one thing that is answered after a halt, and once."""
