@@ -1,4 +1,4 @@
-"""Many small cases in one test: what a fixture and a report of its own for each would cost is paid once."""
+"""Many small cases in one test, and a refusal in one line: what each would cost by itself is paid once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["for_each"]
+__all__ = ["for_each", "refuses"]
 
 
 def for_each(
@@ -57,6 +57,18 @@ def for_each(
         return of_all
 
     return decorate
+
+
+def refuses(
+    error: type[BaseException] | tuple[type[BaseException], ...],
+    words: str,
+    call: Callable[..., Any],
+    *given: Any,
+    **named: Any,
+) -> None:
+    """Check that a call with these arguments raises this error, in these words: a refusal is one line."""
+    with pytest.raises(error, match=words or None):
+        call(*given, **named)
 
 
 def _values(case: Any, *, one: bool) -> Sequence[Any]:

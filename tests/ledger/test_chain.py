@@ -1,7 +1,7 @@
 """The hash chain finds every change."""
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from contracts.ledger_contract import make_row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,8 +101,7 @@ def test_another_configuration_is_found(ledger):
 
 def test_a_digest_that_a_fixed_width_would_fill_up_has_no_seal():
     row = make_row(1)._replace(digest=b"d" * 31)
-    with pytest.raises(LedgerError, match="a digest of 32 bytes"):
-        seal(genesis("{}"), [row])
+    refuses(LedgerError, "a digest of 32 bytes", seal, genesis("{}"), [row])
     assert chain_problems("{}", [row], chained([row._replace(digest=b"d" * 31 + b"\x00")])[1])
 
 

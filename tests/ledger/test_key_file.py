@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from children import Child
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
@@ -78,10 +78,8 @@ def test_a_file_that_is_no_private_key_is_refused_and_not_quoted(tmp_path_factor
 
 
 def test_a_key_that_cannot_be_written_leaves_nothing(path):
-    with pytest.raises(LedgerKeyError, match="32 bytes; got 5"):
-        create_key_file(path, key=b"short")
-    with pytest.raises(LedgerError, match="writable"):
-        create_key_file(path.parent / "missing" / "guard.db.key")
+    refuses(LedgerKeyError, "32 bytes; got 5", create_key_file, path, key=b"short")
+    refuses(LedgerError, "writable", create_key_file, path.parent / "missing" / "guard.db.key")
     assert list(path.parent.iterdir()) == []
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from children import Child
 from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
 
@@ -110,12 +110,10 @@ def test_a_database_that_rolled_back_by_itself_is_no_commit(answered):
 def test_a_ledger_that_another_program_changed_is_not_written(answered):
     append(answered, make_row(2, batch=2), make_row(3, batch=2))
     sql(answered.path, 'DELETE FROM answers WHERE "query" = 3')
-    with pytest.raises(LedgerError, match="must be sealed"):
-        append(answered, make_row(3))
+    refuses(LedgerError, "must be sealed", append, answered, make_row(3))
     sql(answered.path, 'DELETE FROM answers WHERE "query" = 2', "DELETE FROM configuration")
     for write in (lambda: answered.create("{}"), lambda: append(answered, make_row(2))):
-        with pytest.raises(LedgerError, match=r"must (have the|be given a) configuration"):
-            write()
+        refuses(LedgerError, r"must (have the|be given a) configuration", write)
 
 
 def test_a_column_changed_in_the_file_is_found(answered):
@@ -221,8 +219,7 @@ def test_waiting_for_another_writer_does_not_fail(answered):
     ):
         holder.execute("BEGIN IMMEDIATE")
         appending = pool.submit(append, answered, make_row(2))
-        with pytest.raises(TimeoutError):
-            appending.result(0.2)
+        refuses(TimeoutError, "", appending.result, 0.2)
         holder.execute("COMMIT")
         appending.result()
 
@@ -268,15 +265,13 @@ def test_another_database_is_no_ledger_and_is_left_as_it_is(tmp_path_factory, ta
     path = tmp_path_factory.mktemp("other") / "guard.db"
     sql(path, *tables)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=words):
-        SqlLedger(path)
+    refuses(LedgerError, words, SqlLedger, path)
     assert before[100:] == path.read_bytes()[100:]  # the header says WAL now; no page was changed
 
 
 def test_a_text_file_is_no_ledger(path):
     path.write_text("not a database, " * 100)
-    with pytest.raises(LedgerError, match="NOTADB"):
-        SqlLedger(path)
+    refuses(LedgerError, "NOTADB", SqlLedger, path)
     assert path.read_text().startswith("not a database")
 
 
@@ -327,8 +322,7 @@ def test_another_schema_is_refused_with_the_version_to_open_it_with(tmp_path_fac
         append(ledger, FIRST)
     sql(path, ("UPDATE configuration SET schema_version = ?, library = '9.1.0'", (schema,)))
     words = rf"it has {schema!r}; nothing was changed; open it with version 9\.1\.0.*kept for ever from version 0\.2\.0"
-    with pytest.raises(LedgerError, match=words):
-        SqlLedger(path)
+    refuses(LedgerError, words, SqlLedger, path)
 
 
 def test_a_ledger_that_must_exist_is_not_made_anew(ledger):
@@ -339,8 +333,7 @@ def test_a_ledger_that_must_exist_is_not_made_anew(ledger):
     for use in (lambda: SqlLedger(ledger.path, must_exist=True), SqlLedger(ledger.path).latest):
         for file in ledger.path.parent.iterdir():
             file.unlink()
-        with pytest.raises(LedgerError, match="there is no ledger"):
-            use()
+        refuses(LedgerError, "there is no ledger", use)
         assert list(ledger.path.parent.iterdir()) == []
 
 
@@ -352,8 +345,7 @@ def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced_under_an_open
     if replaced:
         SqlLedger(path).close()
     for use in (lambda: append(answered, make_row(2)), answered.tail, answered.rows):
-        with pytest.raises(LedgerError, match="must stay the file that was opened"):
-            use()
+        refuses(LedgerError, "must stay the file that was opened", use)
     if not replaced:
         kept.rename(path)
         append(answered, make_row(2))
@@ -366,5 +358,4 @@ def test_a_ledger_that_nobody_closed_closes_its_connection(path):
     driver, ledger.itself = ledger._connection.driver, ledger
     del ledger
     gc.collect()
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        driver.execute("SELECT 1")
+    refuses(sqlite3.ProgrammingError, "closed", driver.execute, "SELECT 1")

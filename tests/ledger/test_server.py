@@ -4,6 +4,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from cases import refuses
 from children import Child
 from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
 from ledger.test_schema import CHARGED, chained, statements
@@ -52,8 +53,7 @@ class TestServerLedger(LedgerContract):
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        with pytest.raises(LedgerError, match="nothing was charged"):
-            append(configured, make_row(2))
+        refuses(LedgerError, "nothing was charged", append, configured, make_row(2))
         append(configured, make_row(2))
         assert configured.rows() == [FIRST, make_row(2)]
 
@@ -68,8 +68,7 @@ class TestServerLedger(LedgerContract):
             other.execute("BEGIN")
             other.execute("SELECT epoch FROM configuration WHERE epoch = 1 FOR UPDATE")
             appending = pool.submit(append, configured, FIRST)
-            with pytest.raises(TimeoutError):
-                appending.result(0.3)
+            refuses(TimeoutError, "", appending.result, 0.3)
             other.execute("COMMIT")
             appending.result()
 

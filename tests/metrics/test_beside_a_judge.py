@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 from metrics.one_row import allowed
 
@@ -144,8 +144,7 @@ MISFITS = {
 @for_each("name", MISFITS)
 def test_what_does_not_fit_is_refused_and_named(name):
     scores, words = MISFITS[name]
-    with pytest.raises(InputError, match=words):
-        bound().prepare(scores)
+    refuses(InputError, words, bound().prepare, scores)
 
 
 def test_a_column_that_knows_which_rows_are_labelled_is_refused_beyond_chance():
@@ -228,8 +227,7 @@ def test_scores_that_never_differ_do_not_help():
     ],
 )
 def test_scores_that_do_not_fit_are_refused(human, judge, judged, words):
-    with pytest.raises(InputError, match=words):
-        judge_power(human, judge, labelled=4, judged=judged)
+    refuses(InputError, words, judge_power, human, judge, labelled=4, judged=judged)
 
 
 # ---- behind a guard

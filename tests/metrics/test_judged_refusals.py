@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import ScoreTable, resolve_metric
@@ -58,18 +58,15 @@ REFUSED = {
 @for_each("name", REFUSED)
 def test_scores_that_do_not_fit_are_refused_and_the_rows_named(name):
     given, words = REFUSED[name]
-    with pytest.raises(InputError, match=words):
-        bound().prepare(given)
-    with pytest.raises(InputError, match=rf"predictions\[1\]: .*{words}"):
-        bound().prepare_many([SCORES, given])
+    refuses(InputError, words, bound().prepare, given)
+    refuses(InputError, rf"predictions\[1\]: .*{words}", bound().prepare_many, [SCORES, given])
 
 
 def test_scores_that_are_computed_later_are_refused():
     dask = pytest.importorskip("dask.array")
     with pytest.raises(InputError, match=r"must be in memory; got Array; pass what its compute\(\) gives"):
         bound().prepare(dask.from_array(SCORES))
-    with pytest.raises(InputError, match="must be in memory"):
-        bound().prepare_many(dask.from_array(SCORES[None]))
+    refuses(InputError, "must be in memory", bound().prepare_many, dask.from_array(SCORES[None]))
 
 
 def test_repeats_in_a_list_of_rows_are_taken_for_models_and_refused_with_what_to_pass():
@@ -82,8 +79,7 @@ def test_repeats_in_a_list_of_rows_are_taken_for_models_and_refused_with_what_to
 
 def test_an_empty_batch_is_refused():
     for given in ([], np.ones((0, 5))):
-        with pytest.raises(InputError, match="at least one query"):
-            bound().prepare_many(given)
+        refuses(InputError, "at least one query", bound().prepare_many, given)
 
 
 def test_fewer_repeats_than_k_are_refused():

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics import GRID, Metric
@@ -258,8 +258,7 @@ def test_an_exit_of_a_function_is_withheld_like_an_error_and_an_interrupt_is_the
     with pytest.raises(ModelError) as caught:
         leaving(SystemExit(str(SECRET))).bind(Y)
     assert_withheld(caught.value)
-    with pytest.raises(KeyboardInterrupt):
-        leaving(KeyboardInterrupt()).bind(Y)
+    refuses(KeyboardInterrupt, "", leaving(KeyboardInterrupt()).bind, Y)
 
 
 def test_a_loss_with_labels_of_another_kind_raises_no_words_of_numpys():

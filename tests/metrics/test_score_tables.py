@@ -63,11 +63,6 @@ def test_ids_that_do_not_fit_are_named(guard, ids, words):
     assert guard.queries_asked == 0
 
 
-def test_scores_out_of_the_guards_range_are_refused_with_their_rows(guard):
-    with pytest.raises(InputError, match=r"must lie in \[0, 1\]; got others for q7"):
-        guard.evaluate(ScoreTable(IDS, np.where(np.arange(ROWS) == 7, 5.0, 0.5)), prior=0.5)
-
-
 @for_each(
     ("parts", "words"),
     [

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import sklearn.metrics
-from cases import for_each
+from cases import for_each, refuses
 from metrics.problems import BOUNDS, METRICS, NAMED, OF_TWO_CLASSES, problem
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
@@ -90,8 +90,7 @@ OBJECTS = {
 @for_each("case", OBJECTS)
 def test_an_object_that_is_no_metric_is_told_what_to_pass_instead(case):
     given, words = OBJECTS[case]
-    with pytest.raises(InputError, match=f"a metric must be a name or a Metric; .*{words}"):
-        resolve_metric(given)
+    refuses(InputError, f"a metric must be a name or a Metric; .*{words}", resolve_metric, given)
 
 
 NAMES = {
@@ -107,8 +106,7 @@ NAMES = {
 
 @for_each("name", NAMES)
 def test_names_of_functions_and_slips_are_told_what_to_pass(name):
-    with pytest.raises(InputError, match=NAMES[name]):
-        resolve_metric(name)
+    refuses(InputError, NAMES[name], resolve_metric, name)
 
 
 # ---- losses with the opposite sign
@@ -156,5 +154,4 @@ def test_a_brier_score_of_three_classes_is_not_what_scikit_learn_negates():
     ],
 )
 def test_what_is_no_loss_of_the_catalogue_is_not_negated(loss, words):
-    with pytest.raises(InputError, match=words):
-        negated(loss)
+    refuses(InputError, words, negated, loss)
