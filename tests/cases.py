@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+Refusal = TypeVar("Refusal", bound=BaseException)
 
 __all__ = ["for_each", "refuses"]
 
@@ -60,15 +62,17 @@ def for_each(
 
 
 def refuses(
-    error: type[BaseException] | tuple[type[BaseException], ...],
+    error: type[Refusal] | tuple[type[Refusal], ...],
     words: str,
     call: Callable[..., Any],
+    /,
     *given: Any,
     **named: Any,
-) -> None:
-    """Check that a call with these arguments raises this error, in these words: a refusal is one line."""
-    with pytest.raises(error, match=words or None):
+) -> Refusal:
+    """Check that a call raises this error, in these words, and return it: so a refusal is one line."""
+    with pytest.raises(error, match=words or None) as caught:
         call(*given, **named)
+    return caught.value
 
 
 def _values(case: Any, *, one: bool) -> Sequence[Any]:

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from cases import for_each
+from cases import for_each, refuses
+from integrations.sklearn.models import FailsOnTheHoldout
 from joblib import Parallel, delayed
 from made_guards import made_guard
 from reusable_holdout_sklearn import guarded_scorer, prior_scorer
@@ -207,9 +208,8 @@ def test_shuffled_columns_are_refused_and_free(make_guard, model, rows, kind):
     scorer(model, kind(X), y)
     every = X[np.random.default_rng(0).permutation(len(X))]
     for changed in (shuffled(X), shuffled(shuffled(X), 1), every):
-        with pytest.raises(Refused, match=r"columns shuffled.*prior_scorer") as refused:
-            scorer(model, kind(changed), y)
-        assert type(refused.value.error) is InputError
+        refused = refuses(Refused, r"columns shuffled.*prior_scorer", scorer, model, kind(changed), y)
+        assert type(refused.error) is InputError
     assert guard.queries_asked == 1
 
 
@@ -258,8 +258,7 @@ def test_a_model_that_cannot_be_read_whole_is_scored_once(make_guard, train, row
     guard, (X, y) = make_guard(), rows
     model, scorer = HoldsALock().fit(train[0][:500], train[1][:500]), guarded_scorer(guard)
     scorer(model, X[:700], y[:700])
-    with pytest.raises(Refused, match=r"read whole.*nothing was charged"):
-        scorer(model, X[700:], y[700:])
+    refuses(Refused, r"read whole.*nothing was charged", scorer, model, X[700:], y[700:])
     assert guard.queries_asked == 1
 
 
@@ -277,8 +276,7 @@ def test_models_of_some_columns_are_refused_with_the_way_to_do_it(guard, train):
 
 def test_tuned_thresholds_are_refused_with_the_way_to_do_it(guard, train):
     tuned = TunedThresholdClassifierCV(MODEL, scoring=guarded_scorer(guard))
-    with pytest.raises(Refused, match=r"guard\.evaluate\(tuned"):
-        tuned.fit(*train)
+    refuses(Refused, r"guard\.evaluate\(tuned", tuned.fit, *train)
     assert guard.queries_asked == 0
     cross_val_score(TunedThresholdClassifierCV(MODEL), *train, scoring=guarded_scorer(guard), cv=2)
     assert guard.queries_asked == 2
@@ -287,13 +285,6 @@ def test_tuned_thresholds_are_refused_with_the_way_to_do_it(guard, train):
 def test_guards_that_do_not_score_a_model_are_refused(make_guard):
     with pytest.raises(InputError, match=r"plan is for gates.*guard\.gate"):
         guarded_scorer(make_guard(gates=True, tolerance=0.1))
-
-
-class FailsOnTheHoldout(DummyClassifier):
-    def predict(self, X):
-        if len(X) == 4_000:
-            raise ValueError("private words")
-        return super().predict(X)
 
 
 def test_a_model_that_fails_on_the_holdout_is_a_failed_fold(make_guard, train):
@@ -323,12 +314,11 @@ def test_a_halt_is_never_swallowed_and_the_answers_so_far_are_in_its_history(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # joblib tells of workers it stopped
-        with pytest.raises(Halted) as caught:
-            search.fit(*train)
-    assert caught.value.reason == "queries"
+        caught = refuses(Halted, "", search.fit, *train)
+    assert caught.reason == "queries"
     assert guard.queries_asked == 4
     assert not hasattr(search, "best_index_")
-    names = caught.value.history["name"].tolist()
+    names = caught.history["name"].tolist()
     assert len(names) == 4
     assert all("LogisticRegression(C=" in name for name in names)
     assert n_jobs == 2 or sum("LogisticRegression(C=0.1)" in name for name in names) == 2
