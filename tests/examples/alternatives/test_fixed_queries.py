@@ -50,8 +50,7 @@ def test_more_questions_widen_both_and_splitting_more():
         [width(EXACT, queries=k, beta=0.05, estimate=0.7) for k in (1, 2, 10, 100, 1000)]
         for width in (fixed_queries_half_width, sample_splitting_half_width)
     )
-    assert fixed == sorted(fixed)
-    assert split == sorted(split)
+    assert (fixed, split) == (sorted(fixed), sorted(split))
     assert all(a <= b for a, b in zip(fixed, split, strict=True))
 
 
