@@ -71,10 +71,9 @@ def test_a_file_that_is_no_private_key_is_refused_and_not_quoted(tmp_path_factor
     if content is not None:
         path.write_bytes(content)
         path.chmod(mode)
-    with pytest.raises(LedgerKeyError, match=words) as caught:
-        read_key_file(path)
-    assert "abab" not in str(caught.value)
-    assert content is None or caught.value.__context__ is None
+    caught = refuses(LedgerKeyError, words, read_key_file, path)
+    assert "abab" not in str(caught)
+    assert content is None or caught.__context__ is None
 
 
 def test_a_key_that_cannot_be_written_leaves_nothing(path):

@@ -45,14 +45,8 @@ def law(every, chances):
 
 CHANCES = [0.0, 0.02, 0.1, 0.3, 0.5, 0.8, 0.97, 1.0]
 BY_COUNTS = [
-    "f1",
-    "fbeta",
-    "fbeta half",
-    "precision",
-    "precision of floor 1",
-    "precision of floor 0.2",
-    "recall",
-]
+    "f1", "fbeta", "fbeta half", "precision", "precision of floor 1", "precision of floor 0.2", "recall",
+]  # fmt: skip
 BY_COUNTS += ["specificity", "f1_macro", "precision_macro", "f1_weighted", "jaccard", "matthews_corrcoef"]
 WITH_TRUTH = BY_COUNTS[:8]  # of endless data at these shares; of others the mean of fresh holdouts
 
@@ -178,14 +172,9 @@ def test_balanced_accuracy_misses_at_most_as_often_as_its_weights_allow(counts):
 
 
 WEIGHTS = [
-    [1, 1, 1, 5],
-    [1, 2, 3, 4, 5],
-    [1, 1, 1, 1, 100],
-    range(1, 11),
-    [1, 9] * 5,
-    [1] * 9 + [40],
+    [1, 1, 1, 5], [1, 2, 3, 4, 5], [1, 1, 1, 1, 100], range(1, 11), [1, 9] * 5, [1] * 9 + [40],
     [0, 3, 2, 2] * 2,
-]
+]  # fmt: skip
 
 
 @pytest.mark.long(*VALIDITY)

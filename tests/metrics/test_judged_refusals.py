@@ -5,21 +5,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from cases import for_each, refuses
+from metrics.test_judged_scores import FRAME, IDS, REPEATED, SCORES, bound
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import ScoreTable, resolve_metric
-
-IDS = ["q1", "q2", "q3", "q4", "q5"]
-SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])
-SHUFFLED = [3, 0, 4, 2, 1]
-NAMED = {"id": [IDS[k] for k in SHUFFLED], "score": SCORES[SHUFFLED]}
-FRAME = pd.DataFrame(NAMED)
-REPEATED = FRAME.assign(again=FRAME["score"] / 2)
-
-
-def bound(metric="score"):
-    return resolve_metric(metric).bind(IDS)
-
+from reusable_holdout.metrics import ScoreTable
 
 REFUSED = {
     "too few rows": (SCORES[:4], r"must have shape \(5,\) or \(5, repeats\); got \(4,\); score every row"),
@@ -102,9 +91,8 @@ def test_no_message_quotes_a_score():
     secret = 0.2718281828
     for given in ([secret, 2, 0, 0, 0], [secret, np.nan, 0, 0, 0], pd.Series([secret] * 5, list("abcde"))):
         for metric in ("score", "pass@1"):
-            with pytest.raises(InputError) as caught:
-                bound(metric).prepare(given)
-            assert "2718" not in str(caught.value)
+            caught = refuses(InputError, "", bound(metric).prepare, given)
+            assert "2718" not in str(caught)
 
 
 def test_no_model_predicts_what_a_judge_gives():

@@ -1,7 +1,6 @@
 """A process keeps one budget in memory for a set of rows, until it exits."""
 
 import os
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,7 +12,6 @@ from registry.guards import FRESH, ROWS, X, Y, made
 
 from reusable_holdout import Metric
 from reusable_holdout.errors import (
-    HandleError,
     InputError,
     LedgerError,
     LedgerKeyError,
@@ -168,10 +166,6 @@ def test_a_fork_can_neither_ask_nor_make_it_again_and_is_told_why():
     assert "belongs to the process that made it; this is a fork of it" in asked
     assert "one in the memory of this process" in part
     assert (again, fresh, guard.queries_asked) == (asked, "made", 0)
-
-
-def test_a_guard_that_is_sent_to_a_worker_says_why_it_cannot_be():
-    refuses(HandleError, r"keeps it in memory; give it a file or a server", pickle.dumps, make())
 
 
 def test_a_metric_of_ones_own_with_other_code_is_another_metric():
