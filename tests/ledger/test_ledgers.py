@@ -173,13 +173,6 @@ with ledger.transaction() as transaction:
 """
 
 
-def test_processes_neither_skip_nor_double_a_number(path):
-    children = [Child(_APPEND_MANY, path, 200) for _ in range(3)]
-    printed = [int(line) for child in children for line in child.communicate().split()]
-    assert [child.returncode for child in children] == [0, 0, 0]
-    assert sorted(printed) == list(range(1, 601))
-
-
 def test_processes_that_make_the_same_ledger_at_once_all_have_the_configuration_that_won(tmp_path):
     for turn in range(3):
         children = [Child(_MAKE, tmp_path / f"{turn}.db", number) for number in range(4)]
