@@ -234,14 +234,6 @@ def test_a_halt_can_stop_the_training_and_keep_the_model(train, library, Callbac
     assert len(asked.answers) == 3
 
 
-def test_a_halted_guard_still_replays(train, Callback, make_guard):
-    guard = make_guard(queries=6)
-    train(Callback(guard))
-    again = Callback(guard)
-    train(again)
-    assert [one.answer.replayed for one in again.answers] == [True] * 6
-
-
 # ---- what is refused, before anything is asked
 
 
