@@ -4,7 +4,6 @@ import optuna
 from children import Child
 from reusable_holdout_optuna import guard_results
 
-
 WORKER = """
 import sys, numpy as np, optuna
 from reusable_holdout import ReusableHoldout

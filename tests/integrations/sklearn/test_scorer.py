@@ -9,7 +9,6 @@ import pytest
 import sklearn
 from cases import for_each, refuses
 from integrations.sklearn.models import FailsOnTheHoldout
-from joblib import Parallel, delayed
 from made_guards import made_guard
 from reusable_holdout_sklearn import guarded_scorer, prior_scorer
 from reusable_holdout_sklearn.scored_rows import ScoredRows
@@ -179,17 +178,6 @@ def test_of_a_wide_table_some_columns_are_enough(data):
 def test_a_shuffle_that_changes_no_prediction_changes_no_answer(make_guard, rows):
     constant, scorer = DummyClassifier().fit(*rows), guarded_scorer(make_guard())
     assert scorer(constant, *rows) == scorer(constant, shuffled(rows[0]), rows[1])
-
-
-@pytest.mark.usefixtures("fresh_workers")
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_workers_know_the_rows_of_the_process_that_sent_them(make_guard, model, rows, backend):
-    guard = make_guard()
-    scorer = guarded_scorer(guard)
-    scorer(model, *rows)
-    with pytest.raises(Refused, match="columns shuffled"):
-        Parallel(2, backend=backend)(delayed(scorer)(model, shuffled(rows[0]), rows[1]) for _ in range(2))
-    assert guard.queries_asked == 1
 
 
 @JOBS

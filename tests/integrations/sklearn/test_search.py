@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, brier_score_loss, get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -304,7 +304,7 @@ def test_without_refit_there_is_an_answer_and_no_model(make_guard, train):
     assert "refit=False" in str(caught.__cause__)
 
 
-def test_clones_pickles_and_nested_loops_share_the_budget(make_guard, train):
+def test_clones_and_pickles_share_the_budget(make_guard, train):
     guard = make_guard()
     search = GuardedSearchCV(trees(), guard).fit(*train)
     loaded = pickle.loads(pickle.dumps(search))
@@ -312,9 +312,6 @@ def test_clones_pickles_and_nested_loops_share_the_budget(make_guard, train):
     pd.testing.assert_frame_equal(loaded.guard_results_, search.guard_results_)
     np.testing.assert_array_equal(loaded.predict(train[0]), search.predict(train[0]))
     assert clone(search).guard is guard
-    scores = cross_validate(one_by_one(trees(), guard), *train, cv=3, n_jobs=2, error_score="raise")
-    assert guard.queries_asked == 6 + 18
-    assert (scores["test_score"] > 0.6).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*does not support sample_weight:UserWarning")
