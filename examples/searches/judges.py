@@ -240,13 +240,4 @@ class GuardedChoice(Guarded):
         return Told(rule, self.own(rule))
 
 
-JUDGES: list[type[Judge]] = [
-    Judge,
-    OneLook,
-    Plain,
-    Bonferroni,
-    Splitting,
-    Tenth,
-    Guarded,
-    GuardedChoice,
-]
+JUDGES: list[type[Judge]] = [Judge, OneLook, Plain, Bonferroni, Splitting, Tenth, Guarded, GuardedChoice]
