@@ -12,7 +12,7 @@ from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_e
 from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.selection.exponential import check_rounds
-from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
+from reusable_holdout.mechanisms.sparse_vector.scales import check_privacy
 
 __all__ = ["Selection", "SelectionNoise", "compare_selections"]
 

@@ -27,7 +27,7 @@ from reusable_holdout.mechanisms.accounting import (
     target_charging_epsilon_each,
 )
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, reach_of, tail_of
-from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale, epsilon_of_a_round
+from reusable_holdout.mechanisms.sparse_vector.scales import composed_scale, epsilon_of_a_round
 from reusable_holdout.noise import optimal_ratio
 
 E = 0.5
