@@ -163,13 +163,11 @@ def tightest_stream(
 
     Parameters
     ----------
-    threshold : float
-        Threshold in the query's unit.
+    threshold, seed
+        As for `Sparse`.
     charges, epsilon, delta, queries, beta, monotonic, sensitivity
         The parameters of `compare_mechanisms`. The stream is the first row of that comparison, which depends on these
         parameters alone.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------

@@ -68,14 +68,12 @@ def compare_selections(
 
     Parameters
     ----------
-    epsilon, delta : float
-        Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
+    epsilon, delta, sensitivity
+        As for `exponential_top`.
     count : int
         Number of candidates to select; at least 1, at most `candidates`.
     candidates : int
         Number of candidates.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit; finite, > 0.
     answers : bool
         True if the scores of the selected candidates are released, too. Half of each budget then pays for them, by
         Laplace noise at optimal composition, except in `one_shot_top_k`, which releases the scores that it compared.

@@ -106,21 +106,10 @@ def numeric_sparse_scales(
 
     Parameters
     ----------
-    charges : int
-        Number ``c`` of charges; at least 1.
-    epsilon, delta : float
-        Privacy parameters of the whole stream.
+    charges, epsilon, delta, composition, sensitivity
+        As for `sparse_scales`, with the same errors.
     split : {"lecture", "book"}
         The division of epsilon if delta is above 0 and composition is advanced.
-    composition : {"advanced", "optimal"}
-        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
-    sensitivity : int
-        Largest change of one query, grid units.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -175,24 +164,13 @@ def standard_svt_scales(
 
     Parameters
     ----------
-    charges : int
-        Number ``c`` of charges; at least 1.
-    epsilon : float
-        Privacy parameter of the whole stream.
+    charges, epsilon, monotonic, sensitivity
+        As for `sparse_scales`, with the same errors.
     answers : float
         Part ``e3`` of epsilon for the released numbers, in [0, epsilon); at 0 no numbers can be released.
     ratio : float, optional
         The queries' part of epsilon divided by the threshold's part, ``e2 / e1`` in the notes; above 0. By default it
         is the ratio with the least noise, `optimal_ratio`.
-    monotonic : bool
-        True if a change of the data moves all queries in the same direction, as counts do.
-    sensitivity : int
-        Largest change ``D`` of one query when one row is replaced, in steps of the integer grid it is counted in.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
