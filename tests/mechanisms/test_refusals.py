@@ -207,8 +207,10 @@ def test_queries_are_said_to_be_monotonic_or_are_not():
     assert not any(defaults)
 
 
+kept = mechanisms.TargetCharging(**CHARGED, seed=1)
+kept.conditional_release(123456.0, low=1e9, name="a")
 HIDDEN = [
-    (mechanisms.TargetCharging(**CHARGED), "TargetCharging(epsilon_each="),
+    (kept, f"TargetCharging(epsilon_each={kept.epsilon_each}, charges_left=5)"),
     (mechanisms.TargetInteraction(**CHARGED), "TargetInteraction(epsilon_each="),
     (mechanisms.MixedInteraction(epsilon=8.0, delta=0.5, largest_epsilon=0.1), "MixedInteraction(weight="),
     (mechanisms.IndividualCharging(17, **CHARGED), "IndividualCharging(epsilon_each="),

@@ -122,22 +122,6 @@ def test_no_grid_has_more_points_than_it_may(monkeypatch):
     assert losses._span([losses._Loss(-1, np.array([0.5, 0.0, 0.5]), 0.0, 100)], 0.01, 0.0) == 128
 
 
-def test_the_commonest_of_those_that_have_a_loss_falls_on_the_grid():
-    nothing = (failing(0.0, 1e-9), 1000)  # no loss but an infinite one
-    step = losses._discretised([nothing, (pure(0.3), 3), (pure(0.5), 1)], 1e-15)[1]
-    assert 0.3 / step == pytest.approx(round(0.3 / step), rel=1e-9)
-    assert step > 1e-4
-    assert losses._discretised([nothing], 1e-15)[1] == 1e-12
-
-
-@for_each("infinite", [0.0, 1e-12, 0.1, 1.0])
-def test_the_chance_of_an_infinite_sum(infinite):
-    one = losses._Loss(0, np.array([1 - infinite]), infinite, 3)
-    other = losses._Loss(0, np.array([0.8]), 0.2, 2)
-    assert losses._infinite([one]) == pytest.approx(1 - (1 - infinite) ** 3, rel=1e-4)
-    assert losses._infinite([one, other]) == pytest.approx(1 - (1 - infinite) ** 3 * 0.64, rel=1e-9)
-
-
 def test_delta_of_what_fails_alone_is_attained_and_below_it_nothing_is_enough():
     failure = 0.01
     parts = [(failing(0.0, failure), 3)]
@@ -157,20 +141,6 @@ def test_an_epsilon_of_a_few_grid_steps_and_one_beyond_a_million_are_found():
         found = composed_epsilon([(pure(0.3), 1)], composed_delta([(pure(0.3), 1)], epsilon))
         assert found == pytest.approx(epsilon, rel=0.03)
     assert composed_epsilon([(pure(100.0), 20_000)], 1e-6) == pytest.approx(2e6, rel=1e-3)
-
-
-@for_each("epsilon", [1e-9, 0.2, 3.0, 40.0])
-def test_a_response_on_a_grid_that_it_falls_on_is_itself(epsilon):
-    for size in (1, 2, 7):
-        loss = losses._on_grid(pure(epsilon), epsilon / size, size, 5)
-        yes = 1 / (1 + math.exp(-epsilon))
-        assert (loss.first, loss.count, len(loss.masses)) == (-size, 5, 2 * size + 1)
-        assert loss.masses[[0, -1]] == pytest.approx([yes * math.exp(-epsilon), yes], rel=1e-6)
-        assert loss.masses[1:-1] == pytest.approx(np.zeros(2 * size - 1), abs=1e-7)
-        assert loss.infinite == 0.0
-    half = losses._on_grid(failing(epsilon, 0.5), epsilon, 1, 1)
-    assert half.infinite == 0.5
-    assert half.masses.sum() == pytest.approx(0.5)
 
 
 def test_a_profile_above_one_or_rising_is_not_believed():

@@ -24,7 +24,6 @@ from reusable_holdout.mechanisms import (
 )
 from reusable_holdout.mechanisms.accounting import bounded_range_epsilon_each
 from reusable_holdout.mechanisms.samplers.grid import Grid
-from reusable_holdout.mechanisms.selection import accuracy
 from reusable_holdout.mechanisms.selection.exponential import selection_rate
 from reusable_holdout.noise import DiscreteLaplace
 
@@ -141,16 +140,6 @@ def test_the_two_best_of_four_are_this_near(monkeypatch):
         better = np.diff(rest, prepend=0.0)
         ahead = np.prod(1 - below[:2] - pmf[:2], axis=0)
         assert 1 - float(better @ ahead) <= beta
-
-
-@for_each("m", [0, 1, 5, 30])
-@for_each("scale", [1, 4])
-def test_the_tail_of_a_difference_is_a_sum_over_both_noises(m, scale):
-    law = DiscreteLaplace(scale)
-    far = range(-60 * scale, 60 * scale)
-    exact = math.fsum(math.exp(law.log_pmf(y) + law.log_tail(y + m)) for y in far)
-    assert math.exp(accuracy._log_difference_tail(law, m)) == pytest.approx(exact, rel=1e-10)
-    assert accuracy._overtaking(law, accuracy._log_difference_tail(law, m) + 1e-9) == m
 
 
 def test_a_selection_of_all_candidates_errs_by_nothing_and_one_of_most_by_less_than_a_step():

@@ -1,8 +1,6 @@
 """Target charging: each call's law by enumerating its noise, the whole interaction's delta, and its refusals."""
 
-import copy
 import math
-import pickle
 from collections import defaultdict
 from fractions import Fraction
 
@@ -13,7 +11,7 @@ from long_tests import MECHANISMS
 from mechanisms.accounting.target_decomposition import largest_mean, largest_q, privacy_loss
 from scipy import special
 
-from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import TargetCharging, TargetInteraction
 from reusable_holdout.mechanisms.accounting import between_thresholds_q, not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.samplers.grid import Grid
@@ -292,15 +290,6 @@ def test_the_q_of_two_thresholds_is_that_of_the_grid_points_between_them(low, hi
     assert asked == [(interaction.epsilon_each, points / 2)]
 
 
-@for_each(
-    ("gap", "width"), [(0.1, 0.5), (0.5, 0.5), (1.0, 0.5), (1.5, 1.0), (1.9, 1.0), (2.0, 1.5), (9.0, 8.5)]
-)
-@pytest.mark.usefixtures("coarse")
-def test_a_gap_is_as_wide_as_the_points_it_holds_less_one(gap, width):
-    """The width is in sensitivities of two steps; a single point is left whatever the gap."""
-    assert scripted()._width(gap) == width
-
-
 @pytest.mark.usefixtures("coarse")
 def test_a_kept_value_is_released_once_and_without_new_noise():
     interaction = scripted(3, charges=2)
@@ -403,15 +392,6 @@ def test_thresholds_that_are_the_promised_gap_apart_are_accepted(sensitivity, lo
     with pytest.raises(InputError, match="a q of at least"):
         interaction.between(0.0, 0.0, 0.99 * gap)
     assert interaction.q == pytest.approx(between_thresholds_q(interaction.epsilon_each, 3.0), rel=1e-4)
-
-
-def test_neither_its_text_nor_its_pickle_tells_a_value():
-    interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, seed=1)
-    interaction.conditional_release(123456.0, low=1e9, name="a")
-    assert repr(interaction) == f"TargetCharging(epsilon_each={interaction.epsilon_each}, charges_left=2)"
-    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(HandleError):
-            duplicate(interaction)
 
 
 def test_noisy_answers_have_the_mean_of_not_prior_and_those_between_thresholds_do_not():
