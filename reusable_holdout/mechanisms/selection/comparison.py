@@ -17,10 +17,7 @@ from reusable_holdout.mechanisms.sparse_vector.scales import check_privacy
 __all__ = ["Selection", "SelectionNoise", "compare_selections"]
 
 Selection: TypeAlias = Literal[
-    "exponential_top",
-    "noisy_top_k_gaps",
-    "one_shot_top_k",
-    "permute_and_flip_top",
+    "exponential_top", "noisy_top_k_gaps", "one_shot_top_k", "permute_and_flip_top"
 ]
 
 _SPREADS = {"gumbel": math.pi / math.sqrt(6), "laplace": math.sqrt(2), "exponential": 1.0}

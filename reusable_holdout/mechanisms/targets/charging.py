@@ -9,11 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting.targets import (
-    between_thresholds_q,
-    not_prior_mean,
-    not_prior_q,
-)
+from reusable_holdout.mechanisms.accounting.targets import between_thresholds_q, not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace

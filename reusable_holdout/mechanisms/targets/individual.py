@@ -65,13 +65,7 @@ class IndividualCharging:
     """
 
     def __init__(
-        self,
-        records: int,
-        *,
-        charges: int,
-        epsilon: float,
-        delta: float,
-        seed: int | None = None,
+        self, records: int, *, charges: int, epsilon: float, delta: float, seed: int | None = None
     ) -> None:
         if records < 1:
             raise InputError(f"records is at least 1; got {records}")

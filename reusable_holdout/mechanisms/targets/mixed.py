@@ -68,10 +68,7 @@ class MixedInteraction(Interaction):
         super().__init__(delta, calls_delta, 1)
         least = not_prior_q(largest_epsilon) if smallest_q is None else smallest_q
         self._weight = mixed_charging_weight(
-            epsilon=epsilon,
-            delta=self._charging_delta,
-            largest_epsilon=largest_epsilon,
-            smallest_q=least,
+            epsilon=epsilon, delta=self._charging_delta, largest_epsilon=largest_epsilon, smallest_q=least
         )
         if self._weight < largest_epsilon / least:
             raise InputError(

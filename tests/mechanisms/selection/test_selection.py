@@ -70,7 +70,7 @@ LAWS |= {
 
 
 @pytest.mark.long(*MECHANISMS)
-@for_each("name", LAWS)
+@pytest.mark.parametrize("name", LAWS)
 @for_each("moves", MOVES)
 @for_each(("epsilon", "sensitivity"), CASES)
 def test_a_choice_loses_at_most_epsilon_and_where_the_theorem_is_tight_nearly_all_of_it(
@@ -128,7 +128,7 @@ def group_rounds(members, risen, lead, rate, count):
           for budget in ((1.0, 0.05, 1), (2.0, 0.2, 1))),
     ],
 )  # fmt: skip
-@for_each("moves", ["opposite", "monotonic"])
+@pytest.mark.parametrize("moves", ["opposite", "monotonic"])
 def test_rounds_stay_within_their_delta_on_small_instances(law, rounds, each_of, far, size, budget, moves):
     epsilon, delta, sensitivity = budget
     each = each_of(epsilon=epsilon, count=rounds, delta=delta)

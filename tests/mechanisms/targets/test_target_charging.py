@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.accounting.target_decomposition import largest_mean, largest_q, privacy_loss
+from mechanisms.accounting.target_decomposition import largest_mean, largest_q, privacy_loss, stopped_delta
 from scipy import special
 
 from reusable_holdout.errors import BudgetError, InputError
@@ -129,20 +129,6 @@ def test_a_revision_keeps_the_epsilon_and_the_q_given_that_nothing_was_released(
     target = [first[outcome][1] == (1,) for outcome in kept]
     assert privacy_loss(p / p.sum(), r / r.sum()) <= each * (1 + 1e-9)
     assert largest_q(p / p.sum(), r / r.sum(), target, epsilon=each) >= not_prior_q(each) * (1 - 1e-6)
-
-
-def stopped_delta(first, second, *, charges, calls, epsilon):
-    """Return delta, at an epsilon, of independent calls with these chances of a hit, stopped at the last charge."""
-    t = np.arange(charges, calls + 1)
-    ways = special.gammaln(t) - special.gammaln(charges) - special.gammaln(t - charges + 1)
-    j = np.arange(charges)  # never stopped: fewer hits
-    left = special.gammaln(calls + 1) - special.gammaln(j + 1) - special.gammaln(calls - j + 1)
-
-    def logs(p):
-        stopped = ways + charges * math.log(p) + (t - charges) * math.log1p(-p)
-        return np.concatenate([stopped, left + j * math.log(p) + (calls - j) * math.log1p(-p)])
-
-    return float(np.maximum(0.0, np.exp(logs(first)) - np.exp(logs(second) + epsilon)).sum())
 
 
 def worst_delta(interaction, *, charges, calls, epsilon):
