@@ -52,7 +52,15 @@ def test_a_worker_that_died_before_it_noted_its_rotation_is_followed(
         patch.setattr(base, "keep_head", lambda *_: None)
         patch.setattr(ours, "_tell", lambda *_, **__: None)
         ours.rotate(next_labels_file, early=True)
-    refuses(ClosedError, "a new round with other rows", theirs.submit, team, sheet(0.7), filename="x.csv", claimed=0.7)
+    refuses(
+        ClosedError,
+        "a new round with other rows",
+        theirs.submit,
+        team,
+        sheet(0.7),
+        filename="x.csv",
+        claimed=0.7,
+    )
     assert theirs.submit_predictions(team, NEXT, claimed=1.0).epoch == 2
     assert reopen().status().epoch == 2
 
