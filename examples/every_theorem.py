@@ -133,12 +133,7 @@ def slides() -> Iterator[Row]:
     """Yield the rows of "More DP techniques"."""
     name = "More DP techniques"
     book = math.sqrt(2 * math.log(1.25 / DELTA)) / EPSILON
-    yield Row(
-        name,
-        "normal noise, the textbook's",
-        book,
-        gaussian_deviation(epsilon=EPSILON, delta=DELTA),
-    )
+    yield Row(name, "normal noise, the textbook's", book, gaussian_deviation(epsilon=EPSILON, delta=DELTA))
     yield Row(
         name,
         "delta of that noise, which was to be at most",

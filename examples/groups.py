@@ -54,10 +54,7 @@ class Kind(NamedTuple):
         return math.sqrt(ACCURACY * (1.0 - ACCURACY) * part)
 
 
-KINDS = {
-    "users": Kind("10 rows of each user", 10, CORRELATION),
-    "copies": Kind("each row 20 times", 20, 1.0),
-}
+KINDS = {"users": Kind("10 rows of each user", 10, CORRELATION), "copies": Kind("each row 20 times", 20, 1.0)}
 
 
 def mistakes(rng: np.random.Generator, rows: Kind) -> NDArray[np.int64]:
@@ -76,12 +73,7 @@ def guard_of(rows: Kind, size: int, *, grouped: bool, seed: int, reveals: int = 
     """Guard of so many rows of each group, whose labels are all 1."""
     groups = np.repeat(np.arange(GROUPS), size)
     return ReusableHoldout(
-        Rows(
-            None,
-            np.ones(len(groups), dtype=np.int64),
-            groups=groups if grouped else None,
-            classes=[0, 1],
-        ),
+        Rows(None, np.ones(len(groups), dtype=np.int64), groups=groups if grouped else None, classes=[0, 1]),
         seed=seed,
         plan=Plan(
             queries=QUESTIONS,

@@ -127,10 +127,7 @@ def pair_flip(board: Board, sizes: Sizes, seed: int) -> Course:
     best = np.minimum.accumulate(result.values)
     filled = np.append(best, np.full(sizes.flips - len(best), best[-1] if len(best) else np.nan))
     return Course(
-        np.arange(1, sizes.flips + 1),
-        filled,
-        np.full(sizes.flips, result.truth),
-        result.halted is not None,
+        np.arange(1, sizes.flips + 1), filled, np.full(sizes.flips, result.truth), result.halted is not None
     )
 
 

@@ -32,11 +32,7 @@ from scipy.special import gammaln
 from scipy.stats import binom, norm
 
 from reusable_holdout import Plan
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-    TranscriptCode,
-)
+from reusable_holdout.certainty import THEORY, ConfidenceBound, TranscriptCode
 
 ROWS, QUERIES, BETA = 10_000, 1_000, 0.05
 SD = math.sqrt(ROWS) / 2.0  # of how many coins come up
@@ -221,10 +217,7 @@ def states(charges: int) -> dict[str, tuple[int, list[int]]]:
         "evenly, the last question": (QUERIES, places(0, QUERIES - 1, charges)),
         "in the second half": (QUERIES, places(QUERIES // 2, QUERIES - 1, charges)),
         "in the first tenth": (QUERIES, places(0, QUERIES // 10, charges)),
-        "in the first tenth, the next question": (
-            QUERIES // 10 + 1,
-            places(0, QUERIES // 10, charges),
-        ),
+        "in the first tenth, the next question": (QUERIES // 10 + 1, places(0, QUERIES // 10, charges)),
         "at once": (QUERIES, list(range(1, charges + 1))),
     }
 

@@ -31,10 +31,7 @@ from pathlib import Path
 
 import pandas as pd
 from alternatives.gaussian_width import gaussian_width
-from alternatives.hoeffding_widths import (
-    hoeffding_splitting_half_width,
-    rounded_answers_half_width,
-)
+from alternatives.hoeffding_widths import hoeffding_splitting_half_width, rounded_answers_half_width
 from scipy.stats import binom, norm
 from tqdm import tqdm
 

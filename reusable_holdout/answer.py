@@ -5,26 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 from reusable_holdout import markup
 from reusable_holdout.errors import ModelError
 
-__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Outcome", "Price"]
-
-Outcome: TypeAlias = Literal[
-    "agreed",
-    "corrected",
-    "better",
-    "not shown",
-    "revealed",
-    "chosen",
-    "final",
-    "measured",
-    "not certified",
-    "failed",
-]
-"""Vocabulary of `Answer.outcome`."""
+__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price"]
 
 
 class Guardrail(NamedTuple):

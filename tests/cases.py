@@ -1,17 +1,19 @@
-"""Many small cases in one test: what a fixture and a report of its own for each would cost is paid once."""
+"""Many small cases in one test, and a refusal in one line: what each would cost by itself is paid once."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["for_each"]
+Refusal = TypeVar("Refusal", bound=BaseException)
+
+__all__ = ["for_each", "refuses"]
 
 
 def for_each(
@@ -57,6 +59,20 @@ def for_each(
         return of_all
 
     return decorate
+
+
+def refuses(
+    error: type[Refusal] | tuple[type[Refusal], ...],
+    words: str,
+    call: Callable[..., Any],
+    /,
+    *given: Any,
+    **named: Any,
+) -> Refusal:
+    """Check that a call raises this error, in these words, and return it: so a refusal is one line."""
+    with pytest.raises(error, match=words or None) as caught:
+        call(*given, **named)
+    return caught.value
 
 
 def _values(case: Any, *, one: bool) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """A test of many cases runs them all, and names those that fail."""
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 
 def test_every_case_runs_with_the_fixtures_and_the_failing_ones_are_named():
@@ -54,3 +54,13 @@ def test_a_test_without_cases_or_of_another_argument_is_none():
 def test_pytest_gives_the_fixtures_alone(tmp_path, number):
     (tmp_path / str(number)).touch()
     assert len(list(tmp_path.iterdir())) == number
+
+
+def test_a_refusal_is_of_this_error_in_these_words_and_is_given_back():
+    assert refuses(ValueError, "invalid literal", int, "x").args
+    assert refuses(KeyError, "", {}.pop, "a").args == ("a",)
+    for error, words in ((ValueError, "another"), (KeyError, "")):
+        with pytest.raises((AssertionError, ValueError)):
+            refuses(error, words, int, "x")
+    with pytest.raises(pytest.fail.Exception):
+        refuses(ValueError, "", int, "1")

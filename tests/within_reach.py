@@ -20,6 +20,7 @@ from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
+from reusable_holdout.ways.table import ON_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from reusable_holdout.noise.keyed import NoiseLaw
 
 __all__ = [
+    "ALONE",
     "FAMILIES",
     "GRID",
     "answered",
@@ -39,6 +41,9 @@ __all__ = [
     "told_of",
     "units",
 ]
+
+ALONE = tuple(name for name in ON_REQUEST if name not in {"choose", "final"})
+"""Ways that are asked one question at a time, about one subject, and tell what they were asked for."""
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 GRID = 2**32

@@ -1,9 +1,6 @@
 """Half-widths of other methods with the same rows, for comparison with a plan."""
 
-from alternatives.gaussian_width import (
-    GaussianWidth,
-    gaussian_width,
-)
+from alternatives.gaussian_width import GaussianWidth, gaussian_width
 from alternatives.hoeffding_widths import (
     hoeffding_splitting_half_width,
     naive_union_half_width,
@@ -17,10 +14,7 @@ from alternatives.transfer import (
     transfer_failure,
     transfer_slack,
 )
-from reusable_holdout.certainty.fixed_queries import (
-    fixed_queries_half_width,
-    sample_splitting_half_width,
-)
+from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.certainty.naive_reuse import majority_attack_gain
 
 __all__ = [

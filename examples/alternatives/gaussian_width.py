@@ -23,19 +23,9 @@ from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting import gaussian_delta
 
-__all__ = [
-    "GaussianAnalysis",
-    "GaussianWidth",
-    "gaussian_width",
-]
+__all__ = ["GaussianAnalysis", "GaussianWidth", "gaussian_width"]
 
-GaussianAnalysis: TypeAlias = Literal[
-    "best",
-    "bassily",
-    "transfer",
-    "information",
-    "conditional",
-]
+GaussianAnalysis: TypeAlias = Literal["best", "bassily", "transfer", "information", "conditional"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 

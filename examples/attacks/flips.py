@@ -38,14 +38,8 @@ def flip_attack(
 
     Parameters
     ----------
-    holdout : GuardLike
-        What is attacked.
-    rows : int
-        Its rows n.
-    truth : callable or array-like of shape (rows,)
-        Population score of predictions, or labels of fresh rows to score them on.
-    metric : str or Metric
-        What it measures; labels are 0 and 1.
+    holdout, rows, truth, metric
+        As for `boosting_attack`.
     questions : int
         Submissions at most, the first included.
     flips : {1, 2}

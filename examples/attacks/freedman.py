@@ -35,14 +35,8 @@ def freedman_attack(
 
     Parameters
     ----------
-    holdout : GuardLike
-        What is asked.
-    rows : int
-        Its rows n.
-    truth : callable or array-like of shape (rows,)
-        Population score of predictions, or labels of fresh rows to score them on.
-    metric : str or Metric
-        What it measures; labels are 0 and 1.
+    holdout, rows, truth, metric
+        As for `boosting_attack`.
     features : int
         Noise features asked about, as one batch; the majority is one question more.
     chosen : int, optional

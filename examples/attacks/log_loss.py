@@ -36,12 +36,8 @@ def log_loss_attack(
 
     Parameters
     ----------
-    holdout : GuardLike
-        What is attacked.
-    rows : int
-        Its rows n.
-    truth : callable or array-like of shape (rows,)
-        Population score of predictions, or labels of fresh rows to score them on.
+    holdout, rows, truth
+        As for `boosting_attack`.
     metric : str or Metric
         "log_loss", or the catalogue's with another clip; labels are 0 and 1.
     questions : int, optional

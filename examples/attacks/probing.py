@@ -40,12 +40,8 @@ def threshold_probing_attack(
     ----------
     holdout : GuardLike
         What is attacked. Where its answers have a `threshold`, the last one is where the boundary is believed to be.
-    rows : int
-        Its rows.
-    truth : callable or array-like of shape (rows,)
-        Population score of predictions, or labels of fresh rows to score them on.
-    metric : str or Metric
-        What it measures; labels are 0 and 1.
+    rows, truth, metric
+        As for `boosting_attack`.
     questions : int
         Random votes asked about; the final submission is one question more.
     margin : float
@@ -120,14 +116,8 @@ def budget_burning_attack(
 
     Parameters
     ----------
-    holdout : GuardLike
-        What is attacked.
-    rows : int
-        Its rows.
-    truth : callable or array-like of shape (rows,)
-        Population score of predictions, or labels of fresh rows to score them on.
-    metric : str or Metric
-        What it measures; labels are 0 and 1.
+    holdout, rows, truth, metric
+        As for `boosting_attack`.
     questions : int
         Absurd questions at most.
     others : int

@@ -84,9 +84,7 @@ def plain() -> Way:
     """Return NumPy's floating-point Laplace draw, the smallest possible cost."""
     rng = np.random.default_rng(0)
     return Way(
-        "NumPy Laplace draw",
-        lambda: [rng.laplace() for _ in range(_SINGLE)],
-        lambda: rng.laplace(size=_MANY),
+        "NumPy Laplace draw", lambda: [rng.laplace() for _ in range(_SINGLE)], lambda: rng.laplace(size=_MANY)
     )
 
 

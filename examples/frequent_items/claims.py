@@ -37,13 +37,7 @@ class Finding(NamedTuple):
     sizes: str
 
 
-BOOK, HALF, QUARTER, LINEAR, BEST = (
-    "SVT-DPBook",
-    "SVT-S-1:1",
-    "SVT-S-1:3",
-    "SVT-S-1:c",
-    "SVT-S-1:c^(2/3)",
-)
+BOOK, HALF, QUARTER, LINEAR, BEST = ("SVT-DPBook", "SVT-S-1:1", "SVT-S-1:3", "SVT-S-1:c", "SVT-S-1:c^(2/3)")
 RAISED = tuple(f"SVT-ReTr-{raised}D" for raised in range(1, 6))
 WORST = Claim("SVT-DPBook is the worst interactive method", (BOOK,), (HALF, QUARTER, LINEAR, BEST))
 FINEST = Claim("1:c^(2/3) is the best interactive method", (BOOK, HALF, QUARTER, LINEAR), (BEST,))

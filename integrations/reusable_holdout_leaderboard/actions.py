@@ -219,7 +219,7 @@ _ALL = (
     Action("unblind", "Show all scores", Status, _unblind, final="Everyone will know the scores."),
     Action(
         "rotate",
-        "Move to another label set, with a new budget",
+        "Begin a new round with fresh rows and a new budget",
         Status,
         _rotate,
         (
@@ -232,7 +232,7 @@ _ALL = (
             ),
             Field("queries", int, "number of queries of the new budget (default: as before)", None),
         ),
-        final="The board begins anew, and the earlier label set answers nothing new.",
+        final="The board begins anew, and nothing new is answered in the earlier round.",
     ),
     Action(
         "final",

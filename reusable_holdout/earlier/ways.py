@@ -138,11 +138,7 @@ class _NoisyFinal(Final):
     ) -> None:
         super().__init__(certificate, name)
         self._noise, self._answers, self._halved = noise, answers, halved
-
-    @property
-    def by_rows(self) -> bool:
-        """True if an interval was released."""
-        return self.certificate.spread is not None and not self._noise
+        self.by_rows = self.by_rows and not noise  # then an interval was released
 
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the reach of the noise of all answers of a final together."""

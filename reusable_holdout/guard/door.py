@@ -82,7 +82,7 @@ def _asked(one: Posed) -> Any:
 def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
     given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
-    one = posed(view, Question(way, *given))  # type: ignore[arg-type]
+    one = posed(view, Question(way, *given))
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
@@ -93,10 +93,9 @@ def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measur
         return Measured(model, subject.content)
     (found,) = measured(view, kind, [subject], None)
     bound = view.holdout.bound
-    by_rows = kind.rule.by_rows if isinstance(kind, Check) else kind.by_rows  # type: ignore[attr-defined]
     most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
     numbers = view.content.conceal(
-        numbers_of(found), most if by_rows else 1, view.about(kind, subject.content)
+        numbers_of(found), most if kind.by_rows else 1, view.about(kind, subject.content)
     )
     return Measured(subject.models[0], subject.content, numbers)
 
@@ -273,7 +272,7 @@ def _revealed(one: Posed, place: int) -> AnswerOrError:
     answer, _ = _single(
         one._replace(names=[one.names[place]]),
         digest,
-        lambda state: way.check_affordable(way.worst_nats(), state, "a reveal"),
+        lambda state: way.check_affordable(way.worst_nats(), state, f"a {way.name}"),
         lambda _: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
         lambda found, state: way.decide(found, prior, digest, state),
     )

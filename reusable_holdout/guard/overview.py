@@ -29,6 +29,7 @@ from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole
 from reusable_holdout.plotting import plot_history
 from reusable_holdout.ways import HaltReason, State
+from reusable_holdout.ways.table import ON_REQUEST
 
 __all__ = ["Overview"]
 
@@ -223,23 +224,21 @@ class Overview:
         InputError
             If there is no such way, or the prior is out of bounds.
         """
-        choice("way", way, ("evaluate", "gate", "reveal", "choose", "final"))
-        state, count, ways = self._state(), whole("candidates", candidates), self._view.ways
+        choice("way", way, ("evaluate", "gate", *ON_REQUEST))
+        state, count, main = self._state(), whole("candidates", candidates), self._view.ways.main
+        asked = self._view.ways.named(way) if way in ON_REQUEST else None
         if prior is not None:
             checked_priors(prior, 1, self._view.unit, self.metric.name, several=False)
-        least = most = 0.0
-        if way in {"evaluate", "gate"}:
-            most = ways.main.certificate.charge_nats
-        elif way != "final":
-            told = ways.choose if way == "choose" else ways.reveal
-            least, most = told.least_nats(count), told.worst_nats(count)
+        least = asked.least_nats(count) if asked else 0.0
+        most = asked.worst_nats(count) if asked else main.certificate.charge_nats
         after = state._replace(nats=state.nats + most)
-        if way in {"evaluate", "gate"} and state.charges < self.plan.charges:
+        if asked is None and state.charges < self.plan.charges:
             after = after._replace(charges=state.charges + 1, last_charge=state.asked + 1)
-        ended = (ways.final if way == "final" else ways.main).halt_reason(state) is not None
+        ended = (asked or main).halt_reason(state) is not None
         ended = ended or (way == "choose" and count > self.plan.queries - state.asked)
-        room = ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
-        allowed = not ended and (way in {"evaluate", "gate", "final"} or most <= room)
+        allowed = not ended and (
+            not asked or not most or most <= asked.certificate.room(charges=state.charges, nats=state.nats)
+        )
         return Price(least, most, self._final_width(after), allowed)
 
     def _final_width(self, state: State) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from reusable_holdout.ways.gate import GuardedGate
 
 __all__ = ["AnswerOrError", "Posed", "Question", "grid", "posed"]
 
-WayName = Literal["evaluate", "gate", "reveal", "choose", "final"]
 AnswerOrError: TypeAlias = Answer | ModelError
 
 
@@ -64,7 +63,7 @@ class Question(NamedTuple):
         True if a model has one answer for all priors: the answer to the first question of this kind about it.
     """
 
-    way: WayName
+    way: str
     subjects: Any
     priors: Any = None
     tolerance: Any = None

@@ -17,8 +17,8 @@ from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger, Row, SqlLedger
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.slips import checked_call
-from reusable_holdout.ways import Allowance, Told, outcome_word
-from reusable_holdout.ways.table import PAIRED
+from reusable_holdout.ways import Allowance, Told
+from reusable_holdout.ways.table import PAIRED, outcome_word
 
 __all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 

@@ -23,8 +23,6 @@ from reusable_holdout.rules.samples import Sample, sample_of, unpacked
 from reusable_holdout.slips import percentage
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.final import Final
-from reusable_holdout.ways.reveal import Reveal
 
 __all__ = [
     "Difference",
@@ -325,10 +323,8 @@ def _measured(view: GuardedView, way: Way, one: Subject) -> Integers | Sample | 
 
 
 def _found(way: Way, bound: BoundMetric, prepared: NDArray[Any]) -> Integers | Sample | int:
-    if isinstance(way, Reveal | Final):
-        return sample_of(bound, prepared[0]) if way.by_rows else int(score_of(bound, prepared[:1])[0])
     if not isinstance(way, Check):
-        raise TypeError
+        return sample_of(bound, prepared[0]) if way.by_rows else int(score_of(bound, prepared[:1])[0])
     found = way.rule.measured_many(bound, prepared)
     return found[0] if len(found) == 1 else difference(found[0], found[1])
 
@@ -341,7 +337,7 @@ def numbers_of(found: Integers | Sample | int | None) -> Integers | None:
 
 
 def _of_numbers(way: Way, bound: BoundMetric, numbers: Integers) -> Integers | Sample | int:
-    if isinstance(way, Reveal | Final):
+    if not isinstance(way, Check):
         return unpacked(bound, numbers) if way.by_rows else int(numbers[0])
     return numbers
 

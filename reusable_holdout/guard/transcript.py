@@ -22,9 +22,9 @@ from reusable_holdout.ways import (
     Terms,
     Told,
     Way,
-    outcome_word,
 )
 from reusable_holdout.ways.check import Batch, Check
+from reusable_holdout.ways.table import outcome_word
 
 __all__ = [
     "Transcript",

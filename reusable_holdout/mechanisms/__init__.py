@@ -23,12 +23,19 @@ from reusable_holdout.mechanisms.selection.unknown_domain import (
     unknown_domain_top,
 )
 from reusable_holdout.mechanisms.sketches import DistinctSketch
-from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
-from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
-from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
-from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
+from reusable_holdout.mechanisms.sparse_vector.scales import (
+    numeric_sparse_scales,
+    sparse_scales,
+    standard_svt_scales,
+)
+from reusable_holdout.mechanisms.sparse_vector.streams import (
+    AboveThreshold,
+    ConditionalStream,
+    NumericSparse,
+    Sparse,
+    StandardSVT,
+)
 from reusable_holdout.mechanisms.targets.boundary import (
     boundary_wrapper,
     exponential_weights,

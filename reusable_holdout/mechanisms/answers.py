@@ -80,14 +80,12 @@ def laplace_accuracy(*, epsilon: float, beta: float, answers: int = 1, sensitivi
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of all answers together; finite, > 0.
+    epsilon, sensitivity
+        As for `laplace_mechanism`.
     beta : float
         Failure probability, in (0, 1).
     answers : int
         Number ``k`` of answers released together; at least 1.
-    sensitivity : float
-        Largest change of the answers, summed over them (l1), in their unit.
 
     Returns
     -------
@@ -140,14 +138,12 @@ def gaussian_mechanism(
 
     Parameters
     ----------
-    values : array-like, shape (k,)
-        The answers on the private data, finite; k at least 1.
+    values, seed
+        As for `laplace_mechanism`.
     epsilon, delta : float
         Privacy parameters of all answers together; epsilon finite and above 0, delta in (0, 1).
     sensitivity : float
         Largest Euclidean (l2) distance of the answers of neighbouring data sets, in their unit.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

@@ -11,18 +11,17 @@ from typing import Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
-from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
-from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
-from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, Law, reach_of
 from reusable_holdout.mechanisms.sparse_vector.real_stream import YesNoStream, check_tail
-from reusable_holdout.mechanisms.sparse_vector.sparse import (
+from reusable_holdout.mechanisms.sparse_vector.scales import (
     Composition,
-    Sparse,
+    check_privacy,
     epsilon_of_a_round,
+    numeric_sparse_scales,
     sparse_scales,
+    standard_svt_scales,
 )
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
+from reusable_holdout.mechanisms.sparse_vector.streams import ConditionalStream, Sparse, StandardSVT
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
 __all__ = ["MechanismNoise", "compare_mechanisms", "tightest_stream"]
@@ -164,13 +163,11 @@ def tightest_stream(
 
     Parameters
     ----------
-    threshold : float
-        Threshold in the query's unit.
+    threshold, seed
+        As for `Sparse`.
     charges, epsilon, delta, queries, beta, monotonic, sensitivity
         The parameters of `compare_mechanisms`. The stream is the first row of that comparison, which depends on these
         parameters alone.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Raises
     ------

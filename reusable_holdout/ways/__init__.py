@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from reusable_holdout.answer import Outcome as Word
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.errors import InputError
 from reusable_holdout.ledger import Row, Tail
@@ -29,6 +28,7 @@ __all__ = [
     "NO",
     "NOT_CERTIFIED",
     "SPAN",
+    "TOLD_WORDS",
     "VALUE",
     "YES",
     "Allowance",
@@ -40,7 +40,6 @@ __all__ = [
     "Way",
     "Winner",
     "failed",
-    "outcome_word",
     "tidy",
 ]
 
@@ -223,7 +222,14 @@ class Terms(NamedTuple):
 
 
 class Way(ABC):
-    """One way to ask, with its certificate; the ledger stores its name."""
+    """One way to ask, with its certificate; the ledger stores its name.
+
+    A subclass has public methods, which :func:`verify` calls too, and one that picks the outcome from the rows. All
+    ways have `outcome` and `interval`. A way that costs nats and no charge also has `least_nats` and `worst_nats`, and
+    ``decide(measured, prior, digest, state)``, which returns `Terms` and an `Outcome`. There `measured` is None if the
+    model failed. Otherwise it is a score on the grid, or if the way is made with `by_rows` a sample, whose `ends` are
+    those of its confidence set. The level of this set follows from ``self.length(state)``.
+    """
 
     #: True if several questions are asked together, and certified by the state before all of them.
     batches: ClassVar[bool] = False
@@ -233,6 +239,8 @@ class Way(ABC):
     by_series: ClassVar[bool] = False
     #: True if a question may state a tolerance of its own.
     takes_tolerances: bool = False
+    #: True if the rows of a question are measured, and not its score alone.
+    by_rows: bool = False
 
     def __init__(self, certificate: Certificate, name: str) -> None:
         self.certificate, self.name = certificate, name
@@ -256,6 +264,10 @@ class Way(ABC):
     def length(self, state: State, answers: int = 1) -> float:
         """Return the description length of a question in a state."""
         return self.certificate.length(charges=state.charges, nats=state.nats)
+
+    def least_nats(self, candidates: int = 1) -> float:
+        """Return the cost of its cheapest outcome beside charges."""
+        return 0.0
 
     def worst_nats(self, candidates: int = 1) -> float:
         """Return the cost of its most expensive outcome beside charges, which must be affordable before it is asked."""
@@ -288,7 +300,7 @@ class Way(ABC):
         return InputError(f"{self.name} has no outcome {told.text()!r}")
 
 
-_WORDS: dict[str, Word] = {
+TOLD_WORDS = {
     "agreed": "agreed",
     CELL: "corrected",
     SPAN: "corrected",
@@ -298,18 +310,13 @@ _WORDS: dict[str, Word] = {
     NOT_CERTIFIED: "not certified",
     FAILED: "failed",
 }
-_OF_WAYS: dict[str, Word] = {"reveal": "revealed", "choose": "chosen", "final": "final"}
+"""Outcomes of answers, by what was told, where the way has no word of its own."""
 
 
 def failed(row: Row) -> bool:
     """Return True if a row records that the analyst's code failed on the holdout: it has no value to certify."""
     told = Told.parse(row.told)
     return told is not None and told.failed
-
-
-def outcome_word(kind: str, told: Told) -> Word:
-    """Return the outcome of an answer, in the vocabulary of answers."""
-    return "failed" if told.failed else _OF_WAYS.get(kind) or _WORDS[told.word]
 
 
 class Allowance(NamedTuple):

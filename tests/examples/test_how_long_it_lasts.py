@@ -66,11 +66,3 @@ def test_published_rules_follow_from_their_formulas(example):
     assert example.published_rule(**asked) == 3  # 36 / ln(20,000) = 3.6
     assert example.proven_rule(**asked) == 0
     assert example.proven_rule(**asked | {"rows": 11_000_000}) == 1  # 3,072 ln(80,000) / 0.06^2 = 9.6 million
-
-
-def test_a_wish_without_a_plan_is_a_line_without_answers(example):
-    setting = example.Setting(rows=1_000, tolerance=0.03)
-    assert setting.plan() is None
-    line = example.summary(setting, [])
-    assert line["affords"] == 0
-    assert "answered" not in line

@@ -36,15 +36,7 @@ def test_the_served_board_is_not_fooled(tmp_path):
 
 
 def test_the_benchmark_measures_every_database_and_loses_nothing(tmp_path):
-    text = run(
-        "benchmarks/leaderboard.py",
-        "--json",
-        "--seconds",
-        "0.2",
-        "--sent",
-        "24",
-        folder=tmp_path,
-    )
+    text = run("benchmarks/leaderboard.py", "--json", "--seconds", "0.2", "--sent", "24", folder=tmp_path)
     found = json.loads(text)
     names = ["SQLite files"] if why_no_postgresql() else ["SQLite files", "PostgreSQL server"]
     assert [(rate["database"], rate["clients"]) for rate in found["rates"]] == [

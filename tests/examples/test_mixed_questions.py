@@ -23,17 +23,8 @@ def mixed(monkeypatch):
 
 def guard_of(settings, metric="accuracy"):
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
-    return made_guard(
-        None,
-        labels,
-        metric=metric,
-        queries=120,
-        charges=4,
-        threshold=0.06,
-        seed=0,
-        vacuous=True,
-        **settings,
-    )
+    wish = {"queries": 120, "charges": 4, "threshold": 0.06, "seed": 0, "vacuous": True}
+    return made_guard(None, labels, metric=metric, **wish, **settings)
 
 
 def attacked(way, attack, metric="accuracy"):

@@ -38,5 +38,4 @@ def test_all_streams_are_listed_with_the_least_noise_first(tmp_path):
     assert len(rows) >= 7
     assert rows[0].startswith("| target charging |")
     found = [float(row.split(" | ")[-1].strip("| ").replace(",", "")) for row in rows]
-    assert found == sorted(found)
-    assert found[0] == 517
+    assert (found, found[0]) == (sorted(found), 517)

@@ -30,18 +30,6 @@ def test_the_standard_technique_never_loses_more_than_lemma_1(script):
     assert (table["ln(kappa(t)^t / 2)"] <= table["true loss"]).all()  # the bound is true, and does not grow
 
 
-def test_only_aboves_cost_no_more_than_only_belows(script):
-    """Lemma 1 for the other answer, and without noise on the queries, as section 3.1 says: one at a time."""
-    laws = script.streams(0.5, 0.25)
-    for t in script.LENGTHS:
-        for fewer, more in ((laws.above[0], laws.above[1]), (laws.below[1], laws.below[0])):
-            loss = script.log_sum(laws.weights + t * more) - script.log_sum(laws.weights + t * fewer)
-            assert 0 < loss <= 0.5 + 1e-9
-    quiet = script.streams(0.5, 200.0)  # the noise of a query is less than a grid step nearly always
-    loss = script.log_sum(quiet.weights + quiet.above[1]) - script.log_sum(quiet.weights + quiet.above[0])
-    assert loss <= 0.5 + 1e-9
-
-
 def test_section_9_3s_three_dependencies(script):
     """Alpha falls with t, the interval grows with t, and kappa on it falls with t."""
     table = script.against_the_standard_technique(1.0)

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from types import SimpleNamespace
 
 import numpy as np
+from within_reach import ALONE
 
 from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares
 from reusable_holdout.metrics import GRID
@@ -24,7 +25,8 @@ from reusable_holdout.ways import Told as Named
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate
-from reusable_holdout.ways.reveal import Choose, Reveal
+from reusable_holdout.ways.reveal import Choose
+from reusable_holdout.ways.table import WAYS
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))
@@ -53,7 +55,7 @@ class Game:
     Parameters
     ----------
     kinds : set of str
-        Of "main" (a check or a gate), "reveal", "compare", "choose", "batch", "failure", "final".
+        Of "main" (a check or a gate), `ALONE`, "compare", "choose", "batch", "failure", "final".
     heads : float
         Probability of label 1.
     tolerance : float, optional
@@ -113,7 +115,9 @@ class Game:
             if self.gate
             else Check(self.certificate, "check", NOISE, own)
         )
-        self.reveal = Reveal(halves, "reveal", NOISE, by_rows=by_rows)
+        plan = SimpleNamespace(told=halves, reveals_by_rows=by_rows)
+        ways = SimpleNamespace(plan=plan, noise=NOISE)
+        self.alone = {name: WAYS[name].make(ways, name) for name in ALONE}
         self.choose = Choose(replace(halves, spread=None), "choose", NOISE, by_rows=False)
         self.final = Final(halves, "final", 0.1)
         self.compare = Check(paired, "compare", NOISE, rule(paired))
@@ -172,14 +176,14 @@ class Game:
 
     def decided_alone(self, way, score, rows, prior, state):
         """Terms and outcome of one question."""
-        if isinstance(way, Reveal):
+        if not isinstance(way, Check):
             return way.decide(self.measured(way, score, rows), prior, b"question", state)
         (unit,), (outcome,) = self.decided(way, [score], [rows], [prior], [b"question"], [False], state)
         return Terms(prior, unit), outcome
 
     def told_one(self, name, prior, state, truth):
         """Outcomes of one question by its score."""
-        way = self.reveal if name == "reveal" else self.ask
+        way = self.alone.get(name, self.ask)
         found = {}
         for score in range(self.rows + 1):
             rows = [1.0] * score + [0.0] * (self.rows - score)
@@ -435,7 +439,7 @@ class Game:
     def distinct(self, state, truth):
         """Questions about one vector that differ in what they tell."""
         found = {}
-        for name in ("main", "reveal"):
+        for name in ("main", *self.alone):
             for prior in self.stated if name in self.kinds else ():
                 told = self.told_one(name, prior, state, truth)
                 found.setdefault(frozenset(told), told)

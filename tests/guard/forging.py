@@ -6,7 +6,7 @@ from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.ways import State, Terms, Told
-from reusable_holdout.ways.table import Ways
+from reusable_holdout.ways.table import WAYS, Ways
 
 __all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql", "state_after"]
 
@@ -14,7 +14,7 @@ __all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql",
 def every_way(guard):
     """Ways to ask that a guard has."""
     ways = guard._view.ways
-    return [ways.named(name) for name in sorted(ways._names)]
+    return [way for name in sorted(WAYS) if (way := ways.named(name))]
 
 
 def sql(ledger, *statements):

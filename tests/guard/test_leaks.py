@@ -16,8 +16,9 @@ import warnings
 import numpy as np
 import pytest
 from guard.forging import every_way
+from within_reach import ALONE
 
-from reusable_holdout import Answer, Metric, ReusableHoldout, verify
+from reusable_holdout import Answer, Metric, Question, ReusableHoldout, verify
 from reusable_holdout.errors import (
     BudgetError,
     Halted,
@@ -62,7 +63,7 @@ class Secrets:
             deviation = abs(score - unit)
             for question in (
                 content.question("check", subject, unit, 0),
-                content.question("reveal", subject, unit, 0),
+                *(content.question(way, subject, unit, 0) for way in ALONE),
                 content.several(b"noise", [choice, candidate]),
             ):
                 draws = {
@@ -203,6 +204,7 @@ def exercise(guard, labels, asked):
         lambda: guard.choose([Telling(ValueError), Telling(KeyError)], [0.5, 0.6]),
         lambda: guard.choose([right_in(labels, 1_000, k) for k in range(99)], [0.5] * 99),
         lambda: (guard.price("reveal"), guard.price("choose", candidates=2), guard.final_width),
+        *(lambda way=way: guard.ask([Question(way, agreed, priors[0])]) for way in ALONE),
     ]
     last = right_in(labels, 1_200)  # whose exact score is no secret any more
     actions = [
@@ -241,7 +243,8 @@ def exercise(guard, labels, asked):
     assert kinds[17:22] == ["Halted", "InputError", "Answer", "Halted", "Halted"]
     names = [type(one).__name__ for one in told]
     assert names[:3] == ["Answer", "Answer", "Choice"]
-    assert names[3:] == ["InputError", "InputError", "ModelError", "ModelError", "BudgetError", "tuple"]
+    assert names[3:9] == ["InputError", "InputError", "ModelError", "ModelError", "BudgetError", "tuple"]
+    assert names[9:] == ["list"] * len(ALONE)
     return [*told, *outcomes]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from guard.every_holdout import Game
+from within_reach import ALONE
 
 from reusable_holdout.ways import NO, Told
 
@@ -35,6 +36,20 @@ def test_no_analyst_of_two_questions_and_two_finals_misses_more_often(rows, beta
 )
 def test_no_analyst_of_gates_misses_more_often(rows, beta, charges):
     assert worst(rows, 2, charges, beta, gate=True, threshold=0.0) <= beta
+
+
+@pytest.mark.parametrize("kind", ALONE)
+def test_a_way_asked_alone_and_a_final_miss_seldom_enough_and_not_never(kind):
+    kinds = frozenset({kind, "main", "final"})
+    assert 0.0 < worst(6, 2, 2, 0.5, kinds=kinds, priors=1) <= 0.5
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.4])
+@pytest.mark.parametrize("kind", ALONE)
+def test_a_way_asked_alone_has_no_interval_narrower_than_its_length_allows(kind, tolerance):
+    """No state is left out for its length: a way could certify by another."""
+    wish = {"threshold": 0.2, "tolerance": tolerance, "twin": lambda game, way, state, length: length}
+    assert worst(6, 1, 1, 0.05, kinds=frozenset({kind}), **wish) <= 0.05
 
 
 @pytest.mark.parametrize("kind", ["choose", "batch"])
@@ -91,10 +106,8 @@ def test_no_analyst_misses_more_often_where_evidence_decides(gate, rows, charges
     assert rows == 6 or found > 0.0
 
 
-@pytest.mark.parametrize(
-    "kind", ["reveal", *(pytest.param(kind, marks=LONG) for kind in ("batch", "compare"))]
-)
-def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind):
+@pytest.mark.parametrize("kind", [*ALONE, *(pytest.param(kind, marks=LONG) for kind in ("batch", "compare"))])
+def test_batches_comparisons_and_ways_asked_alone_where_evidence_decides_buy_no_miss(kind):
     kinds = frozenset({kind, "main", "final"})
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
 

@@ -16,13 +16,9 @@ from intruder.messages import try_messages
 from intruder.process import try_process
 
 GROUPS = {
-    "files": try_files,
-    "process": try_process,
-    "commands": try_commands,
-    "socket": try_socket,
-    "messages": try_messages,
-    "budget": try_budget,
-}
+    "files": try_files, "process": try_process, "commands": try_commands, "socket": try_socket,
+    "messages": try_messages, "budget": try_budget,
+}  # fmt: skip
 
 begin(json.load(sys.stdin))
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

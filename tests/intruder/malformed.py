@@ -7,20 +7,8 @@ from intruder.asking import frame, question
 from intruder.case import CASE
 
 NUMBERS = [
-    *(
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e999",
-        "-1e999",
-        "1" + 5_000 * "0",
-        "9" * 39,
-        "2",
-        "-0.5",
-        "[0.5]",
-        "{}",
-    ),
-    *('"0.5"', "true", "0x1", "1_0", "null", "[[[[0.5]]]]", '"\\ud800"'),
+    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + 5_000 * "0", "9" * 39, "2", "-0.5", "[0.5]"),
+    *("{}", '"0.5"', "true", "0x1", "1_0", "null", "[[[[0.5]]]]", '"\\ud800"'),
 ]
 HEADS = {
     "no JSON": b"hello",
@@ -41,21 +29,8 @@ HEADS = {
     "a comment": b'{"ask": "status" /* */}',
 }
 ASKS = [
-    *(
-        1,
-        None,
-        [],
-        {},
-        True,
-        "",
-        "STATUS",
-        "evaluate ",
-        "evaluate\0",
-        "__class__",
-        "_about",
-        "answer",
-        "guard",
-    ),
+    *(1, None, [], {}, True, "", "STATUS", "evaluate ", "evaluate\0"),
+    *("__class__", "_about", "answer", "guard"),
 ]
 ARRAYS = {
     "objects": ([["|O", [1]]], 8),
@@ -78,12 +53,9 @@ ARRAYS = {
     "too many": ([["|u1", [1]]] * 5_000, 5_000),
 }
 LENGTHS = {
-    "a length of 4 GB": (2**32 - 1, 0),
-    "a body of 4 GB": (2, 2**32 - 1),
-    "both": (2**32 - 1,) * 2,
-    "a longer head": (1_000, 0),
-    "a longer body": (2, 1_000),
-}
+    "a length of 4 GB": (2**32 - 1, 0), "a body of 4 GB": (2, 2**32 - 1), "both": (2**32 - 1,) * 2,
+    "a longer head": (1_000, 0), "a longer body": (2, 1_000),
+}  # fmt: skip
 
 
 def with_text(name, text):

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import refuses
 from contracts.ledger_contract import append, make_row
 
 from reusable_holdout.errors import LedgerError
@@ -105,15 +106,12 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(ledger):
 def leave(transaction, way):
     """Leave, in a child, the block that its parent is in."""
     for use in (transaction._ledger.tail, lambda: append(SqlLedger(transaction._ledger.path), make_row(2))):
-        with pytest.raises(LedgerError, match="forked inside a transaction"):
-            use()
-    with pytest.raises(LedgerError, match="by the process that began it"):
-        transaction.find([make_row(1).digest])
+        refuses(LedgerError, "forked inside a transaction", use)
+    refuses(LedgerError, "by the process that began it", transaction.find, [make_row(1).digest])
     if way == "by an error":
         assert transaction.__exit__(ValueError, ValueError(), None) is None
     else:
-        with pytest.raises(LedgerError, match="by the process that began it"):
-            transaction.__exit__(None, None, None)
+        refuses(LedgerError, "by the process that began it", transaction.__exit__, None, None, None)
 
 
 @pytest.mark.parametrize("way", ["by its end", "by an error"])
@@ -159,8 +157,7 @@ def test_a_ledger_in_memory_is_not_a_second_budget_in_a_child_which_may_have_its
 
     def refused():
         for use in (ledger.tail, ledger.latest, lambda: append_next(ledger)):
-            with pytest.raises(LedgerError, match="belongs to the process"):
-                use()
+            refuses(LedgerError, "belongs to the process", use)
         ledger.close()
         own = MemoryLedger()
         own.create("{}")

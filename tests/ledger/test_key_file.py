@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from children import Child
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
@@ -71,17 +71,14 @@ def test_a_file_that_is_no_private_key_is_refused_and_not_quoted(tmp_path_factor
     if content is not None:
         path.write_bytes(content)
         path.chmod(mode)
-    with pytest.raises(LedgerKeyError, match=words) as caught:
-        read_key_file(path)
-    assert "abab" not in str(caught.value)
-    assert content is None or caught.value.__context__ is None
+    caught = refuses(LedgerKeyError, words, read_key_file, path)
+    assert "abab" not in str(caught)
+    assert content is None or caught.__context__ is None
 
 
 def test_a_key_that_cannot_be_written_leaves_nothing(path):
-    with pytest.raises(LedgerKeyError, match="32 bytes; got 5"):
-        create_key_file(path, key=b"short")
-    with pytest.raises(LedgerError, match="writable"):
-        create_key_file(path.parent / "missing" / "guard.db.key")
+    refuses(LedgerKeyError, "32 bytes; got 5", create_key_file, path, key=b"short")
+    refuses(LedgerError, "writable", create_key_file, path.parent / "missing" / "guard.db.key")
     assert list(path.parent.iterdir()) == []
 
 

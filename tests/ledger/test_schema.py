@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from contracts.ledger_contract import append, make_row
 from golden.asking import FOLDER, goldens
 
@@ -114,8 +114,7 @@ def test_a_statement_that_could_not_use_its_index_fails(tmp_path):
     """It is not run another way, which would read the whole ledger."""
     SqlLedger(tmp_path / "guard.db").close()
     sql(tmp_path / "guard.db", "DROP INDEX answers_charged")
-    with pytest.raises(sqlite3.OperationalError, match="no such index"):
-        plans_of(tmp_path / "guard.db")
+    refuses(sqlite3.OperationalError, "no such index", plans_of, tmp_path / "guard.db")
 
 
 def test_the_indexes_are_named_to_sqlite_alone():

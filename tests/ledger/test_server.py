@@ -4,6 +4,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from cases import refuses
 from children import Child
 from contracts.ledger_contract import FIRST, LedgerContract, append, make_row
 from ledger.test_schema import CHARGED, chained, statements
@@ -52,8 +53,7 @@ class TestServerLedger(LedgerContract):
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        with pytest.raises(LedgerError, match="nothing was charged"):
-            append(configured, make_row(2))
+        refuses(LedgerError, "nothing was charged", append, configured, make_row(2))
         append(configured, make_row(2))
         assert configured.rows() == [FIRST, make_row(2)]
 
@@ -68,8 +68,7 @@ class TestServerLedger(LedgerContract):
             other.execute("BEGIN")
             other.execute("SELECT epoch FROM configuration WHERE epoch = 1 FOR UPDATE")
             appending = pool.submit(append, configured, FIRST)
-            with pytest.raises(TimeoutError):
-                appending.result(0.3)
+            refuses(TimeoutError, "", appending.result, 0.3)
             other.execute("COMMIT")
             appending.result()
 
@@ -146,9 +145,8 @@ def test_no_password_of_a_url_is_shown(server_url):
         with contextlib.suppress(LedgerError), contextlib.closing(SqlLedger(url)) as ledger:
             assert "secret" not in f"{ledger!r} {ledger.place}"
         for wrong in (url.replace("127.0.0.1", "127.0.0.2"), url.replace("@", "/@")):
-            with pytest.raises(LedgerError) as caught:
-                SqlLedger(wrong)
-            assert "secret" not in str(caught.value)
+            caught = refuses(LedgerError, "", SqlLedger, wrong)
+            assert "secret" not in str(caught)
 
 
 def test_a_session_is_durable_and_patient_whatever_the_databases_defaults_are(server_url, other):

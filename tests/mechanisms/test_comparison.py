@@ -9,13 +9,7 @@ from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout import mechanisms
-from reusable_holdout.mechanisms import compare_mechanisms, tightest_stream
-from reusable_holdout.mechanisms.accounting import (
-    not_prior_mean,
-    not_prior_q,
-    optimal_epsilon_each,
-    target_charging_epsilon_each,
-)
+from reusable_holdout.mechanisms import accounting, compare_mechanisms, tightest_stream
 from reusable_holdout.mechanisms.sparse_vector.reach import reach_of, tail_of
 
 ONE_STREAM, RESTARTS = "StandardSVT", "StandardSVT of one charge, restarted, optimal composition"
@@ -51,15 +45,17 @@ def expected(epsilon, delta, charges, *, answers, monotonic):
     if delta > 0:
         root = math.sqrt(32 * charges * math.log((2 if answers else 1) / delta))
         rows[f"{name}, advanced composition"] = sparse(root / (part * epsilon), 9 * root / (2 * epsilon))
-        each = optimal_epsilon_each(epsilon=epsilon, count=charges, delta=delta)
+        each = accounting.optimal_epsilon_each(epsilon=epsilon, count=charges, delta=delta)
         rows[f"{name}, optimal composition"] = sparse(2 / (part * each), 9 / each)
         restarted = standard(each, 1, each / 9 if answers else 0.0, monotonic=monotonic)
         rows[RESTARTS] = rows["StandardSVT of one charge, restarted, exponential noise"] = restarted
         budget = {"epsilon": epsilon, "delta": delta, "charges": charges}
-        call = target_charging_epsilon_each(q=not_prior_q, mean=not_prior_mean, **budget)
+        call = accounting.target_charging_epsilon_each(
+            q=accounting.not_prior_q, mean=accounting.not_prior_mean, **budget
+        )
         rows["target charging"] = 0.0, 1 / call, 1 / call
         if answers:
-            released = optimal_epsilon_each(epsilon=share, count=charges, delta=delta)
+            released = accounting.optimal_epsilon_each(epsilon=share, count=charges, delta=delta)
             whole = (*whole[:2], min(whole[2], 1 / released))
     return rows | {ONE_STREAM: whole, "StandardSVT, exponential noise": whole}
 
@@ -188,7 +184,7 @@ def test_the_row_of_target_charging_is_the_noise_of_all_that_runs_it(charges):
     wish = {"epsilon": 1.0, "delta": 1e-6, "charges": charges}
     row = next(row for row in compare_mechanisms(**wish) if "TargetCharging" in row.runs)
     each = [
-        mechanisms.TargetCharging(**wish, mean=not_prior_mean).epsilon_each,
+        mechanisms.TargetCharging(**wish, mean=accounting.not_prior_mean).epsilon_each,
         mechanisms.IndividualCharging(3, **wish).epsilon_each,
     ]
     assert each == pytest.approx([1 / row.query] * 2, rel=1e-8)

@@ -48,6 +48,8 @@ CALLS = {"epsilon": 12.0, "delta": 0.5, "largest_epsilon": 0.1}
 SYNTHETIC = {"rows": 100, "queries": 3, "cells": 3, "size": 2, "epsilon": 1.0, "beta": 0.1}
 WORDS = {"scores": {"a": 1e9}, "count": 1, "epsilon": 1.0, "delta": 0.5, "known": 3}
 VOTES = {"votes": [1, 2], "threshold": 1, "epsilon": 1.0}
+DRAWN = {"rows": [0], "queries": np.eye(2), "size": 1, "epsilon": 1.0}
+LESS = "calls_delta is at least 0 and less than delta / targets"
 RUNS = {
     "candidates": [1],
     "algorithm": lambda *_: (1, 1.0),
@@ -79,6 +81,8 @@ CASES = [
     ("SubsampledEvent", {"rate": 0.5}, {"event": ([accounting.ConcentratedEvent(0.1)], [PureEvent(0.1)], "profile")}),
     ("TargetChargingEvent", {"epsilon": 0.1, "charges": 1, "q": 0.4},
      {"epsilon": POSITIVE, "charges": ([0, -1, 1.5, 10**7 + 1], [1, np.int64(3)], "charges"), "q": Q, "mean": MEAN}),
+    ("TargetChargingEvent", {"epsilon": 0.1, "charges": 3}, {"q": ([1e-13], [1e-5], "^charges")}),
+    ("basic_composition", {}, {"epsilons": ([[0.1, bad] for bad in (-1e-9, INF, NAN, -1)], [[0.0]], "every epsilon")}),
     ("subsampled_epsilon", {"epsilon": 0.5, "rate": 0.5}, {"epsilon": NOT_NEGATIVE, "rate": RATE}),
     ("epsilon_of_the_sample", {"epsilon": 0.5, "rate": 0.5}, {"epsilon": NOT_NEGATIVE, "rate": RATE}),
     ("epsilon_of_the_sample", {"epsilon": 0.5}, {"rate": ([0.0], [5e-324], "always empty")}),
@@ -132,8 +136,14 @@ CASES = [
      {"queries": COUNT, "accuracy": ([0.0, 1.5, NAN], [1.0], "accuracy lies in")}),
     ("synthetic_accuracy", SYNTHETIC,
      {"rows": COUNT, "queries": COUNT, "cells": COUNT, "size": COUNT, "epsilon": POSITIVE, "beta": BETA}),
-    ("synthetic_data", {"rows": [0], "queries": np.eye(2), "size": 1, "epsilon": 1.0},
-     {"epsilon": POSITIVE, "size": COUNT}),
+    ("synthetic_data", DRAWN,
+     {"epsilon": POSITIVE, "size": COUNT, "accuracy": ([0.1], [None], "accuracy or size"),
+      "rows": ([[], [[0, 1]]], [[1]], "a list of cells, at least one")}),
+    ("synthetic_data", DRAWN | {"size": None}, {"accuracy": ([None], [0.5], "accuracy or size")}),
+    ("synthetic_data", DRAWN,
+     {"rows": ([[0.0, 1.0], [NAN], [0, -1, 1], [0, 2, 1], ["a"]], [[0, 1]], "integer from 0 to 1"),
+      "queries": ([[0.0, 1.0], np.zeros((0, 2)), np.zeros((2, 0))], [[[0.0, 1.0]]], "a row per query")}),
+    ("synthetic_data", DRAWN, {"queries": ([[[bad, 0.0]] for bad in (NAN, 1.5, -0.5)], [[[1, 0]]], r"in \[0, 1\]")}),
     ("unknown_domain_top", WORDS,
      {"count": ([0, 4], [1, 3], "count is at least 1"), "items_per_row": ([0, -1], [None, 1], "items_per_row"),
       "delta": INNER_DELTA, "epsilon": POSITIVE, "sensitivity": UNIT}),
@@ -143,6 +153,8 @@ CASES = [
      {"epsilon": POSITIVE, "delta": INNER_DELTA, "sensitivity": UNIT}),
     ("TargetCharging", CHARGED,
      {"charges": COUNT, "sensitivity": UNIT, "gap": ([0.0, -1.0, INF, NAN], [None, 9.0], "a gap is")}),
+    ("TargetInteraction", CHARGED | {"delta": 0.5}, {"calls_delta": ([0.5, -0.1, NAN, 1.0], [0.0, 0.4], LESS)}),
+    ("TargetInteraction", CHARGED | {"delta": 0.5, "targets": 2}, {"calls_delta": ([0.25], [0.2], LESS)}),
     ("TargetInteraction", CHARGED, {"charges": COUNT, "epsilon": POSITIVE, "delta": INNER_DELTA, "targets": COUNT}),
     ("MixedInteraction", CALLS,
      {"epsilon": (RANGED[0], [12.0], "finite"), "delta": INNER_DELTA, "smallest_q": Q,
@@ -150,7 +162,13 @@ CASES = [
       "calls_delta": ([0.5, 0.75, -0.125, NAN], [0.0, 0.4], "calls_delta is at least 0")}),
     ("IndividualCharging", CHARGED | {"records": 2},
      {"records": COUNT, "charges": COUNT, "epsilon": POSITIVE, "delta": INNER_DELTA}),
-    ("exponential_weights", {"scores": [1, 2], "epsilon": 1.0}, {"epsilon": POSITIVE, "sensitivity": COUNT}),
+    ("exponential_weights", {"scores": [1, 2], "epsilon": 1.0},
+     {"epsilon": POSITIVE, "sensitivity": COUNT,
+      "scores": ([[], [0.5, 1.0], [1, 0.5], [2, NAN, 1]], [[1]], "scores are integers")}),
+    ("boundary_wrapper", {}, {"weights": ([[]], [[1]], "at least one weight")}),
+    ("boundary_wrapper", {},
+     {"weights": ([[0.5, 0.5], [1, NAN]], [[Fraction(1, 2), 1]], "integers or Fractions, for a rounded probability")}),
+    ("boundary_wrapper", {}, {"weights": ([[1, -1], [0, 0]], [[0, 1]], "at least 0 and not all 0")}),
     ("exponential_weights_or_low", VOTES,
      {"votes": ([[], [0.5, 1.0]], [np.array([1, 2])], "scores are integers"),
       "threshold": ([1.5, NAN], [np.int64(2)], "whole number of votes"), "epsilon": POSITIVE}),
@@ -207,8 +225,10 @@ def test_queries_are_said_to_be_monotonic_or_are_not():
     assert not any(defaults)
 
 
+kept = mechanisms.TargetCharging(**CHARGED, seed=1)
+kept.conditional_release(123456.0, low=1e9, name="a")
 HIDDEN = [
-    (mechanisms.TargetCharging(**CHARGED), "TargetCharging(epsilon_each="),
+    (kept, f"TargetCharging(epsilon_each={kept.epsilon_each}, charges_left=5)"),
     (mechanisms.TargetInteraction(**CHARGED), "TargetInteraction(epsilon_each="),
     (mechanisms.MixedInteraction(epsilon=8.0, delta=0.5, largest_epsilon=0.1), "MixedInteraction(weight="),
     (mechanisms.IndividualCharging(17, **CHARGED), "IndividualCharging(epsilon_each="),

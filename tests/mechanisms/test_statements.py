@@ -11,14 +11,8 @@ from alternatives import expected_error, naive_union_half_width, transfer_failur
 from cases import for_each
 from scipy import stats
 
+from reusable_holdout import mechanisms
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import (
-    AboveThreshold,
-    TargetCharging,
-    laplace_accuracy,
-    numeric_sparse_scales,
-    sparse_scales,
-)
 from reusable_holdout.mechanisms.accounting import optimal_composition, optimal_epsilon_each
 
 # Sparse vector lectures.
@@ -35,17 +29,17 @@ def test_the_corollary_of_advanced_composition_holds_below_1_and_is_refused_wher
     assert (optimal_composition(epsilon=each, count=count, delta=delta) <= epsilon) is (epsilon < 1)
     if epsilon > 1:
         with pytest.raises(InputError, match="advanced composition"):
-            sparse_scales(charges=count, epsilon=epsilon, delta=delta, sensitivity=1)
+            mechanisms.sparse_scales(charges=count, epsilon=epsilon, delta=delta, sensitivity=1)
 
 
 def test_sparse_answers_exponentially_many_queries_where_numbers_are_answered_as_a_square():
     """Section 1: k ~ exp(epsilon alpha) in place of k ~ epsilon^2 alpha^2, alpha being the accuracy."""
     epsilon, beta, delta = 0.5, 0.05, 1e-6
-    stream = AboveThreshold(0.0, epsilon=epsilon)
+    stream = mechanisms.AboveThreshold(0.0, epsilon=epsilon)
 
     def of_numbers(queries):
         each = optimal_epsilon_each(epsilon=epsilon, count=queries, delta=delta)
-        return laplace_accuracy(epsilon=each, beta=beta / queries)
+        return mechanisms.laplace_accuracy(epsilon=each, beta=beta / queries)
 
     few, many, most = (stream.accuracy(queries=10**power, beta=beta) for power in (2, 4, 6))
     assert many - few == pytest.approx(most - many, rel=1e-3)
@@ -62,7 +56,7 @@ def test_the_books_second_epsilon_needs_the_factor_epsilon_that_the_slides_leave
         spent = first + printed / 2
         assert (spent == pytest.approx(epsilon)) == (epsilon == 1.0)
         assert first + printed * epsilon / 2 == pytest.approx(epsilon)
-    scales = numeric_sparse_scales(charges=3, epsilon=0.1, delta=1e-6, sensitivity=1, split="book")
+    scales = mechanisms.numeric_sparse_scales(charges=3, epsilon=0.1, delta=1e-6, sensitivity=1, split="book")
     noise = math.sqrt(32 * 3 * math.log(2 / 1e-6)) / (2 / (root + 1) * 0.1)
     assert float(scales.answer) == pytest.approx(noise, rel=1e-9)
 
@@ -123,7 +117,7 @@ def test_an_error_beyond_a_few_epsilon_has_a_probability_of_the_order_of_delta_o
 def test_answers_that_repeat_the_last_one_are_free():
     """Pay only for change: a count over a stream of updates, the last answer as the prior."""
     counts = np.repeat([5_000.0, 20_000.0, 8_000.0], 200)
-    stream = TargetCharging(charges=4, epsilon=1.0, delta=1e-6, seed=2)
+    stream = mechanisms.TargetCharging(charges=4, epsilon=1.0, delta=1e-6, seed=2)
     last, answers = 0.0, []
     for count in counts:
         last = stream.not_prior(float(count), last, tolerance=1_000.0)

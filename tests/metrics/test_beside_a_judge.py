@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 from metrics.one_row import allowed
 
@@ -144,8 +144,7 @@ MISFITS = {
 @for_each("name", MISFITS)
 def test_what_does_not_fit_is_refused_and_named(name):
     scores, words = MISFITS[name]
-    with pytest.raises(InputError, match=words):
-        bound().prepare(scores)
+    refuses(InputError, words, bound().prepare, scores)
 
 
 def test_a_column_that_knows_which_rows_are_labelled_is_refused_beyond_chance():
@@ -163,17 +162,26 @@ def test_a_column_that_knows_which_rows_are_labelled_is_refused_beyond_chance():
     assert np.array_equal(unused.prepare(np.stack([people, copied], -1))[:300], people[:300])
 
 
-def test_too_few_further_rows_are_refused():
-    with pytest.raises(InputError, match="as many further rows as are labelled, 4; got 3;"):
-        score_with_judge(labelled=4, power=0.5).bind(IDS)
+def power_of(human, judge, judged=8):
+    return judge_power(human, judge, labelled=4, judged=judged)
 
 
-@for_each("settings", [{"sample_weight": [1, 1, 1, 1, 1, 1, 0]}, {"groups": list("aabbcde")}])
-def test_slices_and_groups_are_refused(settings):
-    with pytest.raises(
-        InputError, match=r"takes all rows, each as a draw of its own; got (some rows|groups)"
-    ):
-        bound(**settings)
+ONES, GAP = [1] * 12, [*[1] * 11, NONE]
+REFUSED = {
+    "as many further rows as are labelled, 4; got 3;": lambda: score_with_judge(labelled=4, power=0.5).bind(IDS),
+    "takes all rows, each as a draw of its own; got some rows": lambda: bound(sample_weight=[*[1] * 6, 0]),
+    "takes all rows, each as a draw of its own; got groups": lambda: bound(groups=list("aabbcde")),
+    "at least 10": lambda: power_of([1] * 5, [1] * 5),
+    r"got shapes \(12,\) and \(11,\)": lambda: power_of(ONES, ONES[1:]),
+    "NaN or infinity": lambda: power_of(GAP, ONES),
+    "NaN or infinit": lambda: power_of(ONES, GAP),
+    "got judged=3, labelled=4": lambda: power_of(ONES, ONES, judged=3),
+}  # fmt: skip
+
+
+@for_each("words", REFUSED)
+def test_what_cannot_be_is_refused_in_words(words):
+    refuses(InputError, words, REFUSED[words])
 
 
 # ---- how far to follow it
@@ -215,21 +223,6 @@ def test_scores_that_never_differ_do_not_help():
     unlike = rising[[4, 9, 0, 5, 1, 8, 3, 6, 2, 7]]
     found = judge_power(rising, unlike, labelled=5, judged=5)
     assert found == (0, 1, pytest.approx(np.corrcoef(rising, unlike)[0, 1]), pytest.approx(spread))
-
-
-@for_each(
-    ("human", "judge", "judged", "words"),
-    [
-        ([1] * 5, [1] * 5, 8, "at least 10"),
-        ([1] * 12, [1] * 11, 8, r"got shapes \(12,\) and \(11,\)"),
-        ([1] * 11 + [NONE], [1] * 12, 8, "NaN or infinity"),
-        ([1] * 12, [1] * 11 + [NONE], 8, "NaN or infinity"),
-        ([1] * 12, [1] * 12, 3, "got judged=3, labelled=4"),
-    ],
-)
-def test_scores_that_do_not_fit_are_refused(human, judge, judged, words):
-    with pytest.raises(InputError, match=words):
-        judge_power(human, judge, labelled=4, judged=judged)
 
 
 # ---- behind a guard

@@ -4,22 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import for_each
+from cases import for_each, refuses
+from metrics.test_judged_scores import FRAME, IDS, REPEATED, SCORES, bound
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import ScoreTable, resolve_metric
-
-IDS = ["q1", "q2", "q3", "q4", "q5"]
-SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])
-SHUFFLED = [3, 0, 4, 2, 1]
-NAMED = {"id": [IDS[k] for k in SHUFFLED], "score": SCORES[SHUFFLED]}
-FRAME = pd.DataFrame(NAMED)
-REPEATED = FRAME.assign(again=FRAME["score"] / 2)
-
-
-def bound(metric="score"):
-    return resolve_metric(metric).bind(IDS)
-
+from reusable_holdout.metrics import ScoreTable
 
 REFUSED = {
     "too few rows": (SCORES[:4], r"must have shape \(5,\) or \(5, repeats\); got \(4,\); score every row"),
@@ -58,18 +47,15 @@ REFUSED = {
 @for_each("name", REFUSED)
 def test_scores_that_do_not_fit_are_refused_and_the_rows_named(name):
     given, words = REFUSED[name]
-    with pytest.raises(InputError, match=words):
-        bound().prepare(given)
-    with pytest.raises(InputError, match=rf"predictions\[1\]: .*{words}"):
-        bound().prepare_many([SCORES, given])
+    refuses(InputError, words, bound().prepare, given)
+    refuses(InputError, rf"predictions\[1\]: .*{words}", bound().prepare_many, [SCORES, given])
 
 
 def test_scores_that_are_computed_later_are_refused():
     dask = pytest.importorskip("dask.array")
     with pytest.raises(InputError, match=r"must be in memory; got Array; pass what its compute\(\) gives"):
         bound().prepare(dask.from_array(SCORES))
-    with pytest.raises(InputError, match="must be in memory"):
-        bound().prepare_many(dask.from_array(SCORES[None]))
+    refuses(InputError, "must be in memory", bound().prepare_many, dask.from_array(SCORES[None]))
 
 
 def test_repeats_in_a_list_of_rows_are_taken_for_models_and_refused_with_what_to_pass():
@@ -82,8 +68,7 @@ def test_repeats_in_a_list_of_rows_are_taken_for_models_and_refused_with_what_to
 
 def test_an_empty_batch_is_refused():
     for given in ([], np.ones((0, 5))):
-        with pytest.raises(InputError, match="at least one query"):
-            bound().prepare_many(given)
+        refuses(InputError, "at least one query", bound().prepare_many, given)
 
 
 def test_fewer_repeats_than_k_are_refused():
@@ -106,9 +91,8 @@ def test_no_message_quotes_a_score():
     secret = 0.2718281828
     for given in ([secret, 2, 0, 0, 0], [secret, np.nan, 0, 0, 0], pd.Series([secret] * 5, list("abcde"))):
         for metric in ("score", "pass@1"):
-            with pytest.raises(InputError) as caught:
-                bound(metric).prepare(given)
-            assert "2718" not in str(caught.value)
+            caught = refuses(InputError, "", bound(metric).prepare, given)
+            assert "2718" not in str(caught)
 
 
 def test_no_model_predicts_what_a_judge_gives():

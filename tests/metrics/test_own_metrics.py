@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics import GRID, Metric
@@ -168,9 +168,8 @@ def test_what_a_function_says_on_the_holdout_is_withheld(fault, kind):
         lambda: bound.score(bound.prepare([9, 9, 9, 9])[None]),
         lambda: metric.measure(Y, [9, 9, 9, 9]),
     ):
-        with pytest.raises(ModelError) as caught:
-            ask()
-        assert_withheld(caught.value)
+        caught = refuses(ModelError, "", ask)
+        assert_withheld(caught)
 
 
 def quoting(y, *_):
@@ -201,9 +200,8 @@ def quoting(y, *_):
     ],
 )
 def test_a_function_that_cannot_be_right_is_found_when_binding_and_withheld(functions):
-    with pytest.raises((InputError, ModelError)) as caught:
-        own(**functions).bind(Y)
-    assert_withheld(caught.value)
+    caught = refuses((InputError, ModelError), "", own(**functions).bind, Y)
+    assert_withheld(caught)
 
 
 @for_each(
@@ -255,14 +253,11 @@ def test_an_exit_of_a_function_is_withheld_like_an_error_and_an_interrupt_is_the
 
         return own(loss=loss)
 
-    with pytest.raises(ModelError) as caught:
-        leaving(SystemExit(str(SECRET))).bind(Y)
-    assert_withheld(caught.value)
-    with pytest.raises(KeyboardInterrupt):
-        leaving(KeyboardInterrupt()).bind(Y)
+    caught = refuses(ModelError, "", leaving(SystemExit(str(SECRET))).bind, Y)
+    assert_withheld(caught)
+    refuses(KeyboardInterrupt, "", leaving(KeyboardInterrupt()).bind, Y)
 
 
 def test_a_loss_with_labels_of_another_kind_raises_no_words_of_numpys():
-    with pytest.raises(ModelError) as caught:
-        own(response="labels", loss=lambda y, p: y - p).bind(["a", "b"])
-    assert_withheld(caught.value)
+    caught = refuses(ModelError, "", own(response="labels", loss=lambda y, p: y - p).bind, ["a", "b"])
+    assert_withheld(caught)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from metrics.problems import METRICS, OF_TWO_CLASSES, classes_of
 
 from reusable_holdout import metrics
@@ -87,10 +87,9 @@ CASES = [pytest.param(name, bad, id=f"{name}-{bad.name}") for bad in PREDICTIONS
 
 def refusal(error, act):
     """The message, which must say what must hold, what came and what to do."""
-    with pytest.raises(error) as caught:
-        act()
-    assert type(caught.value) is error
-    message = str(caught.value)
+    caught = refuses(error, "", act)
+    assert type(caught) is error
+    message = str(caught)
     assert " must " in message
     assert "; got " in message
     assert message.count(";") >= 2, message
@@ -242,10 +241,9 @@ def test_private_labels_that_do_not_fit_are_refused_and_not_quoted(case):
     with pytest.raises(InputError, match=case.words):
         raise InputError(message)
     assert not any(secret in message for secret in SECRETS)
-    with pytest.raises(InputError) as caught:
-        metric.measure(case.y, [0], classes=case.classes)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
+    caught = refuses(InputError, "", metric.measure, case.y, [0], classes=case.classes)
+    assert caught.__cause__ is None
+    assert caught.__context__ is None
 
 
 @for_each("y", [[48.15, 0.5], [-48.15, 0.5]])
@@ -268,14 +266,8 @@ def test_more_rows_than_integers_can_sum_are_refused():
 NOT_BOUNDS = [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), ("0", "1"), (None, 1), (0, 10**400), (-1e300, 1e300)]
 NOT_BOUNDS += [(0j, 1), ([0], 1)]
 NEED_BOUNDS = [
-    mae,
-    mse,
-    metrics.rmse,
-    metrics.r2,
-    metrics.quantile_loss,
-    metrics.score,
-    metrics.score_with_judge,
-]
+    mae, mse, metrics.rmse, metrics.r2, metrics.quantile_loss, metrics.score, metrics.score_with_judge,
+]  # fmt: skip
 NOT_SHARES = [0, -0.1, 1.01, np.nan, np.inf, "0.5", None, 1j, 10**400]
 NUMBERS = {  # of which argument, what it is called with besides, and what it may not be
     "clip": (metrics.log_loss, {}, [*NOT_SHARES, 1, True]),
@@ -319,8 +311,7 @@ def test_bounds_that_bound_nothing_are_refused(factory, bounds):
 
 def test_a_comparison_with_two_models_or_none_is_refused():
     for given in ({}, {"variance": 1, "center": 0.5}, {"variance": 1, "least": 0}):
-        with pytest.raises(InputError, match=r"variance"):
-            metrics.r2(lower=0, upper=1, **given)
+        refuses(InputError, r"variance", metrics.r2, lower=0, upper=1, **given)
 
 
 def zeros(y, _):

@@ -7,7 +7,7 @@ import traceback
 import joblib
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from metrics.problems import METRICS
 
 from reusable_holdout.errors import HandleError, InputError
@@ -66,9 +66,8 @@ def test_nothing_bound_shows_its_labels_and_holdouts_of_one_size_look_alike(name
 )
 def test_nothing_bound_can_be_pickled_or_copied(name, settings, leave):
     for holder in holders(METRICS[name].bind(labels_for(name), **settings)):
-        with pytest.raises(HandleError, match=r"must stay in its process.*nothing was written") as caught:
-            leave(holder)
-        assert not any(secret in str(caught.value) for secret in SECRETS)
+        caught = refuses(HandleError, r"must stay in its process.*nothing was written", leave, holder)
+        assert not any(secret in str(caught) for secret in SECRETS)
 
 
 def test_what_prepares_predictions_knows_no_label():
@@ -78,10 +77,9 @@ def test_what_prepares_predictions_knows_no_label():
 
 @for_each("y", [REAL, [10**40, 1]])
 def test_an_error_about_the_labels_quotes_none_and_carries_no_other_error(y):
-    with pytest.raises(InputError) as caught:
-        resolve_metric("accuracy").bind(y)
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    printed = "".join(traceback.format_exception(caught.value))
+    caught = refuses(InputError, "", resolve_metric("accuracy").bind, y)
+    assert (caught.__cause__, caught.__context__) == (None, None)
+    printed = "".join(traceback.format_exception(caught))
     assert not any(secret in printed for secret in (*SECRETS, str(10**40)))
 
 

@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import pytest
 import sklearn.metrics
-from cases import for_each
-from metrics.problems import BOUNDS, METRICS, NAMED, OF_TWO_CLASSES, problem
+from cases import for_each, refuses
+from metrics.problems import METRICS, NAMED, problem
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from reusable_holdout import metrics
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import GRID, brier, f1, mae, negated, r2, resolve_metric, rmse, zero_one_loss
+from reusable_holdout.metrics import GRID, brier, f1, mae, negated, resolve_metric, rmse, zero_one_loss
 from reusable_holdout.metrics.catalogue import CATALOGUE
 
 SERVED = NAMED.keys() & set(get_scorer_names())
@@ -22,25 +22,11 @@ def test_most_of_scikit_learns_names_are_served():
     assert len(SERVED) >= 30
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-@for_each("name", sorted(SERVED))
-def test_a_scorer_computes_the_number_of_the_metric_with_its_name(name):
-    scorer, metric = get_scorer(name), NAMED[name]
-    of_sets, of_two = name.endswith("_samples"), metric.name in OF_TWO_CLASSES
-    for classes in [0] if of_sets or metric.response == "values" else [2] if of_two else [2, 3]:
-        y, (predictions, *_) = problem(metric, classes, rows=400)
-        expected = scorer._sign * scorer._score_func(y, predictions, **scorer._kwargs)
-        used = r2(**BOUNDS, variance=np.var(y)) if name == "r2" else metric
-        assert (used.name, used.greater_is_better) == (name, True)
-        assert used.measure(y, predictions) == pytest.approx(expected, abs=1e-9)
-
-
 @for_each("name", REFUSED)
 def test_a_name_or_scorer_that_cannot_be_certified_is_told_why_and_what_to_use(name):
     for given, words in ((name, f"got scikit-learn's {name!r}, "), (get_scorer(name), "got _Scorer; ")):
-        with pytest.raises(InputError, match=r"^a metric must be ") as caught:
-            resolve_metric(given)
-        message = str(caught.value)
+        caught = refuses(InputError, r"^a metric must be ", resolve_metric, given)
+        message = str(caught)
         assert words in message
         if "; use " not in message:  # another metric has the same function
             assert "if it has the same arguments" in message
@@ -90,8 +76,7 @@ OBJECTS = {
 @for_each("case", OBJECTS)
 def test_an_object_that_is_no_metric_is_told_what_to_pass_instead(case):
     given, words = OBJECTS[case]
-    with pytest.raises(InputError, match=f"a metric must be a name or a Metric; .*{words}"):
-        resolve_metric(given)
+    refuses(InputError, f"a metric must be a name or a Metric; .*{words}", resolve_metric, given)
 
 
 NAMES = {
@@ -107,8 +92,7 @@ NAMES = {
 
 @for_each("name", NAMES)
 def test_names_of_functions_and_slips_are_told_what_to_pass(name):
-    with pytest.raises(InputError, match=NAMES[name]):
-        resolve_metric(name)
+    refuses(InputError, NAMES[name], resolve_metric, name)
 
 
 # ---- losses with the opposite sign
@@ -156,5 +140,4 @@ def test_a_brier_score_of_three_classes_is_not_what_scikit_learn_negates():
     ],
 )
 def test_what_is_no_loss_of_the_catalogue_is_not_negated(loss, words):
-    with pytest.raises(InputError, match=words):
-        negated(loss)
+    refuses(InputError, words, negated, loss)

@@ -14,10 +14,7 @@ def bits(content):
     return np.frombuffer(content, dtype="<u8").astype(np.uint64)
 
 
-@for_each(
-    ("length", "expected"),
-    [(8, "6224939a79f5f593"), (16, "db9bc2577fcc2a3f")],
-)
+@for_each(("length", "expected"), [(8, "6224939a79f5f593"), (16, "db9bc2577fcc2a3f")])
 def test_siphash_is_that_of_the_reference_implementation(length, expected):
     message = bits(bytes(range(length)))
     hashed = siphash(bytes(range(16)), [word.repeat(3) for word in message.reshape(-1, 1)])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import GUARD
 from registry.guards import FRESH, ROWS, X, Y, made
 
@@ -71,16 +71,14 @@ def test_a_second_budget_is_refused_in_another_file_or_folder_and_nothing_is_mad
     (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.rglob("*"))
     for ledger in (tmp_path / "other.db", tmp_path / "folder" / "guard.db"):
-        with pytest.raises(SecondBudgetError, match=r"have one in .*guard\.db.* nothing was made.*guard\.on"):
-            make(ledger)
+        refuses(SecondBudgetError, r"have one in .*guard\.db.* nothing was made.*guard\.on", make, ledger)
         assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_the_same_file_is_resumed_and_one_that_was_removed_is_not_refilled(path):
     assert make(path) == make(path)
     remove(path)
-    with pytest.raises(SecondBudgetError, match="which holds no guard any more"):
-        make(path)
+    refuses(SecondBudgetError, "which holds no guard any more", make, path)
 
 
 @pytest.mark.long("reusable_holdout/registry", *GUARD)
@@ -117,12 +115,10 @@ def test_what_was_made_before_its_witness_failed_keeps_its_budget(path, other, t
 
     with made(path, witness=tmp_path / "heads") as guard, monkeypatch.context() as failing:
         failing.setattr(FileWitness, "advance", fail)
-        with pytest.raises(LedgerError, match="cannot be told"):
-            guard.rotate(FRESH, Y, early=True)
+        refuses(LedgerError, "cannot be told", guard.rotate, FRESH, Y, early=True)
     with ReusableHoldout.open(path, FRESH, Y) as guard:
         assert guard.epoch == 2
-    with pytest.raises(SecondBudgetError):
-        make(other, x=FRESH)
+    refuses(SecondBudgetError, "", make, other, x=FRESH)
 
 
 def test_a_making_that_failed_takes_no_budget_and_takes_none_away(path, other, tmp_path):
@@ -133,13 +129,11 @@ def test_a_making_that_failed_takes_no_budget_and_takes_none_away(path, other, t
         {"tolerance": 1e-4},
         {"seed": 1, "key": bytes(32)},
     ):
-        with pytest.raises((LedgerError, InputError, PlanError)):
-            make(path, **wrong)
+        refuses((LedgerError, InputError, PlanError), "", make, path, **wrong)
         assert budgets() == []
     make(other)
     remove(other)
-    with pytest.raises(InputError, match="key"):
-        make(other, key=b"short", another_budget=True)
+    refuses(InputError, "key", make, other, key=b"short", another_budget=True)
     assert [one.forgotten for one in budgets()] == [False]
     forget(Registry.of_user(), str(other), "the file was lost")
     with pytest.warns(SecondBudgetWarning), pytest.raises(InputError, match="key"):
@@ -149,12 +143,10 @@ def test_a_making_that_failed_takes_no_budget_and_takes_none_away(path, other, t
 
 def test_a_ledger_on_a_server_is_refused_and_named_without_its_password(path, other, server_url):
     make(path)
-    with pytest.raises(SecondBudgetError, match=r"guard\.db"):
-        make(server_url, seed=1)
+    refuses(SecondBudgetError, r"guard\.db", make, server_url, seed=1)
     make(server_url, x=FRESH, seed=1)
-    with pytest.raises(SecondBudgetError, match="postgresql") as caught:
-        make(other, x=FRESH)
-    assert "password" not in str(caught.value)
+    caught = refuses(SecondBudgetError, "postgresql", make, other, x=FRESH)
+    assert "password" not in str(caught)
 
 
 SPARSE = scipy.sparse.random(ROWS, 30, density=0.2, format="csr", rng=np.random.default_rng(3))
@@ -177,8 +169,7 @@ def test_the_same_rows_under_another_form_are_refused(tmp_path_factory, how):
     folder, (first, second) = tmp_path_factory.mktemp("same"), SAME[how]
     with registry_of_its_own():
         make(folder / "guard.db", **first)
-        with pytest.raises(SecondBudgetError, match="these rows have one in"):
-            make(folder / "other.db", **second)
+        refuses(SecondBudgetError, "these rows have one in", make, folder / "other.db", **second)
 
 
 def test_other_rows_have_a_budget_of_their_own_and_guards_in_memory_are_not_registered(
@@ -331,8 +322,7 @@ def test_the_next_holdout_must_be_of_rows_that_have_no_budget(path, other):
         assert guard.evaluate(Y, prior=1.0).query == 1
         turned = guard.rotate(FRESH, Y, early=True)
         assert not turned.guard.evaluate(Y, prior=1.0).another_budget
-    with pytest.raises(SecondBudgetError):
-        make(other, x=FRESH)
+    refuses(SecondBudgetError, "", make, other, x=FRESH)
 
 
 def test_only_its_owner_can_read_it_and_it_holds_no_value_of_a_row(path, registry):
@@ -348,8 +338,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_if_it_was_named_and_a_warni
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv(VARIABLE, str(blocked))
-    with pytest.raises(LedgerError, match="registry of rows must be writable"):
-        make(path)
+    refuses(LedgerError, "registry of rows must be writable", make, path)
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_STATE_HOME", str(blocked))
     with pytest.warns(RuntimeWarning, match="is not known"):

@@ -9,7 +9,7 @@ import warnings
 import made_guards
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from children import Child
 from made_guards import made_guard
 
@@ -91,8 +91,7 @@ def test_another_metric_of_the_rows_that_tells_is_remembered_too(tmp_path):
 
 @for_each("changes", [{"tolerance": 0.001, "charges": None}, {"prevalence": 1e-3, "charges": 12}])
 def test_what_is_refused_told_nothing_and_nothing_is_remembered(changes):
-    with pytest.raises(PlanError):
-        make(**changes)
+    refuses(PlanError, "", make, **changes)
     assert told(make(metric="accuracy")) == 0.0
 
 

@@ -62,7 +62,7 @@ _RULES = {
         "metric-parameter",
         {"action": "append", "metavar": "NAME=NUMBER"},
     ),
-    "queries": _Rule(int, "submissions of all teams together, for each label set (default 10,000)"),
+    "queries": _Rule(int, "submissions of all teams together in a round (default 10,000)"),
     "charges": _Rule(int, "charges of each team (default 2)"),
     "estimate": _Rule(float, "expected score; the plan is narrowest there"),
     "prior_error": _Rule(
@@ -71,9 +71,7 @@ _RULES = {
     "confidence": _Rule(float, "probability that all intervals hold together (default 0.95)"),
     "id_column": _Rule(str, 'column of ids (default "id" if there is one; "" for rows in order)', "id"),
     "submissions_per_day": _Rule(int, "limit of each team"),
-    "submissions_per_team": _Rule(
-        int, "limit of each team for each label set (default: a hundredth of queries)"
-    ),
+    "submissions_per_team": _Rule(int, "limit of each team in a round (default: a hundredth of queries)"),
     "sign_up": _Rule(
         str,
         "people who may make teams: only the organiser, holders of the newest invitation code, or everyone "

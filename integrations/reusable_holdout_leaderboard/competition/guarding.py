@@ -293,8 +293,8 @@ def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[],
         if seen is not None and not _contains(ledger, seen):
             here = _head(ledger)
             raise RolledBackError(
-                f"a ledger must contain the answers that its board has seen, {seen.query} of label set {seen.epoch}; "
-                f"{ledger.place} has {here.query} of label set {here.epoch}, or others: an older copy was restored; "
+                f"a ledger must contain the answers that its board has seen, {seen.query} of round {seen.epoch}; "
+                f"{ledger.place} has {here.query} of round {here.epoch}, or other answers: an older copy was restored; "
                 "nothing is answered; put the newest copy back, or hold another competition on fresh labels: a "
                 "budget is never refilled"
             )

@@ -217,8 +217,8 @@ class Submitting(Base):
             self._finish(submission, self._told(submission.epoch))  # another worker may have asked before
             self._current(look=True)
             raise ClosedError(
-                "the competition has moved to another label set; nothing was asked and nothing was charged; send "
-                "predictions for its rows"
+                "the competition has begun a new round with other rows; nothing was asked and nothing was charged; "
+                "send predictions for these rows"
             ) from None
         with contextlib.suppress(StoreError):  # then it stays pending, and settle() removes it later
             self._release(submission)
@@ -293,7 +293,7 @@ def _checked_title(name: object) -> str:
 def _hidden_halt(halt: Halted) -> Halted:
     """Return a halt for a blind competition, whose message and history leave out the charged questions."""
     return Halted(
-        "the guard has halted: nothing new is answered on this label set; this submission was not answered",
+        "the guard has halted: nothing new is answered in this round; this submission was not answered",
         reason=halt.reason,
         history=lambda: halt.history.iloc[:0],
     )

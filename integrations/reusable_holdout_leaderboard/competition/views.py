@@ -129,7 +129,7 @@ class Views(Base):
         asked, reason = guard.queries_asked, guard.halt_reason
         closed = closed_reason(state, self._clock())
         if reason is not None:
-            closed = closed or "the guard has halted: nothing new is answered on this label set"
+            closed = closed or "the guard has halted: nothing new is answered in this round"
         return Status(
             epoch=now.number,
             rows=now.expected.rows,

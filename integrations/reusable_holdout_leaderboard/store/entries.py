@@ -270,7 +270,7 @@ def _series(connection: sa.Connection, state: State, wish: Wish, *, sending: boo
 def _check_open(state: State, wish: Wish) -> None:
     reason = closed_reason(state, wish.at)
     if state.epoch != wish.epoch:
-        reason = "the competition has moved to another label set; send predictions for its rows"
+        reason = "the competition has begun a new round with other rows; send predictions for these rows"
     if reason:
         raise ClosedError(f"{reason}; {_NOTHING}")
 

@@ -174,7 +174,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
     unknown = sorted(picked - set(connection.scalars(scored)))
     if unknown:
         raise InputError(
-            "a pick must be a scored submission of the team, on the present label set, with stored predictions for the "
+            "a pick must be a scored submission of the team, in the present round, with stored predictions for the "
             f"final; {unknown[0]} is not; nothing was changed"
         )
     connection.execute(sa.update(SUBMISSIONS).where(own).values(picked=_ENTRY.id.in_(picked)))

@@ -275,7 +275,7 @@ After = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="leave out this 
 Limit = Annotated[int, Query(ge=1, le=10_000, description="largest number of rows")]
 Number = Annotated[int | None, Query(ge=1, le=_MOST_NUMBER, description="number of a team")]
 Epoch = Annotated[
-    int | None, Query(ge=1, le=_MOST_NUMBER, description="label set; the present one by default")
+    int | None, Query(ge=1, le=_MOST_NUMBER, description="number of a round; the present one by default")
 ]
 Here = Annotated[Competition, Depends(here)]
 Ours = Annotated[Team, Depends(own_team)]

@@ -109,15 +109,8 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
     ----------
     epsilon : float
         Privacy parameter of all rounds together; finite, above 0.
-    count : int
-        Number of rounds; at least 1.
-    delta : float
-        Delta of all releases together, in [0, 1).
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
+    count, delta
+        As for `bounded_range_composition`, with the same errors.
 
     Notes
     -----

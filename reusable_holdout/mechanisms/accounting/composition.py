@@ -82,17 +82,10 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of each; finite, at least 0.
-    count : int
-        Number of releases ``k``; at least 1.
+    epsilon, count
+        As for `optimal_composition`, with the same errors.
     delta : float
         Delta of all releases together, in (0, 1).
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -126,15 +119,8 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
     ----------
     total : float
         Privacy parameter of all releases together; finite, at least 0.
-    epsilon : float
-        Privacy parameter of each; finite, at least 0.
-    count : int
-        Number of releases; at least 1. Time and memory grow with its square root up to 10**9, and no further.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
+    epsilon, count
+        As for `optimal_composition`, with the same errors.
 
     Notes
     -----
@@ -172,15 +158,8 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     ----------
     epsilon : float
         Privacy parameter of all releases together; finite, above 0.
-    count : int
-        Number of releases; at least 1.
-    delta : float
-        Delta of all releases together, in [0, 1).
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
+    count, delta
+        As for `optimal_composition`, with the same errors.
 
     Notes
     -----

@@ -165,13 +165,8 @@ class PrivacyOdometer:
     ----------
     delta : float
         Probability that the loss may exceed the reading, in (0, 1).
-    failures : float
-        Part of `delta` that is set aside for events that are only approximately private. At least 0, less than `delta`.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
+    failures
+        As for `PrivacyFilter`, with the same errors.
 
     Notes
     -----

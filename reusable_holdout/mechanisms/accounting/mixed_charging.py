@@ -101,20 +101,13 @@ def mixed_charging_weight(
     ----------
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
-    largest_epsilon : float
-        No call has a larger epsilon; finite, > 0.
-    smallest_q : float
-        No call has a smaller q; in (0, 1].
+    largest_epsilon, smallest_q
+        As for `mixed_charging_epsilon`, with the same errors.
 
     Returns
     -------
     float
         Rounded down; at most 0 if no call can be paid.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----

@@ -161,11 +161,6 @@ class Repetitions:
         float
             Epsilon of a run, rounded down: the method `epsilon` returns at most the selection's epsilon for it.
 
-        Raises
-        ------
-        InputError
-            If epsilon is out of range.
-
         Examples
         --------
         >>> round(Repetitions(mean=100).epsilon_each(1.0), 4)
@@ -187,11 +182,6 @@ class Repetitions:
         -------
         float
             Rounded up; at most `mean` times `delta`.
-
-        Raises
-        ------
-        InputError
-            If delta is out of range.
 
         Notes
         -----
@@ -229,11 +219,6 @@ class Repetitions:
         -------
         float
             Delta of a run, rounded down: the method `delta` returns at most the selection's delta for it.
-
-        Raises
-        ------
-        InputError
-            If delta is out of range.
 
         Examples
         --------

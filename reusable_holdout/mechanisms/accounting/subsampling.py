@@ -79,18 +79,13 @@ def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
     ----------
     epsilon : float
         Privacy parameter on all rows; finite, at least 0.
-    rate : float
-        Probability that a row is in the sample, in (0, 1], as in `subsampled_epsilon`.
+    rate
+        Probability that a row is in the sample, above 0, as in `subsampled_epsilon`, with the same errors.
 
     Returns
     -------
     float
         Epsilon on the sample, rounded down: its `subsampled_epsilon` is at most the argument `epsilon`.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----

@@ -84,13 +84,7 @@ class TargetChargingBound:
 
 
 def target_charging(
-    *,
-    epsilon: float,
-    charges: int,
-    delta: float,
-    q: float,
-    mean: float | None = None,
-    targets: int = 1,
+    *, epsilon: float, charges: int, delta: float, q: float, mean: float | None = None, targets: int = 1
 ) -> TargetChargingBound:
     """Bound the cost of an interaction that stops when targets have been hit `charges` times.
 
@@ -153,13 +147,7 @@ def target_charging(
 
 
 def target_charging_delta(
-    *,
-    total: float,
-    epsilon: float,
-    charges: int,
-    q: float,
-    mean: float | None = None,
-    targets: int = 1,
+    *, total: float, epsilon: float, charges: int, q: float, mean: float | None = None, targets: int = 1
 ) -> float:
     """Compute the delta at an epsilon of an interaction that stops when targets have been hit `charges` times.
 

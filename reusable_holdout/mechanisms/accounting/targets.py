@@ -77,18 +77,8 @@ def not_prior_mean(epsilon: float) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of one call; finite, above 0.
-
-    Returns
-    -------
-    float
-        1/2, whatever epsilon is.
-
-    Raises
-    ------
-    InputError
-        If epsilon is out of range.
+    epsilon
+        As for `not_prior_q`, with the same error.
 
     Notes
     -----
@@ -117,21 +107,11 @@ def between_thresholds_q(epsilon: float, width: float) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of one call; finite, above 0.
+    epsilon
+        As for `not_prior_q`, with the same errors; the result is rounded down, too.
     width : float
         Distance of the thresholds divided by the sensitivity; above 0. For discrete Laplace noise it is the number of
         grid points that count as between, divided by the sensitivity in grid steps.
-
-    Returns
-    -------
-    float
-        The probability q, rounded down.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -209,11 +189,6 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
     float
         Privacy parameter of the algorithm, rounded down: its `boundary_epsilon` is at most `epsilon`.
 
-    Raises
-    ------
-    InputError
-        If epsilon is out of range.
-
     Notes
     -----
     ``x = exp(result)`` solves ``3 x^2 - 2 y x - y = 0`` with ``y = exp(epsilon)``.
@@ -244,21 +219,11 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of the algorithm inside; finite, above 0.
+    epsilon
+        As for `boundary_epsilon`, with the same errors. The result, q, is rounded down.
     wrapped : float, optional
         Privacy parameter ``t`` that the accountant uses for a call of the wrapper; at least `boundary_epsilon` of
         `epsilon`, which is the default.
-
-    Returns
-    -------
-    float
-        The probability q, rounded down.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -290,18 +255,8 @@ def differing_runs_q(epsilon: float) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Privacy parameter of one run; finite, above 0.
-
-    Returns
-    -------
-    float
-        The probability q, rounded down.
-
-    Raises
-    ------
-    InputError
-        If epsilon is out of range.
+    epsilon
+        Privacy parameter of one run. It is checked, and the result is rounded down, as in `not_prior_q`.
 
     Notes
     -----

@@ -36,18 +36,10 @@ def exponential_accuracy(
     ----------
     candidates : int
         Number ``n`` of candidates; at least 1.
-    epsilon : float
-        Privacy parameter of all rounds together; finite, > 0.
+    epsilon, count, sensitivity, monotonic, delta
+        As for `exponential_top`.
     beta : float
         Failure probability of all rounds together, in (0, 1).
-    count : int
-        Number ``c`` of rounds, as in `exponential_top`; at least 1, at most n.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
-    delta : float
-        Delta of all rounds together, in [0, 1), as in `exponential_top`.
 
     Returns
     -------
@@ -108,21 +100,15 @@ def noisy_max_accuracy(
 
     Parameters
     ----------
-    candidates : int
-        Number ``n`` of candidates; at least 1.
-    epsilon : float
-        Privacy parameter of the whole selection; finite, > 0.
-    beta : float
-        Failure probability, in (0, 1).
+    candidates, beta
+        As for `exponential_accuracy`.
+    epsilon, sensitivity, monotonic
+        As for `exponential_mechanism`.
     k : int
         Number of candidates chosen at once, as in `noisy_top_k_gaps`; from 1 to n. With exponential noise it must be 1.
     noise : {"laplace", "exponential"}
         Law of the noise: "laplace" for `report_noisy_max` and `noisy_top_k_gaps`, "exponential" also for
         `permute_and_flip`. For Gumbel noise see `exponential_accuracy`.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
 
     Returns
     -------

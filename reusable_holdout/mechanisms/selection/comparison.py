@@ -12,15 +12,12 @@ from reusable_holdout.mechanisms.accounting.bounded_range import bounded_range_e
 from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_each
 from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.selection.exponential import check_rounds
-from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
+from reusable_holdout.mechanisms.sparse_vector.scales import check_privacy
 
 __all__ = ["Selection", "SelectionNoise", "compare_selections"]
 
 Selection: TypeAlias = Literal[
-    "exponential_top",
-    "noisy_top_k_gaps",
-    "one_shot_top_k",
-    "permute_and_flip_top",
+    "exponential_top", "noisy_top_k_gaps", "one_shot_top_k", "permute_and_flip_top"
 ]
 
 _SPREADS = {"gumbel": math.pi / math.sqrt(6), "laplace": math.sqrt(2), "exponential": 1.0}
@@ -68,14 +65,12 @@ def compare_selections(
 
     Parameters
     ----------
-    epsilon, delta : float
-        Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
+    epsilon, delta, sensitivity
+        As for `exponential_top`.
     count : int
         Number of candidates to select; at least 1, at most `candidates`.
     candidates : int
         Number of candidates.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit; finite, > 0.
     answers : bool
         True if the scores of the selected candidates are released, too. Half of each budget then pays for them, by
         Laplace noise at optimal composition, except in `one_shot_top_k`, which releases the scores that it compared.

@@ -147,29 +147,18 @@ def exponential_top(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
+    scores, sensitivity, monotonic, seed
+        As for `exponential_mechanism`, with the same errors.
     count : int
         Number ``c`` of rounds, each of which chooses one candidate; at least 1, at most n.
     epsilon, delta : float
         Privacy parameters of all rounds together; epsilon finite and above 0, delta in [0, 1). Compared with delta 0, a
         delta of 1e-6 halves the noise of 15 rounds at epsilon 1, and divides that of 100 rounds at epsilon 0.1 by five.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     ndarray of int64, shape (count,)
         Indices of the chosen candidates, in the order of the rounds.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

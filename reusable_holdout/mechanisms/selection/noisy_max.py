@@ -39,30 +39,16 @@ def report_noisy_max(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
-    epsilon : float
-        Privacy parameter; finite, > 0.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall, as for counts when a row is added
-        or removed. It halves the noise; if it is broken, the index is (2 epsilon, 0)-differentially private.
+    scores, epsilon, sensitivity, monotonic, seed
+        As for `exponential_mechanism`, with the same errors. A broken promise costs as much.
     noise : {"laplace", "exponential", "gumbel"}
         Law of the noise. "exponential" has the smallest error: except for ties it is permute-and-flip. "gumbel" is the
         exponential mechanism.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     int
         Index of the largest noisy score.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

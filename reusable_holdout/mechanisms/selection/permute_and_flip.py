@@ -30,26 +30,13 @@ def permute_and_flip(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
-    epsilon : float
-        Privacy parameter; finite, > 0.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never raises one score and lowers another.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
+    scores, epsilon, sensitivity, monotonic, seed
+        As for `exponential_mechanism`, with the same errors.
 
     Returns
     -------
     int
         Index of the chosen candidate.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----
@@ -91,29 +78,13 @@ def permute_and_flip_top(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
-    count : int
-        Number ``c`` of rounds, each of which chooses one candidate; at least 1, at most n. The running time grows with
-        it.
-    epsilon, delta : float
-        Privacy parameters of all rounds together; epsilon finite and above 0, delta in [0, 1).
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never raises one score and lowers another.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
+    scores, count, epsilon, delta, sensitivity, monotonic, seed
+        As for `exponential_top`, with the same errors. The running time grows with `count`.
 
     Returns
     -------
     ndarray of int64, shape (count,)
         Indices of the chosen candidates, in the order of the rounds.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

@@ -160,8 +160,8 @@ def synthetic_accuracy(
         Numbers of queries and of cells of the domain; at least 1.
     size : int
         Synthetic rows ``m``; at least 1.
-    epsilon : float
-        Privacy parameter of the draw; finite, > 0.
+    epsilon
+        As for `synthetic_data`.
     beta : float
         Failure probability, in (0, 1).
 

@@ -40,31 +40,16 @@ def select_top(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
-    count : int
-        Candidates to select; at least 1, at most n.
-    epsilon, delta : float
-        Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
+    scores, count, epsilon, delta, sensitivity, monotonic, seed
+        As for `exponential_top`, with the same errors.
     mechanism : str
         Name of a selection in `compare_selections`, or "tightest" for the first one there, which depends on the
         parameters and on n, but not on the scores.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     ndarray of int64, shape (count,)
         Indices of the chosen candidates, best first.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Examples
     --------
@@ -101,31 +86,16 @@ def select_then_measure(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
-    count : int
-        Candidates to select; at least 1, at most n.
-    epsilon, delta : float
-        Privacy parameters of all releases; epsilon finite and above 0, delta in [0, 1).
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
+    scores, count, epsilon, delta, sensitivity, monotonic, seed
+        As for `exponential_top`, with the same errors; the privacy parameters are those of all releases.
     mechanism : str
         Name of a selection in `compare_selections` with answers, or "tightest" for the first one there, which depends
         on the parameters and on n, but not on the scores.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     TopK
         Indices, in the order in which they were chosen, and their noisy scores.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

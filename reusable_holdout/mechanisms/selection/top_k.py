@@ -124,8 +124,8 @@ def one_shot_top_k(
         data with fresh randomness, and returns a result (such as a model) and a score, which together are
         ``e0``-differentially private. It is run once for each candidate. Exceptions are passed on, and the guarantee
         does not cover them.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
+    seed
+        As for `exponential_mechanism`.
 
     Returns
     -------
@@ -232,28 +232,15 @@ def noisy_top_k_gaps(
 
     Parameters
     ----------
-    scores : array-like, shape (n,)
-        Scores of the candidates on the private data; larger is better.
+    scores, epsilon, sensitivity, monotonic, seed
+        As for `exponential_mechanism`, with the same errors; the promise halves the noise.
     k : int
         Candidates to publish; at least 1, less than n.
-    epsilon : float
-        Privacy parameter of the whole selection; finite, > 0.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall. It halves the noise.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------
     TopKGaps
         Indices, best first, and the gaps.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

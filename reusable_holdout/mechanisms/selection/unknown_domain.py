@@ -72,13 +72,11 @@ def unknown_domain_top(
         lower. Several times `count` is a good choice.
     items_per_row : int, optional
         Largest number of items whose scores change when one row is replaced; at least 1. By default it is unlimited.
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
+    sensitivity, seed
+        As for `exponential_mechanism`.
     monotonic : bool
         Promise that a change of one row never raises one score and lowers another, as for counts when a row is added
         or removed. It halves the noise. With `items_per_row` 1 it is always true.
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -18,25 +18,18 @@ from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 from reusable_holdout.noise.sparse_vector import ComparisonLaw, NoiseScales, SparseVector, ThresholdNoise
 
-__all__ = ["Comparison", "RealStream", "YesNoStream", "check_tail", "law_named"]
+__all__ = ["Comparison", "RealStream", "YesNoStream", "check_tail"]
 
 Comparison: TypeAlias = Literal["laplace", "exponential"]
 
 _LAWS: Mapping[str, ComparisonLaw] = {"laplace": DiscreteLaplace, "exponential": DiscreteExponential}
 
 
-def law_named(noise: str) -> ComparisonLaw:
-    """Return the law of the threshold's and the queries' noise by its name, or refuse the name."""
-    if noise not in _LAWS:
-        raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
-    return _LAWS[noise]
-
-
 class RealStream:
     """The base of sparse vector streams, which compare real values with a threshold, one at a time or many in a row.
 
     All randomness comes from a `SparseVector` on integers. Values are rounded to a grid before noise is added, and the
-    grid's sensitivity accounts for the rounding.
+    grid's sensitivity accounts for the rounding. The function `scales` takes this sensitivity in grid steps.
 
     Notes
     -----
@@ -45,21 +38,28 @@ class RealStream:
     may depend on earlier answers but not on the data. So every proof for a single threshold also holds here.
     """
 
+    _events = 2  # noises for each charge in the union bound of `accuracy`
+
     def __init__(
         self,
         threshold: float,
         *,
-        grid: Grid,
-        scales: NoiseScales,
+        scales: Callable[..., NoiseScales],
         charges: int,
+        sensitivity: float,
         seed: int | None,
         threshold_noise: ThresholdNoise = "renewed",
-        law: ComparisonLaw = DiscreteLaplace,
+        noise: str = "laplace",
     ) -> None:
-        key = new_key() if seed is None else key_from_seed(seed)
-        self._grid = grid
+        if noise not in _LAWS:
+            raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
+        self._grid = Grid.of(sensitivity)
         self._core = SparseVector(
-            scales=scales, noise=NumberedNoise(key), charges=charges, threshold_noise=threshold_noise, law=law
+            scales=scales(sensitivity=self._grid.sensitivity),
+            noise=NumberedNoise(new_key() if seed is None else key_from_seed(seed)),
+            charges=charges,
+            threshold_noise=threshold_noise,
+            law=_LAWS[noise],
         )
         self._threshold = self._limit(threshold)
         self._asked = 0
@@ -84,6 +84,29 @@ class RealStream:
         """Width of one grid step in real units, a power of two."""
         return self._grid.step
 
+    def accuracy(self, *, queries: int, beta: float) -> float:
+        """Bound the error of every answer.
+
+        Let ``alpha`` be the result, and let at most `charges` of `queries` queries reach ``threshold - alpha``. With
+        probability at least ``1 - beta``, a query is found above only if its value is above ``threshold - alpha``, it
+        is found below only if its value is below ``threshold + alpha``, and released values err by at most ``alpha``.
+        The formula is in the notes of the class.
+
+        Parameters
+        ----------
+        queries : int
+            Number ``k`` of queries; at least 1.
+        beta : float
+            Failure probability, in (0, 1).
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        check_tail(queries=queries, beta=beta)
+        return self._grid.real(self._reach(queries, beta))
+
     def _compare(self, value: float, threshold: float | None) -> tuple[int, int, bytes] | None:
         """Compare one query: return None if it is below, else its value and threshold in steps, and its number."""
         limit = self._threshold if threshold is None else self._limit(threshold)
@@ -97,6 +120,21 @@ class RealStream:
         """Answer one query: return its released value in grid steps, or None if it is below its threshold."""
         found = self._compare(value, threshold)
         return None if found is None else self._core.charge(found[0], found[2])
+
+    def _value(self, value: float, threshold: float | None) -> float | None:
+        """Answer one query: return its released value, or None if it is below its threshold."""
+        released = self._released(value, threshold)
+        return None if released is None else self._grid.real(released)
+
+    def _compared(self, value: float, threshold: float | None, *, less_threshold: bool) -> float | None:
+        """Answer one query by the noisy value that was compared, or by its distance from the noisy threshold."""
+        found = self._compare(value, threshold)
+        if found is None:
+            return None
+        steps, limit, question = found
+        gap = self._core.gap(steps, limit, question)
+        self._core.charge(steps, question)
+        return self._grid.real(gap if less_threshold else limit + gap)
 
     def _released_many(
         self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None
@@ -141,18 +179,16 @@ class RealStream:
             )
         return limits
 
-    def _radius(self, *, queries: int, beta: float, events: int) -> float:
-        """Return a distance that no noise exceeds, except with probability `beta`.
+    def _reach(self, queries: int, beta: float) -> int:
+        """Return a distance in grid steps that no noise exceeds, except with probability `beta`.
 
         In a comparison the noises of threshold and query may each take half of it; an answer's noise may take all of
         it. Three grid steps are added for the rounding of value and threshold, and because noise is discrete.
         """
-        check_tail(queries=queries, beta=beta)
         # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
-        log_failure = max(1.0, math.log(queries) + math.log(events / beta))
-        scales = self._core.scales
-        scale = max(2 * scales.query, 2 * scales.threshold, scales.answer)
-        return self._grid.real(math.ceil(scale * Fraction(log_failure)) + 3)
+        log_failure = max(1.0, math.log(queries) + math.log(self._events * self._core.charges / beta))
+        scale = max(2 * self.scales.query, 2 * self.scales.threshold, self.scales.answer)
+        return math.ceil(scale * Fraction(log_failure)) + 3
 
 
 class YesNoStream(RealStream):

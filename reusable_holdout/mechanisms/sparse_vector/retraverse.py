@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT
+from reusable_holdout.mechanisms.sparse_vector.streams import StandardSVT
 
 __all__ = ["retraversal"]
 

@@ -9,11 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.accounting.targets import (
-    between_thresholds_q,
-    not_prior_mean,
-    not_prior_q,
-)
+from reusable_holdout.mechanisms.accounting.targets import between_thresholds_q, not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
@@ -32,18 +28,13 @@ class TargetCharging(TargetInteraction):
 
     Parameters
     ----------
-    charges : int
-        Number of target hits before the interaction halts; at least 1.
-    epsilon, delta : float
-        Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
+    charges, epsilon, delta, q
+        As for `TargetInteraction`, with the same errors.
     sensitivity : float
         Largest change of one query between neighbouring data sets, in the query's unit.
     targets : int
         Number ``k`` of targets of each call. The interaction halts when every target has been hit `charges` times, so
         you need not know beforehand which outcome will be rare. Delta is divided by ``k``.
-    q : Callable[[float], float]
-        Takes the epsilon of one call and returns the smallest probability of a hit. Calls with a smaller one are
-        refused.
     mean : Callable[[float], float], optional
         Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets.
         With `not_prior_mean` the noise is the least possible. Then `between` and `twice` are refused, because their
@@ -53,11 +44,6 @@ class TargetCharging(TargetInteraction):
         needs thresholds that are very far apart.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -164,19 +150,12 @@ class TargetCharging(TargetInteraction):
 
         Parameters
         ----------
-        value : float
-            The query's value on the private data.
+        value
+            As for `not_prior`, with the same errors.
         threshold : float
             Threshold in the query's unit; finite.
         *priors : bool
             The expected answers, one per target; by default False for a single target.
-
-        Raises
-        ------
-        BudgetError
-            If the interaction has halted; nothing is answered.
-        InputError
-            If an argument is out of range; nothing is answered and nothing is charged.
 
         References
         ----------
@@ -207,22 +186,14 @@ class TargetCharging(TargetInteraction):
 
         Parameters
         ----------
-        value : float
-            The query's value on the private data.
+        value
+            As for `not_prior`, with the same errors.
         low, high : float
-            The thresholds, in the query's unit, at least `gap` apart.
+            The thresholds, in the query's unit, at least `gap` apart; nearer ones are refused.
 
         Returns
         -------
         {"below", "between", "above"}
-
-        Raises
-        ------
-        BudgetError
-            If the interaction has halted; nothing is answered.
-        InputError
-            If an argument is out of range or the thresholds are too near each other; nothing is answered and nothing is
-            charged.
 
         References
         ----------
@@ -253,8 +224,8 @@ class TargetCharging(TargetInteraction):
 
         Parameters
         ----------
-        value : float
-            The query's value on the private data.
+        value
+            As for `not_prior`, with the same errors.
         low, high : float
             Ends of the region, both included, in the query's unit.
         name : str, optional
@@ -264,13 +235,6 @@ class TargetCharging(TargetInteraction):
         -------
         float or None
             The noisy value, or None if it lies elsewhere.
-
-        Raises
-        ------
-        BudgetError
-            If the interaction has halted; nothing is answered.
-        InputError
-            If an argument is out of range; nothing is answered and nothing is charged.
 
         References
         ----------

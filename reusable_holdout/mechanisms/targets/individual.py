@@ -30,10 +30,8 @@ class IndividualCharging:
         Number of records; at least 1. It is never released.
     charges : int
         Number ``tau`` of published counts that may include a record; then it leaves the data. At least 1.
-    epsilon, delta : float
-        Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
-    seed : int, optional
-        Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
+    epsilon, delta, seed
+        As for `TargetCharging`.
 
     Raises
     ------
@@ -67,13 +65,7 @@ class IndividualCharging:
     """
 
     def __init__(
-        self,
-        records: int,
-        *,
-        charges: int,
-        epsilon: float,
-        delta: float,
-        seed: int | None = None,
+        self, records: int, *, charges: int, epsilon: float, delta: float, seed: int | None = None
     ) -> None:
         if records < 1:
             raise InputError(f"records is at least 1; got {records}")

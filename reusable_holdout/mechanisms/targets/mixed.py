@@ -25,15 +25,12 @@ class MixedInteraction(Interaction):
 
     Parameters
     ----------
-    epsilon, delta : float
-        Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
+    epsilon, delta, calls_delta
+        As for `TargetInteraction`.
     largest_epsilon : float
         No call may have a larger epsilon; finite, > 0.
     smallest_q : float, optional
         No call may have a smaller q; by default that of a NotPrior target at `largest_epsilon`.
-    calls_delta : float
-        Part of `delta` that is set aside for calls that are only approximately private: the largest sum of the deltas
-        of all calls, hits or not. At least 0, less than `delta`.
 
     Raises
     ------
@@ -71,10 +68,7 @@ class MixedInteraction(Interaction):
         super().__init__(delta, calls_delta, 1)
         least = not_prior_q(largest_epsilon) if smallest_q is None else smallest_q
         self._weight = mixed_charging_weight(
-            epsilon=epsilon,
-            delta=self._charging_delta,
-            largest_epsilon=largest_epsilon,
-            smallest_q=least,
+            epsilon=epsilon, delta=self._charging_delta, largest_epsilon=largest_epsilon, smallest_q=least
         )
         if self._weight < largest_epsilon / least:
             raise InputError(
@@ -113,16 +107,12 @@ class MixedInteraction(Interaction):
 
         Parameters
         ----------
-        algorithm : Callable[[], Outcome]
-            Runs on the private data, with fresh randomness.
-        hit : Callable[[Outcome], bool]
-            Returns True if an outcome lies in the target; a function of the outcome alone.
+        algorithm, hit, delta
+            As for `TargetInteraction.run`, with one target.
         epsilon : float
             The algorithm's privacy parameter; above 0, at most the interaction's `largest_epsilon`.
         q : float
             Smallest probability of a hit; at most 1, at least the interaction's `smallest_q`.
-        delta : float
-            The algorithm's delta, 0 for a purely private algorithm. It is spent even if the target is not hit.
 
         Raises
         ------

@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import pytest
+from long_tests import VALIDITY
 
 from reusable_holdout.certainty import (
     ConfidenceBound,
@@ -50,15 +52,31 @@ def test_more_questions_widen_both_and_splitting_more():
         [width(EXACT, queries=k, beta=0.05, estimate=0.7) for k in (1, 2, 10, 100, 1000)]
         for width in (fixed_queries_half_width, sample_splitting_half_width)
     )
-    assert fixed == sorted(fixed)
-    assert split == sorted(split)
+    assert (fixed, split) == (sorted(fixed), sorted(split))
     assert all(a <= b for a, b in zip(fixed, split, strict=True))
 
 
 def test_the_majority_attack_gains_with_questions_and_loses_with_rows():
     assert majority_attack_gain(rows=100, queries=0) == 0.0
-    gains = [majority_attack_gain(rows=4000, queries=k) for k in (1, 400, 10**5)]
+    gains = [majority_attack_gain(rows=4000, queries=k) for k in (1, 400, 10**5, 10**10)]
     assert gains == sorted(gains)
+    assert gains[-1] == pytest.approx(0.5)
     # seen with 4,000 labels and 400 votes: a reported loss of .427 to .40 (THEORY, section 8)
     assert 0.5 - gains[1] == pytest.approx(0.40, abs=0.03)
     assert majority_attack_gain(rows=100, queries=50) > majority_attack_gain(rows=1000, queries=50)
+
+
+@pytest.mark.long(*VALIDITY)
+@pytest.mark.parametrize(("rows", "queries"), [(1_000, 100), (2_000, 501)])
+def test_the_attack_gains_what_the_formula_says(rows, queries):
+    rng = np.random.default_rng(0)
+    gains = []
+    for _ in range(200):
+        agreement = rng.choice([-1, 1], size=(queries, rows))  # with coin-flip labels
+        oriented = agreement * np.where(agreement.sum(axis=1) >= 0, 1, -1)[:, None]
+        votes = oriented.sum(axis=0)
+        gains.append(np.mean(votes > 0) + np.mean(votes == 0) / 2 - 0.5)
+    error = 6.2 * np.std(gains) / np.sqrt(len(gains))  # false alarm below 1e-9
+    gain = majority_attack_gain(rows=rows, queries=queries)
+    assert abs(np.mean(gains) - gain) < error + 0.01 * gain  # the formula takes votes as normal
+    assert abs(np.mean(gains) - 1.3 * gain) > error

@@ -3,31 +3,16 @@
 import math
 from statistics import NormalDist
 
+import attacks
 import numpy as np
 import pytest
-from attacks import (
-    PlainHoldout,
-    SearchProblem,
-    boosting_attack,
-    budget_burning_attack,
-    coin_truth,
-    flip_attack,
-    freedman_attack,
-    hyperparameter_search,
-    log_loss_attack,
-    threshold_probing_attack,
-)
+from long_tests import QUERIES
 
 from reusable_holdout.metrics import log_loss
 
 PHI = NormalDist().cdf
 RUNS = 40
-long = pytest.mark.long(
-    "examples/attacks",
-    "reusable_holdout/errors.py",
-    "reusable_holdout/mechanisms",
-    "reusable_holdout/metrics",
-)
+long = pytest.mark.long(*QUERIES, "reusable_holdout/mechanisms", "examples/attacks")
 
 
 def coins(rows, seed):
@@ -37,6 +22,21 @@ def coins(rows, seed):
 def allowance(rows):
     """Six standard errors of a mean of RUNS scores, and the normal approximation's 0.002."""
     return 6 * 0.5 / math.sqrt(rows * RUNS) + 0.002
+
+
+def attacked(attack, labels, *, metric="accuracy", decimals=None, truth=None, **how):
+    board, rows = attacks.PlainHoldout(labels, metric, decimals=decimals), len(labels)
+    truth = attacks.coin_truth(rows, metric) if truth is None else truth
+    return attack(board, rows=rows, truth=truth, metric=metric, **how)
+
+
+def several(attack, rows, runs=RUNS, **how):
+    """Results on boards of other coins."""
+    return [attacked(attack, coins(rows, seed), seed=seed, **how) for seed in range(runs)]
+
+
+def mean_answer(results):
+    return np.mean([result.answer for result in results])
 
 
 @long
@@ -50,18 +50,8 @@ def allowance(rows):
     ],
 )
 def test_boosting_reaches_the_published_loss(options, decimals, expected):
-    results = [
-        boosting_attack(
-            PlainHoldout(coins(4_000, seed), "zero_one_loss", decimals=decimals),
-            rows=4_000,
-            truth=coin_truth(4_000),
-            metric="zero_one_loss",
-            seed=seed,
-            **options,
-        )
-        for seed in range(RUNS)
-    ]
-    assert np.mean([result.answer for result in results]) == pytest.approx(expected, abs=allowance(4_000))
+    results = several(attacks.boosting_attack, 4_000, metric="zero_one_loss", decimals=decimals, **options)
+    assert mean_answer(results) == pytest.approx(expected, abs=allowance(4_000))
     assert {result.truth for result in results} == {0.5}
     assert results[0].questions == 401
     assert results[0].overfit == 0.5 - results[0].answer
@@ -70,58 +60,30 @@ def test_boosting_reaches_the_published_loss(options, decimals, expected):
 
 @long
 def test_rounding_helps_an_attacker_who_keeps_lucky_votes_alone():
-    def answer(decimals, seed):
-        board = PlainHoldout(coins(4_000, seed), decimals=decimals)
-        return boosting_attack(board, rows=4_000, truth=coin_truth(4_000), seed=seed).answer
-
-    gain = np.mean([answer(2, seed) - answer(None, seed) for seed in range(RUNS)])
-    assert 0.002 < gain < 0.02
+    rounded, exact = (mean_answer(several(attacks.boosting_attack, 4_000, decimals=one)) for one in (2, None))
+    assert 0.002 < rounded - exact < 0.02
 
 
 @pytest.mark.parametrize("metric", ["brier", "roc_auc", "log_loss", "balanced_accuracy"])
 def test_boosting_fools_other_metrics_too(metric):
-    results = [
-        boosting_attack(
-            PlainHoldout(coins(1_000, seed), metric),
-            rows=1_000,
-            truth=coin_truth(1_000, metric),
-            metric=metric,
-            questions=100,
-            seed=seed,
-        )
-        for seed in range(10)
+    overfit = [
+        one.overfit for one in several(attacks.boosting_attack, 1_000, 10, metric=metric, questions=100)
     ]
-    assert all(result.overfit > 0 for result in results)
-    assert np.mean([result.overfit for result in results]) > 0.03
+    assert min(overfit) > 0
+    assert np.mean(overfit) > 0.03
 
 
 @long
 @pytest.mark.parametrize(("submissions", "expected"), [(1_000, 1 / 4), (4_000, 1 / 10)])
 def test_pair_flips_from_all_rows_leave_the_published_loss(submissions, expected):
-    lost = [
-        flip_attack(
-            PlainHoldout(coins(1_000, seed), "zero_one_loss"),
-            rows=1_000,
-            truth=coin_truth(1_000),
-            metric="zero_one_loss",
-            questions=submissions,
-            settle=False,
-            seed=seed,
-        ).answer
-        for seed in range(RUNS)
-    ]
-    assert np.mean(lost) == pytest.approx(expected, abs=allowance(1_000))
+    how = {"metric": "zero_one_loss", "questions": submissions, "settle": False}
+    lost = mean_answer(several(attacks.flip_attack, 1_000, **how))
+    assert lost == pytest.approx(expected, abs=allowance(1_000))
 
 
 def test_pair_flips_of_unsettled_rows_know_the_published_board_by_heart():
     labels = coins(3_600, 0)
-    result = flip_attack(
-        PlainHoldout(labels, "zero_one_loss"),
-        rows=3_600,
-        truth=coin_truth(3_600),
-        metric="zero_one_loss",
-        questions=14_400,
-    )
+    result = attacked(attacks.flip_attack, labels, metric="zero_one_loss", questions=14_400)
     assert result.answer <= 2 / 3_600
     assert np.count_nonzero(result.final != labels) <= 2
     assert result.questions < 2 * 3_600
@@ -129,31 +91,20 @@ def test_pair_flips_of_unsettled_rows_know_the_published_board_by_heart():
 
 def test_single_flips_know_every_label_after_as_many_questions():
     labels = coins(500, 1)
-    result = flip_attack(PlainHoldout(labels), rows=500, truth=1 - labels, flips=1, questions=501)
+    result = attacked(attacks.flip_attack, labels, truth=1 - labels, flips=1, questions=501)
     assert (result.final == labels).all()
     assert (result.answer, result.truth, result.overfit) == (1.0, 0.0, 1.0)
     assert result.details["accepted"] == np.count_nonzero(np.diff(np.maximum.accumulate(result.values)))
 
 
 def test_probing_knows_every_vote_of_a_plain_holdout():
-    results = [
-        threshold_probing_attack(
-            PlainHoldout(coins(1_000, seed)),
-            rows=1_000,
-            truth=coin_truth(1_000),
-            questions=100,
-            seed=seed,
-        )
-        for seed in range(RUNS)
-    ]
     expected = PHI(math.sqrt(2 * 100 / (math.pi * 1_000)))
-    assert np.mean([result.answer for result in results]) == pytest.approx(expected, abs=allowance(1_000))
+    found = mean_answer(several(attacks.threshold_probing_attack, 1_000, questions=100))
+    assert found == pytest.approx(expected, abs=allowance(1_000))
 
 
 def test_there_is_nothing_to_burn_on_a_plain_holdout():
-    result = budget_burning_attack(
-        PlainHoldout(coins(1_000, 0)), rows=1_000, truth=coin_truth(1_000), questions=50, others=7
-    )
+    result = attacked(attacks.budget_burning_attack, coins(1_000, 0), questions=50, others=7)
     assert result.details == {"burnt": 50.0, "others_answered": 7.0}
     assert (result.questions, result.charges, result.halted) == (58, 0, None)
     assert result.overfit > 0.03
@@ -169,10 +120,7 @@ def test_there_is_nothing_to_burn_on_a_plain_holdout():
 )
 def test_the_log_loss_oracle_reads_every_label(metric, decimals, precision, batch):
     labels = coins(1_000, 3)
-    board = PlainHoldout(labels, metric, decimals=decimals)
-    result = log_loss_attack(
-        board, rows=1_000, truth=coin_truth(1_000, metric), metric=metric, precision=precision
-    )
+    result = attacked(attacks.log_loss_attack, labels, metric=metric, decimals=decimals, precision=precision)
     assert ((result.final > 0.5) == labels).all()
     assert result.details == {"batch": batch, "read": 1_000}
     assert result.questions == math.ceil(1_000 / batch) + 1
@@ -181,7 +129,7 @@ def test_the_log_loss_oracle_reads_every_label(metric, decimals, precision, batc
 
 def test_the_log_loss_oracle_stops_after_the_questions_it_was_given():
     labels = coins(1_000, 3)
-    result = log_loss_attack(PlainHoldout(labels, "log_loss"), rows=1_000, truth=1 - labels, questions=2)
+    result = attacked(attacks.log_loss_attack, labels, metric="log_loss", truth=1 - labels, questions=2)
     known = result.final != 0.5
     assert known.sum() == result.details["read"] == 42
     assert ((result.final > 0.5) == labels)[known].all()
@@ -189,15 +137,10 @@ def test_the_log_loss_oracle_stops_after_the_questions_it_was_given():
 
 @long
 def test_freedman_selection_reports_a_signal_where_there_is_none():
-    results = [
-        freedman_attack(PlainHoldout(coins(1_000, seed)), rows=1_000, truth=coin_truth(1_000), seed=seed)
-        for seed in range(RUNS)
-    ]
+    results = several(attacks.freedman_attack, 1_000)
     expected = np.mean([PHI(math.sqrt(2 * result.details["kept"] / (math.pi * 1_000))) for result in results])
-    assert np.mean([result.answer for result in results]) == pytest.approx(expected, abs=allowance(1_000))
-    chosen = freedman_attack(
-        PlainHoldout(coins(1_000, 0)), rows=1_000, truth=coin_truth(1_000), chosen=20, train_rows=300
-    )
+    assert mean_answer(results) == pytest.approx(expected, abs=allowance(1_000))
+    chosen = attacked(attacks.freedman_attack, coins(1_000, 0), chosen=20, train_rows=300)
     assert chosen.details["kept"] == 20
 
 
@@ -205,20 +148,20 @@ def test_freedman_selection_reports_a_signal_where_there_is_none():
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss", "brier", "roc_auc"])
 def test_the_truth_of_linear_models_is_the_mean_of_fresh_scores(metric):
     """A holdout of the search is as good as fresh rows, for nothing is chosen by its answers here."""
-    deviations = []
+    deviations, how = [], {"metric": metric, "questions": 4, "overfitting_every": 2}
     for seed in range(RUNS):
-        problem = SearchProblem.draw(rows=2_000, seed=seed)
-        search = hyperparameter_search(
-            PlainHoldout(problem.y, metric), problem, metric=metric, questions=4, overfitting_every=2
-        )
+        problem = attacks.SearchProblem.draw(rows=2_000, seed=seed)
+        search = attacks.hyperparameter_search(attacks.PlainHoldout(problem.y, metric), problem, **how)
         deviations.append(np.mean(search.values - search.truths))
         assert search.details == {"overfitting": 2, "overfitting_charged": 0, "honest_charged": 0}
     assert abs(np.mean(deviations)) < 6 * 0.5 / math.sqrt(2_000 * RUNS)
 
 
 def test_a_search_chooses_the_best_answer():
-    problem = SearchProblem.draw(rows=1_000, seed=1)
-    search = hyperparameter_search(PlainHoldout(problem.y, "brier"), problem, metric="brier", questions=50)
+    problem = attacks.SearchProblem.draw(rows=1_000, seed=1)
+    search = attacks.hyperparameter_search(
+        attacks.PlainHoldout(problem.y, "brier"), problem, metric="brier", questions=50
+    )
     place = int(np.argmin(search.values))
     assert (search.answer, search.truth) == (search.values[place], search.truths[place])
 
@@ -231,17 +174,11 @@ def test_the_truth_of_coins_is_the_mean_over_all_labels(metric):
     every = [[code >> place & 1 for place in range(4)] for code in range(16)]
     if metric in {"roc_auc", "balanced_accuracy"}:
         every = [labels for labels in every if len(set(labels)) == 2]
-    values = [
-        PlainHoldout(np.array([*labels, 0, 1]), metric)
-        .evaluate(np.append(predictions, [0, 0]), prior=0.5)
-        .value
-        for labels in every
-    ]
-    fresh = coin_truth(6, metric)(np.append(predictions, [0, 0]))
-    whole = [
-        PlainHoldout(np.array([*labels, 1, 0]), metric)
-        .evaluate(np.append(predictions, [0, 0]), prior=0.5)
-        .value
-        for labels in every
-    ]
-    assert (np.mean(values) + np.mean(whole)) / 2 == pytest.approx(fresh, abs=1e-12)
+
+    def value(labels, *ends):
+        told = attacks.PlainHoldout(np.array([*labels, *ends]), metric).evaluate(asked, prior=0.5)
+        return told.value
+
+    asked = np.append(predictions, [0, 0])
+    found = np.mean([value(labels, *ends) for labels in every for ends in ((0, 1), (1, 0))])
+    assert found == pytest.approx(attacks.coin_truth(6, metric)(asked), abs=1e-12)

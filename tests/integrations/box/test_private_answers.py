@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_servers import answering
+from cases import refuses
 from made_guards import made_guard
 from reusable_holdout_box import RemoteHoldout, make_box
 from reusable_holdout_box.mcp import make_server
@@ -50,9 +51,8 @@ def errors_of(remote):
     found = []
     for one in STRANGE:
         for ask in (remote.evaluate, lambda them: remote.evaluate([them], prior=[0.8])):
-            with pytest.raises(InputError) as refused:
-                ask(one)
-            found += traceback.format_exception(refused.value)
+            refused = refuses(InputError, "", ask, one)
+            found += traceback.format_exception(refused)
     return found
 
 
@@ -115,24 +115,17 @@ def test_a_guard_and_what_stands_for_it_tell_no_answer(tmp_path, monkeypatch):
     guard = made_guard(None, np.array(ANSWERS), ledger=ledger, witness=tmp_path / "seen", **WISH)
     guard.evaluate(GUESSES, prior=0.8)
     said = [
-        guard,
-        guard.plan,
-        guard.metric,
-        guard._repr_html_(),
-        guard.history().to_string(),
-        *errors_of(guard),
-    ]
+        guard, guard.plan, guard.metric, guard._repr_html_(), guard.history().to_string(), *errors_of(guard),
+    ]  # fmt: skip
     said += [pickle.dumps(guard), guard.certificate().to_json(), guard.private_labels, guard.class_set]
     for metric in ("balanced_accuracy", "f1_macro", "recall_macro", "log_loss", "brier", "roc_auc_ovr"):
         for ask in (lambda name: made_guard(None, ANSWERS, metric=name, **WISH), guard.on):
-            with pytest.raises(InputError, match=r"declared with classes=") as refused:
-                ask(metric)
-            said += traceback.format_exception(refused.value)
-    with pytest.raises(InputError) as refused:
-        made_guard(None, ANSWERS, prevalence=[1 / ROWS] * ROWS, **WISH)
+            refused = refuses(InputError, r"declared with classes=", ask, metric)
+            said += traceback.format_exception(refused)
+    refused = refuses(InputError, "", made_guard, None, ANSWERS, prevalence=[1 / ROWS] * ROWS, **WISH)
     with pytest.raises(HoldoutError) as other:
         made_guard(None, ANSWERS, ledger=ledger, classes=[*ANSWERS, "another"], **WISH)
-    said += [*traceback.format_exception(refused.value), *traceback.format_exception(other.value)]
+    said += [*traceback.format_exception(refused), *traceback.format_exception(other.value)]
     kept = [file for file in tmp_path.rglob("*") if file.is_file() and not file.name.endswith(".holdout")]
     said += [file.read_bytes() for file in kept]
     assert len(kept) > 3

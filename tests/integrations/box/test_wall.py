@@ -13,6 +13,7 @@ import box_servers
 import numpy as np
 import pytest
 from box_servers import AGENT, OWNER, STRANGER, command_of, environment, run_as, running
+from cases import refuses
 from reusable_holdout_box import wall
 from reusable_holdout_box.wall import WallError, check_code, check_place, check_private
 
@@ -38,8 +39,7 @@ def test_a_folder_that_others_may_read_is_refused(tmp_path):
     for path, mode in ((tmp_path, 0o750), (tmp_path, 0o701), (file, 0o640), (file, 0o602)):
         before = path.stat().st_mode
         path.chmod(mode)
-        with pytest.raises(WallError, match="and to nobody else"):
-            check_private(tmp_path)
+        refuses(WallError, "and to nobody else", check_private, tmp_path)
         path.chmod(before)
 
 
@@ -49,15 +49,12 @@ def test_links_and_second_names_are_refused(tmp_path):
     file.write_text("x")
     file.chmod(0o600)
     (folder / "link").symlink_to(file)
-    with pytest.raises(WallError, match="be no link"):
-        check_private(folder)
+    refuses(WallError, "be no link", check_private, folder)
     (folder / "link").unlink()
     (folder / "link").hardlink_to(file)
-    with pytest.raises(WallError, match="must have one name; it has 2"):
-        check_private(folder)
+    refuses(WallError, "must have one name; it has 2", check_private, folder)
     (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(WallError, match="be no link"):
-        check_private(tmp_path / "link")
+    refuses(WallError, "be no link", check_private, tmp_path / "link")
 
 
 def test_places_that_others_could_exchange_are_refused(tmp_path):
@@ -96,11 +93,9 @@ def test_code_that_others_could_change_is_refused(tmp_path):
     file.write_text("")
     check_code([str(file)])
     file.chmod(0o666)
-    with pytest.raises(WallError, match="code that the box imports must be its own or root's"):
-        check_code([str(file)])
+    refuses(WallError, "code that the box imports must be its own or root's", check_code, [str(file)])
     tmp_path.chmod(0o777)
-    with pytest.raises(WallError, match="code that the box imports must lie where no other user"):
-        check_code([str(tmp_path)])
+    refuses(WallError, "code that the box imports must lie where no other user", check_code, [str(tmp_path)])
 
 
 # ---- as several

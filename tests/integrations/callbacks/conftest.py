@@ -7,14 +7,8 @@ from made_guards import made_guard
 ROWS = 400
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.5, so hardly ever
 SETTINGS = {
-    "queries": 40,
-    "charges": 3,
-    "threshold": 0.5,
-    "noise": 0.0,
-    "estimate": 0.7,
-    "vacuous": True,
-    "seed": 0,
-}
+    "queries": 40, "charges": 3, "threshold": 0.5, "noise": 0.0, "estimate": 0.7, "vacuous": True, "seed": 0,
+}  # fmt: skip
 
 
 class Rows:

@@ -32,15 +32,6 @@ def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
     assert verify(guard.ledger).problems == []
 
 
-def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, backend):
-    guard = make_guard()
-    with parallel_config(backend, n_jobs=2):
-        answers = Parallel()(delayed(guard.evaluate)(predictions(0), prior=0.85) for _ in range(20))
-    assert [answer.replayed for answer in answers].count(False) == 1
-    assert {answer.query for answer in answers} == {1}
-    assert guard.queries_asked == 1
-
-
 def _ask(guard, predictions, name):
     """Ask, and give the answer or the reason of the halt."""
     try:

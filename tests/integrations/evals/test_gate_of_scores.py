@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refuses
 from integrations.evals.conftest import ACCEPTED, BAD_INPUT, HALTED, RECORDED, REJECTED, history
 from reusable_holdout_evals import read_scores
 from reusable_holdout_evals.gate import NoWorse, ask_gate, make_gate, open_gate, what_is_possible
@@ -273,5 +274,4 @@ def test_tables_of_scores_serve_python_too(folder):
         found = ask_gate(made, new, old, improvement=0.1, no_worse={NoWorse("style", 0.1): tuple(styles)})
     assert (found.verdict, found.no_worse[0][0]) == ("accepted", "score[style]")
     for wrong in ({}, {"labels": Path("ids.csv"), "ids": ids}):
-        with pytest.raises(InputError, match="name one of them; nothing was made"):
-            make_gate("other.db", **wrong, queries=20)
+        refuses(InputError, "name one of them; nothing was made", make_gate, "other.db", **wrong, queries=20)

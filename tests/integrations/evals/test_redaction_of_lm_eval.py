@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import refuses
 from made_guards import made_guard
 from reusable_holdout_evals.lm_eval import redact
 
@@ -142,12 +143,9 @@ def test_the_command_writes_the_same_until_the_budget_is_spent(full, guard, tmp_
 
 
 def test_a_refusal_writes_nothing(asked, tmp_path):
-    with pytest.raises(InputError, match="samples of 'other'; it holds 2 files of others"):
-        asked(task="other")
+    refuses(InputError, "samples of 'other'; it holds 2 files of others", asked, task="other")
     for wrong in ({"guard": None}, {"ledger": tmp_path / "guard.db"}):
-        with pytest.raises(InputError, match="one of them; nothing was asked"):
-            asked(**wrong)
+        refuses(InputError, "one of them; nothing was asked", asked, **wrong)
     assert not (tmp_path / "public").exists()
     asked("first")
-    with pytest.raises(InputError, match="must be a new one"):
-        asked("first")
+    refuses(InputError, "must be a new one", asked, "first")

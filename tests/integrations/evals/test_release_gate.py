@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from cases import refuses
 from integrations.evals.conftest import ACCEPTED, BAD_INPUT, HALTED, REJECTED, history
 from made_guards import made_guard
 from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
@@ -199,8 +200,7 @@ def test_labels_named_again_open_the_same_gate_without_the_copy(make, ask, write
     copy.unlink()
     assert "pass --labels" in ask().err
     assert ask("new.csv", "old.csv", 0.05, *named).status == ACCEPTED
-    with pytest.raises(LedgerMismatchError):
-        open_gate("gate.db", labels=Path("labels.csv"))
+    refuses(LedgerMismatchError, "", open_gate, "gate.db", labels=Path("labels.csv"))
 
 
 def test_a_guard_made_in_python_is_asked_if_it_is_a_gate(ask, write):
@@ -232,8 +232,7 @@ def test_a_ledger_on_a_server_needs_its_key_named(server_url):
     for labels in (None, Path("labels.csv")):
         with open_gate(server_url, key=key, labels=labels) as opened:
             assert ask_gate(opened, *files, improvement=0.05).verdict == "accepted"
-    with pytest.raises(LedgerKeyError, match="pass --key"):
-        open_gate(server_url)
+    refuses(LedgerKeyError, "pass --key", open_gate, server_url)
 
 
 # ---- bad input

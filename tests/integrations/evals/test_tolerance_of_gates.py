@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import refuses
 from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
@@ -58,8 +59,7 @@ def test_a_gate_asks_with_its_own_tolerance_wherever_it_is_opened(write):
     kept.unlink()  # of a ledger that was copied alone
     assert again()._replace(tolerance=own) == found._replace(charged=False)
     kept.write_text("[]")
-    with pytest.raises(InputError, match="must hold a gate's tolerance"):
-        again()
+    refuses(InputError, "must hold a gate's tolerance", again)
     make_gate("gate.db", Path("targets.csv"), spread=1.2, **plan).guard.close()
     assert again() == found._replace(charged=False)
     with pytest.raises(LedgerMismatchError, match="a budget cannot be changed"):

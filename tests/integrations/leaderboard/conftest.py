@@ -21,14 +21,9 @@ from reusable_holdout.noise import key_from_seed
 
 ROWS, FRESH_ROWS = 600, 300
 RULES = {
-    "slug": "demo",
-    "title": "Demo",
-    "queries": 50,
-    "submissions_per_team": 50,
-    "charges": 3,
-    "prior_error": 0.05,
-    "vacuous": True,
-}
+    "slug": "demo", "title": "Demo", "queries": 50, "submissions_per_team": 50, "charges": 3,
+    "prior_error": 0.05, "vacuous": True,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -281,12 +276,9 @@ def serve(make_competition, folder, key_file):
         def start(*, settings=None, root_path="", **rules):
             competition = make_competition(**rules)
             given = {
-                "folder": folder,
-                "key_file": key_file,
-                "admin_digest": digest_of(ADMIN).hex(),
-                "answer_seconds": 0.0,
-                "submissions_per_minute": 0,
-            }
+                "folder": folder, "key_file": key_file, "admin_digest": digest_of(ADMIN).hex(),
+                "answer_seconds": 0.0, "submissions_per_minute": 0,
+            }  # fmt: skip
             server = opened.enter_context(served(Settings(**(given | (settings or {}))), root_path=root_path))
             return Site(server, competition, opened)
 

@@ -14,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS
+from cases import refuses
 from made_guards import made_guard
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.actions import ACTIONS
@@ -97,8 +98,7 @@ def test_a_competition_is_resumed_only_under_its_own_rules(start, run, folder):
     changes = run(f"change {place} --submissions-per-day 3 --closes 2030-01-01T00:00+00:00")
     assert [one["detail"]["rule"] for one in changes] == ["submissions_per_day", "closes_at"]
     run(f"change {place} --submissions-per-day none --closes none --title Another")
-    with pytest.raises(InputError, match="at least one rule"):
-        run(f"change {place}")
+    refuses(InputError, "at least one rule", run, f"change {place}")
     start("--title Another")
     with Competition.open(folder) as competition:
         assert (competition.rules.submissions_per_day, competition.rules.closes_at) == (None, None)
@@ -164,15 +164,13 @@ def test_a_server_behind_a_proxy_knows_its_path_and_the_proxies(start):
     ],
 )
 def test_an_impossible_command_is_explained(run, folder, line, words):
-    with pytest.raises(HoldoutError, match=words) as refused:
-        run(f"{line.format(folder)} --folder {folder}")
-    assert "word@" not in str(refused.value)
+    refused = refuses(HoldoutError, words, run, f"{line.format(folder)} --folder {folder}")
+    assert "word@" not in str(refused)
 
 
 @pytest.mark.parametrize("line", ["serve --metric-parameter lower", "change --most-teams x", "nothing"])
 def test_a_wrong_command_line_exits(line):
-    with pytest.raises(SystemExit):
-        parsed(line)
+    refuses(SystemExit, "", parsed, line)
 
 
 def test_an_unknown_competition_is_refused_with_the_known_ones(start, run, folder):
@@ -251,22 +249,19 @@ def test_every_action_is_run_by_a_command(
     status = run("status")
     assert (status["status"]["final"], status["board"][0]["team"]) == (True, "Azure")
     assert run("witness my-guard") == {"name": "my-guard"}
-    with pytest.raises(HoldoutError, match="there is a witness 'my-guard' already"):
-        run("witness my-guard")
+    refuses(HoldoutError, "there is a witness 'my-guard' already", run, "witness my-guard")
     place = f"{site.url}/api/v1/witness/my-guard"
     labels = np.arange(500) % 2
     made_guard(None, labels, queries=20, tolerance=0.2, ledger=tmp_path / "g.db", witness=place).close()
     with pytest.raises(HoldoutError, match="has changed meanwhile"):  # after the final
         run(f"rotate {next_labels_file} --early")
-    with pytest.raises(InputError, match="there is none"):
-        run("renew-token Nobody")
+    refuses(InputError, "there is none", run, "renew-token Nobody")
     assert done == set(ACTIONS)
 
 
 def test_a_label_set_is_rotated_by_a_command(organise, next_labels_file):
     _, act = organise()
-    with pytest.raises(InputError, match="early"):
-        act(f"rotate {next_labels_file}")
+    refuses(InputError, "early", act, f"rotate {next_labels_file}")
     status = act(f"rotate {next_labels_file} --early --queries 9")
     assert (status["epoch"], status["queries_left"]) == (2, 9)
 

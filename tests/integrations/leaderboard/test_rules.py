@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from cases import refuses
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.settings import Settings, checked_database, read_token
 
@@ -22,6 +23,11 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"metric": "mae"}, "lower=..., upper=..."),
         ({"metric": "mae", "metric_parameters": {"low": 0}}, "must be parameters of mae"),
         ({"metric": "accuracy", "metric_parameters": {"lower": 0}}, "takes no metric_parameters"),
+        ({"also": ("roc_auc",)}, "must need labels.*needs scores"),
+        *(({"also": one}, "each once") for one in (("accuracy",), ("f1", "f1"))),
+        ({"also": ("f2",)}, "must be one of"),
+        *(({"also": one}, "names of metrics") for one in (["f1"], "f1")),
+        ({"also": ("score",)}, "compare predictions with labels"),
         ({"metric": "score"}, "must compare predictions with labels; score takes"),
         ({"metric": "pass^3"}, "must compare predictions with labels; pass\\^3 takes"),
         *(({"queries": one}, "queries must be a whole number") for one in (0, True)),
@@ -43,8 +49,7 @@ PLAIN = {"slug": "demo", "title": "Demo"}
     ],
 )
 def test_impossible_rules_are_refused_by_name(changes, words):
-    with pytest.raises(InputError, match=words.replace("(", "\\(")):
-        Rules(**{**PLAIN, **changes}).check()
+    refuses(InputError, words.replace("(", "\\("), Rules(**{**PLAIN, **changes}).check)
 
 
 def test_rules_come_back_from_json_as_they_were():
@@ -74,8 +79,7 @@ def test_rules_come_back_from_json_as_they_were():
     ],
 )
 def test_json_without_rules_is_refused(text, words):
-    with pytest.raises(InputError, match=f"rules must.*{words}"):
-        Rules.from_json(text)
+    refuses(InputError, f"rules must.*{words}", Rules.from_json, text)
 
 
 # ---- filled in from the labels
@@ -148,25 +152,21 @@ def test_classes_are_whole_numbers_or_text(tmp_path):
 def test_a_label_file_that_does_not_fit_is_refused_without_quoting_it(tmp_path, text, words):
     path = tmp_path / "labels.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=words) as refused:
-        Competition.create(tmp_path / "data", Rules(**PLAIN), path)
-    assert "secret" not in str(refused.value)
+    refused = refuses(InputError, words, Competition.create, tmp_path / "data", Rules(**PLAIN), path)
+    assert "secret" not in str(refused)
     assert Competition.slugs(tmp_path / "data") == []
 
 
 def test_fresh_labels_must_be_other_rows_with_ids(make_competition, labels_file, tmp_path):
-    with pytest.raises(InputError, match="some are in both"):
-        make_competition(fresh=labels_file)
+    refuses(InputError, "some are in both", make_competition, fresh=labels_file)
     bare = tmp_path / "bare.csv"
     bare.write_text("label\n" + "0\n1\n" * 50)
-    with pytest.raises(InputError, match="column of ids"):
-        make_competition(fresh=bare)
+    refuses(InputError, "column of ids", make_competition, fresh=bare)
 
 
 def test_a_vacuous_competition_is_refused_unless_its_rules_allow_it(tmp_path):
     labels = ["0", "1"] * 100
-    with pytest.raises(PlanError, match="a quarter of the metric's range"):
-        made(tmp_path, labels, vacuous=False)
+    refuses(PlanError, "a quarter of the metric's range", made, tmp_path, labels, vacuous=False)
     assert Competition.slugs(tmp_path / "data") == []
     with made(tmp_path, labels, vacuous=True) as competition:
         assert competition.rules.vacuous
@@ -184,8 +184,7 @@ def test_settings_are_passed_through_a_private_file(tmp_path):
     assert Settings.load(path) == settings
     assert "word" not in repr(settings)
     path.chmod(0o640)
-    with pytest.raises(InputError, match="chmod 600"):
-        Settings.load(path)
+    refuses(InputError, "chmod 600", Settings.load, path)
 
 
 @pytest.mark.parametrize("stated", ["*", "proxy.example", "10.0.0.0/99", ""])
@@ -200,8 +199,7 @@ def test_a_file_without_settings_is_refused(tmp_path, text):
     path.write_text(text)
     path.chmod(0o600)
 
-    with pytest.raises(InputError, match="must hold settings"):
-        Settings.load(path)
+    refuses(InputError, "must hold settings", Settings.load, path)
 
 
 def test_a_command_line_holds_no_password():
@@ -209,25 +207,20 @@ def test_a_command_line_holds_no_password():
 
     assert checked_database("postgresql+psycopg://me@host/name", secret=False)
     for url in with_password:
-        with pytest.raises(InputError, match="no password") as refused:
-            checked_database(url, secret=False)
-        assert "word@" not in str(refused.value)
+        refused = refuses(InputError, "no password", checked_database, url, secret=False)
+        assert "word@" not in str(refused)
         assert checked_database(url, secret=True) == url
     for url in ("sqlite:///x.db", "nonsense", ""):
-        with pytest.raises(InputError, match="postgresql"):
-            checked_database(url, secret=True)
+        refuses(InputError, "postgresql", checked_database, url, secret=True)
 
 
 def test_a_token_is_read_from_a_private_file(tmp_path):
     path = tmp_path / "token"
-    with pytest.raises(InputError, match="there is none"):
-        read_token(path)
+    refuses(InputError, "there is none", read_token, path)
     path.write_text("rh_x\n")
     path.chmod(0o644)
-    with pytest.raises(InputError, match="chmod 600"):
-        read_token(path)
+    refuses(InputError, "chmod 600", read_token, path)
     path.chmod(0o600)
     assert read_token(path) == "rh_x"
     path.write_text("\n")
-    with pytest.raises(InputError, match="must hold a token"):
-        read_token(path)
+    refuses(InputError, "must hold a token", read_token, path)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import refuses
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.scoring_program import DATABASE_FILE, LEDGER, TEAM, create, main
 
@@ -187,11 +188,9 @@ def test_a_lost_folder_does_not_begin_a_new_budget(bundle, tmp_path):
 def test_a_competition_is_made_once_from_rules_and_labels(ledger, reference, tmp_path, capsys):
     assert main(["--create", str(reference), "--ledger", str(ledger)]) == 1
     assert "there is a competition 'demo' already" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"there must be rules in .*rules\.json"):
-        create(tmp_path, ledger=tmp_path / "other")
+    refuses(InputError, r"there must be rules in .*rules\.json", create, tmp_path, ledger=tmp_path / "other")
     (reference / "labels.csv").unlink()
-    with pytest.raises(InputError, match="there must be labels in"):
-        create(reference, ledger=tmp_path / "other")
+    refuses(InputError, "there must be labels in", create, reference, ledger=tmp_path / "other")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--ledger", "board"], ["input", "output"]])

@@ -4,34 +4,24 @@ import shutil
 
 import pytest
 from mlflow import MlflowClient
+from pictures import browser
 from reusable_holdout_mlflow import track
 
 from reusable_holdout.errors import Halted
 
-playwright_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
+pytest.importorskip("playwright.sync_api")
+if shutil.which("chromium") is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-SWITCHES += ["--disable-background-networking", "--disable-component-update"]
-
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with playwright_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def page(browser):
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.set_default_timeout(60_000)
-    return page
+def page():
+    with browser() as opened:
+        page = opened.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(60_000)
+        yield page
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refuses
 from made_guards import made_guard
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync
@@ -160,8 +161,7 @@ def test_one_run_takes_several_models_and_one_holdout(models, guard, make_guard,
     with mlflow.start_run():
         evaluate(models["estimator"], guard=guard, prior=0.75)
         result = evaluate(models["pyfunc"], guard=guard, prior=0.75)
-        with pytest.raises(InputError, match="another run"):
-            evaluate(models["pyfunc"], guard=other, prior=0.75)
+        refuses(InputError, "another run", evaluate, models["pyfunc"], guard=other, prior=0.75)
     tags = run_of(result).data.tags
     assert (tags["reusable_holdout.first_query"], tags["reusable_holdout.last_query"]) == ("1", "2")
     assert other.queries_asked == 0
@@ -219,9 +219,8 @@ def test_a_failure_on_the_holdout_is_a_charge_without_words_and_on_data_free(mod
     with pytest.raises(ValueError, match="feature names"):
         evaluate(models["estimator"], data=DATA.rename(columns={"a": "z"}), guard=guard, prior=0.7)
     assert guard.queries_asked == 0
-    with pytest.raises(ModelError) as caught:
-        evaluate(models["fails"], guard=guard)
-    assert "row 0" not in str(caught.value)
+    caught = refuses(ModelError, "", evaluate, models["fails"], guard=guard)
+    assert "row 0" not in str(caught)
     assert guard.history()["charged"].tolist() == [True]
 
 
@@ -266,10 +265,9 @@ def test_the_holdout_is_known_in_any_order_and_type_and_one_row_of_it_is_not(gua
 
 def test_that_some_rows_of_data_are_the_holdouts_is_told_as_a_charge(models, guard):
     data = pd.concat([VALIDATION[0], HOLDOUT[0][:2_000]]).assign(label=0)
-    with pytest.raises(ModelError) as caught:
-        evaluate(models["estimator"], data=data, guard=guard, prior=0.75)
+    caught = refuses(ModelError, "", evaluate, models["estimator"], data=data, guard=guard, prior=0.75)
     assert guard.history()["charged"].tolist() == [True]
-    assert "row" not in str(caught.value).replace("rows", "")
+    assert "row" not in str(caught).replace("rows", "")
 
 
 # ---- configurations
@@ -280,8 +278,7 @@ def test_configurations_that_do_not_fit_are_refused(models, guard):
         ({"guard": "guard.db"}, "must be a ReusableHoldout"),
         ({"guard": guard, "priors": 0.9}, "got guard, priors"),
     ):
-        with pytest.raises(InputError, match=problem):
-            evaluate(models["estimator"], **config)
+        refuses(InputError, problem, evaluate, models["estimator"], **config)
     wish = {
         "model_type": "classifier",
         "evaluators": "reusable_holdout",

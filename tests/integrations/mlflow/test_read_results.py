@@ -4,7 +4,7 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from mlflow.entities import Feedback
 from mlflow.genai.scorers import scorer
 from reusable_holdout_evals import read_mlflow
@@ -15,9 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*")
 
 
 def refused(*arguments, **options):
-    with pytest.raises(InputError) as caught:
-        read_mlflow(*arguments, **options)
-    return str(caught.value)
+    caught = refuses(InputError, "", read_mlflow, *arguments, **options)
+    return str(caught)
 
 
 @scorer

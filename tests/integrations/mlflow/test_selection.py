@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import refuses
 from integrations.mlflow.conftest import right_in
 from reusable_holdout_mlflow import best_run, register_certified, track
 
@@ -11,8 +12,7 @@ from reusable_holdout.errors import InputError
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])
 def test_the_best_run_has_the_best_certified_end(database, make_guard, labels, metric):
     guard = make_guard(metric=metric)
-    with pytest.raises(InputError, match="none was found"):
-        best_run(guard, tracking_uri=database)
+    refuses(InputError, "none was found", best_run, guard, tracking_uri=database)
     answers, runs = [], []
     for shares in [(0.7, 0.75), (0.9, 0.6), (0.8,)]:  # the best is not the last of its run
         with track(guard, experiment="churn", tracking_uri=database) as tracked:
@@ -24,8 +24,7 @@ def test_the_best_run_has_the_best_certified_end(database, make_guard, labels, m
     best = best_run(guard, tracking_uri=database)
     assert best == (runs[1], 3, answers[2].value, answers[2].low, answers[2].high)
     assert best_run(guard.digest, experiment="churn", tracking_uri=database) == best
-    with pytest.raises(InputError, match="none was found"):
-        best_run(guard, experiment="Default", tracking_uri=database)
+    refuses(InputError, "none was found", best_run, guard, experiment="Default", tracking_uri=database)
 
 
 def test_a_registered_model_carries_its_certificate(current, make_guard, questions, tmp_path):
@@ -56,6 +55,5 @@ def test_only_an_answer_of_the_guard_about_one_model_certifies(current, make_gua
         (guard, answer._replace(low=0.999), "has another one"),
         (guard, difference, "compares two models"),
     ):
-        with pytest.raises(InputError, match=words):
-            register_certified("models:/none/1", "churn", one, given)
+        refuses(InputError, words, register_certified, "models:/none/1", "churn", one, given)
     assert current.search_registered_models() == []

@@ -4,6 +4,7 @@ import signal
 
 import numpy as np
 import pytest
+from cases import refuses
 from children import Child
 from integrations.mlflow.answers_in import check_complete
 from integrations.mlflow.conftest import right_in
@@ -49,8 +50,7 @@ def test_a_server_killed_in_the_middle_and_started_again_has_everything_once(
         ]  # one, if asking took longer than the thread waits
         assert all("the guard goes on" in one for one in meanwhile)
         assert len(meanwhile) <= 1
-        with pytest.raises(InputError, match="nothing was lost"):
-            sync(guard, tracking_uri=uri)
+        refuses(InputError, "nothing was lost", sync, guard, tracking_uri=uri)
     finally:
         tracking_server.start()
     assert len(client.get_metric_history(tracked.run_id, "holdout_answer")) == 40

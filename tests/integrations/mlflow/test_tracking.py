@@ -13,7 +13,6 @@ import pytest
 from children import Child
 from integrations.mlflow.answers_in import by_step, check_complete
 from integrations.mlflow.conftest import right_in
-from joblib import Parallel, delayed
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 
@@ -100,14 +99,6 @@ def test_answers_of_other_processes_are_added_and_earlier_ones_are_not(
     assert (own["digest"], own["epoch"], own["metric"]) == (guard.digest, "1", "accuracy")
     assert (own["first_query"], own["last_query"]) == ("2", "3")
     assert str(tmp_path) not in str(own)  # where the ledger lies is told by a digest
-
-
-def test_answers_of_joblib_workers_arrive_while_they_work(database, client, make_guard, questions):
-    guard = make_guard(seed=None)
-    with track(guard, experiment="churn", tracking_uri=database) as tracked:
-        Parallel(n_jobs=2)(delayed(ask)(guard, *question) for question in questions)
-        assert wait_for(lambda: len(by_step(client, tracked.run_id, "holdout_answer")) == len(questions))
-    check_complete(client, tracked.run_id, guard.history())
 
 
 def test_an_error_of_the_analyst_fails_the_run_and_loses_nothing(database, client, make_guard, questions):

@@ -1,11 +1,8 @@
 """Threads and processes on one study and one ledger have one budget."""
 
 import optuna
-import pytest
 from children import Child
-from reusable_holdout_optuna import GuardedStudy, guard_results
-
-from reusable_holdout.errors import Halted
+from reusable_holdout_optuna import guard_results
 
 WORKER = """
 import sys, numpy as np, optuna
@@ -42,16 +39,3 @@ def test_two_processes_share_one_budget_and_both_end(tmp_path, make_guard):
     assert states.count("PRUNED") <= 2
     assert guard_results(study)["query"].tolist() == list(range(1, 9))
     assert guard.queries_asked == 8
-
-
-def test_many_threads_never_ask_more_than_was_declared(make_guard, scoring):
-    """Of 20 studies with 4 threads none exceeds its budget, and every answer is one trial's."""
-    for seed in range(20):
-        guard, study = make_guard(queries=6, seed=seed), optuna.create_study(direction="maximize")
-        guarded = GuardedStudy(study, guard, lambda trial: scoring(0.7, trial.number), ask="all")
-        with pytest.raises(Halted):
-            guarded.optimize(lambda trial: 0.7, n_trials=30, n_jobs=4)
-        assert guard.queries_asked == 6
-        assert len(study.trials) <= 6 + 4 + 4
-        assert all(trial.state.is_finished() for trial in study.trials)
-        assert sorted(guarded.guard_results["query"]) == [1, 2, 3, 4, 5, 6]

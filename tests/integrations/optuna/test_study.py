@@ -6,7 +6,7 @@ import sqlite3
 import numpy as np
 import optuna
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 from reusable_holdout_optuna import GuardCallback, GuardedStudy, guard_results
 from sklearn.linear_model import LogisticRegression
@@ -199,10 +199,9 @@ def test_a_halt_ends_the_study_and_is_raised(study, make_guard, told, n_jobs, ca
     objective, predict = told(*np.linspace(0.84, 0.86, 20).tolist(), accuracies=[0.7] * 20)
     guard = make_guard(charges=2)
     guarded = GuardedStudy(study, guard, predict, ask="all")
-    with pytest.raises(Halted) as raised:
-        guarded.optimize(objective, n_trials=20, n_jobs=n_jobs, catch=catch)
-    assert raised.value.reason == guard.halt_reason
-    assert raised.value.history["charged"].sum() == 2
+    raised = refuses(Halted, "", guarded.optimize, objective, n_trials=20, n_jobs=n_jobs, catch=catch)
+    assert raised.reason == guard.halt_reason
+    assert raised.history["charged"].sum() == 2
     assert study.user_attrs["guard_halted"] == guard.halt_reason
     assert set(states(study)) <= {"COMPLETE", "PRUNED"}
     assert len(study.trials) <= 2 + 2 * n_jobs
@@ -222,8 +221,7 @@ def test_a_refused_question_leaves_its_trial_complete(study, make_guard, told, s
             guard.evaluate(scoring(0.5), prior=0.5)
         return value
 
-    with pytest.raises(Halted):
-        GuardedStudy(study, guard, predict).optimize(slow, n_trials=5)
+    refuses(Halted, "", GuardedStudy(study, guard, predict).optimize, slow, n_trials=5)
     assert states(study) == ["COMPLETE", "COMPLETE"]
     assert study.trials[1].user_attrs == {"guard_halted": "queries"}
     assert study.trials[1].value == 0.7
@@ -262,8 +260,7 @@ def test_an_objective_that_is_halted_by_itself_is_pruned(study, make_guard, told
 
 def test_an_interrupt_is_no_halt(study, make_guard, told):
     objective, predict = told(0.6, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        GuardedStudy(study, make_guard(), predict).optimize(objective, n_trials=3)
+    refuses(KeyboardInterrupt, "", GuardedStudy(study, make_guard(), predict).optimize, objective, n_trials=3)
     assert states(study) == ["COMPLETE", "FAIL"]
 
 
@@ -301,8 +298,7 @@ def test_a_loop_of_ask_and_tell_is_ended_by_the_halt_itself(study, make_guard, t
             trial = study.ask()
             confirm(study, study.tell(trial, objective(trial)))
 
-    with pytest.raises(Halted):
-        loop()
+    refuses(Halted, "", loop)
     assert states(study) == ["COMPLETE", "COMPLETE"]
     assert study.user_attrs["guard_halted"] == "queries"
 
@@ -324,8 +320,7 @@ def test_a_study_that_does_not_fit_is_refused(make_guard, told, directions, sett
     objective = {name: settings[name] for name in settings if name == "objective"}
     guard = make_guard(**{name: settings[name] for name in settings if name != "objective"})
     study = optuna.create_study(directions=directions)
-    with pytest.raises(InputError, match=message):
-        GuardedStudy(study, guard, told(0.6)[1], **objective)
+    refuses(InputError, message, GuardedStudy, study, guard, told(0.6)[1], **objective)
     with pytest.raises(InputError, match=message):  # after the first trial
         by_callback(study, guard, told(0.6)[1], lambda trial: [0.6] * len(directions), 3, **objective)
     assert len(study.trials) == 1
@@ -343,16 +338,13 @@ def test_a_study_that_does_not_fit_is_refused(make_guard, told, directions, sett
 )
 def test_wrong_settings_are_refused(study, make_guard, told, settings, message):
     wish = {"guard": make_guard(), "predict": told(0.6)[1], **settings}
-    with pytest.raises(InputError, match=message):
-        GuardedStudy(study, **wish)
-    with pytest.raises(InputError, match=message):
-        GuardCallback(**wish)
+    refuses(InputError, message, GuardedStudy, study, **wish)
+    refuses(InputError, message, GuardCallback, **wish)
 
 
 def test_guards_that_do_not_score_a_trial_are_refused(study, make_guard, told):
     guard = make_guard(gates=True, threshold=None)
-    with pytest.raises(InputError, match=r"plan is for gates.*guard\.gate"):
-        GuardedStudy(study, guard, told(0.6)[1])
+    refuses(InputError, r"plan is for gates.*guard\.gate", GuardedStudy, study, guard, told(0.6)[1])
 
 
 @pytest.mark.parametrize(
@@ -361,8 +353,7 @@ def test_guards_that_do_not_score_a_trial_are_refused(study, make_guard, told):
 )
 def test_what_does_not_fit_fails_the_trial_and_costs_nothing(study, make_guard, value, predictions, message):
     guard = make_guard()
-    with pytest.raises(InputError, match=message):
-        by_study(study, guard, lambda trial: predictions, lambda trial: value, 3)
+    refuses(InputError, message, by_study, study, guard, lambda trial: predictions, lambda trial: value, 3)
     assert states(study) == ["FAIL"]
     assert guard.queries_asked == 0
 

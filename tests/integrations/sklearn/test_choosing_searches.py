@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
+from integrations.sklearn.models import Counting, TreeFailsOnTheHoldout
 from reusable_holdout_sklearn import GuardedSearchCV
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
@@ -29,19 +30,10 @@ def trees(model=TREE, **settings):
     return GridSearchCV(model, DEPTHS, cv=3, **settings)
 
 
-class Counting(DecisionTreeClassifier):
-    fits = 0
-
-    def fit(self, X, y, sample_weight=None, check_input=True):
-        type(self).fits += 1
-        return super().fit(X, y, sample_weight, check_input)
-
-
 def fits_of(search, train, error):
     """Number of models that were fitted before it was refused."""
     Counting.fits = 0
-    with pytest.raises(error):
-        search.fit(*train)
+    refuses(error, "", search.fit, *train)
     return Counting.fits
 
 
@@ -157,30 +149,16 @@ def test_a_replay_is_free_after_a_halt_and_anything_else_halts_before_it_is_refi
 # ---- candidates that fail
 
 
-class FailsOnTheHoldout(DecisionTreeClassifier):
-    """Fails where there are 4,000 rows, if it is no deeper than that."""
-
-    def __init__(self, *, max_depth=None, random_state=None, until=99):
-        super().__init__(max_depth=max_depth, random_state=random_state)
-        self.until = until
-
-    def predict(self, X, check_input=True):
-        if len(X) == 4_000 and self.max_depth <= self.until:
-            raise ValueError("private words")
-        return super().predict(X, check_input)
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(("until", "words"), [(3, "is number 4"), (99, "withheld")])
 def test_a_candidate_that_fails_on_the_holdout_fails_the_choice_which_names_the_best_of_the_others(
     make_guard, train, jobs, until, words
 ):
     guard = make_guard()
-    search = GuardedSearchCV(trees(FailsOnTheHoldout(random_state=0, until=until), n_jobs=jobs), guard)
+    search = GuardedSearchCV(trees(TreeFailsOnTheHoldout(random_state=0, until=until), n_jobs=jobs), guard)
     for _ in range(2):  # a failure is replayed, too
-        with pytest.raises(ModelError, match=words) as caught:
-            search.fit(*train)
-        assert "private" not in str(caught.value)
+        caught = refuses(ModelError, words, search.fit, *train)
+        assert "private" not in str(caught)
     assert guard.history()["told"].str.endswith("failed").all()
     assert guard.history()["charged"].tolist() == [False]
     assert guard.history()["nats"][0] > 0
@@ -300,8 +278,7 @@ def nested(guard, Cs=(0.01, 0.1, 1.0), **settings):
 def test_a_guarded_search_refuses_in_an_outer_loop_what_it_refuses_by_itself(make_guard, train, made, words):
     queries = made.pop("queries", 60)
     guard = make_guard(queries=queries, tolerance=0.08, choices=[3] * 4 if queries == 13 else None)
-    with pytest.raises(Refused, match=words) as refused:
-        cross_val_score(nested(guard, **made), *train, cv=5)
+    refused = refuses(Refused, words, cross_val_score, nested(guard, **made), *train, cv=5)
     assert guard.history()["charged"].sum() == 0
-    with pytest.raises(type(refused.value.error)):
+    with pytest.raises(type(refused.error)):
         [nested(guard, Cs=[C, 2 * C, 3 * C], **made).fit(*train) for C in (2.0, 3.0)]

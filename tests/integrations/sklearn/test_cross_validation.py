@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import sklearn
+from cases import refuses
+from integrations.sklearn.models import FailsOnTheHoldout
 from reusable_holdout_sklearn import guarded_cross_validate
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, cross_validate
@@ -57,27 +58,18 @@ def test_asked_again_it_is_a_replay_and_another_model_halts_before_its_refit(mak
     guard = make_guard(queries=1)
     first, again = (guarded_cross_validate(MODEL, *train, guard) for _ in range(2))
     assert again["guard_answer"] == first["guard_answer"]._replace(replayed=True)
-    with pytest.raises(Halted) as caught:
-        guarded_cross_validate(Counting(C=1e-4), *train, guard, cv=3)
+    caught = refuses(Halted, "", guarded_cross_validate, Counting(C=1e-4), *train, guard, cv=3)
     assert Counting.fits == 3
-    assert len(caught.value.scores["test_score"]) == 3
+    assert len(caught.scores["test_score"]) == 3
     with pytest.raises(Halted):
         guarded_cross_validate(LogisticRegression(tol=1e-3), *train, guard)  # the same prior, another model
 
 
-class FailsOnTheHoldout(DummyClassifier):
-    def predict(self, X):
-        if len(X) == 4_000:
-            raise ValueError("private words")
-        return super().predict(X)
-
-
 def test_a_model_that_fails_on_the_holdout_is_charged(make_guard, train):
     guard = make_guard()
-    with pytest.raises(ModelError) as caught:
-        guarded_cross_validate(FailsOnTheHoldout(), *train, guard)
-    assert "private words" not in str(caught.value)
-    assert f"(charges left: {guard.charges_left}, queries left: {guard.queries_left})" in str(caught.value)
+    caught = refuses(ModelError, "", guarded_cross_validate, FailsOnTheHoldout(), *train, guard)
+    assert "private words" not in str(caught)
+    assert f"(charges left: {guard.charges_left}, queries left: {guard.queries_left})" in str(caught)
     assert guard.history()["charged"].tolist() == [True]
 
 

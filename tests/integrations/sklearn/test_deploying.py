@@ -15,6 +15,7 @@ import cloudpickle
 import joblib
 import numpy as np
 import pytest
+from cases import refuses
 from reusable_holdout_sklearn import TRUSTED_TYPES, GuardedSearchCV, guarded_scorer
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -45,11 +46,9 @@ def joblib_dumps(model):
 
 
 DUMPS = {
-    "pickle": pickle.dumps,
-    "joblib": joblib_dumps,
-    "cloudpickle": cloudpickle.dumps,
+    "pickle": pickle.dumps, "joblib": joblib_dumps, "cloudpickle": cloudpickle.dumps,
     "skops": skops_io.dumps,
-}
+}  # fmt: skip
 
 # loads it in another folder, with no ledger; prints what came of it
 _ELSEWHERE = """
@@ -278,20 +277,12 @@ def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, to
     wrong = [{"answers": 3}, {"answers": (one._replace(value=np.nan),)}, {"head": [1]}, {"epoch": "1"}]
     wrong = [*(replace(fitted.certificate_, **changes) for changes in wrong), tmp_path / "nowhere.json", 3]
     changed = [
-        {"answers": told["answers"] * 2},
-        {"library": None},
-        {"machine": ["one"]},
-        {"machine": "\ud800"},
-    ]
+        {"answers": told["answers"] * 2}, {"library": None}, {"machine": ["one"]}, {"machine": "\ud800"},
+    ]  # fmt: skip
     texts = [json.dumps(told | changes) for changes in (*changed, {"head": None}, {"epoch": "1"})]
     texts += [
-        "",
-        "[]",
-        "{}",
-        "[" * 100_000,
-        '{"answers": [], "classes": null}',
-        '{"answers": [{"query": 1}]}',
-    ]
+        "", "[]", "{}", "[" * 100_000, '{"answers": [], "classes": null}', '{"answers": [{"query": 1}]}',
+    ]  # fmt: skip
     for given in (*wrong, *texts):
         if isinstance(given, str):
             path.write_text(given)
@@ -323,5 +314,4 @@ def test_a_guard_of_another_metric_freezes_its_own_answers(guard, data):
     assert len(guard.certificate().answers) == 2
     for one in (certificate, guard.certificate()):
         assert verify(guard.ledger, certificate=one).problems == []
-    with pytest.raises(InputError, match="none of them"):
-        guard.certificate(answer)
+    refuses(InputError, "none of them", guard.certificate, answer)

@@ -4,7 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer, prior_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -68,8 +68,7 @@ def test_asked_again_it_is_free_and_reads_nothing(make_guard, train, read, way, 
     WAYS[way](guard, train)
     assert (dumped(guard), read) == (before, [])
     if then != "at once":
-        with pytest.raises(Halted):
-            WAYS[way](guard, (train[0][:1_000], train[1][:1_000]))
+        refuses(Halted, "", WAYS[way], guard, (train[0][:1_000], train[1][:1_000]))
         assert (dumped(guard), read) == (before, [])
 
 
@@ -77,10 +76,8 @@ def test_asked_again_it_is_free_and_reads_nothing(make_guard, train, read, way, 
 def test_what_is_refused_costs_nothing_and_reads_nothing(make_guard, train, read, way):
     guard = make_guard()
     before, wide = dumped(guard), (np.hstack([train[0], train[0]]), train[1])
-    with pytest.raises((HoldoutError, Refused)):
-        WAYS[way](guard, wide)
+    refuses((HoldoutError, Refused), "", WAYS[way], guard, wide)
     assert (dumped(guard), read) == (before, [])
     guard.close()
-    with pytest.raises((HoldoutError, Refused), match="closed"):
-        WAYS[way](guard, train)
+    refuses((HoldoutError, Refused), "closed", WAYS[way], guard, train)
     assert (dumped(guard), read) == (before, [])

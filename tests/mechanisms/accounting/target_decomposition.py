@@ -1,7 +1,11 @@
-"""The largest q of a target on a finite outcome space: by linear programming, and in closed form."""
+"""Laws on a finite outcome space: the largest q of a target, neighbours, the boundary wrapper, and calls that stop."""
+
+import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 
 def privacy_loss(first, second):
@@ -59,3 +63,41 @@ def largest_q_by_linear_program(first, second, target, *, epsilon):
         margin = -solved.fun + min(p[hit].sum(), r[hit].sum()) - q
         low, high = (q, high) if margin >= 0 else (low, q)
     return low
+
+
+def wrapped(law):
+    """Return the law of the boundary wrapper, Algorithm 4; the boundary comes last."""
+    rare = sum(sorted(law)[:-1])
+    pi = min(type(rare)(1) / 2, rare)
+    return [*(p / (1 + pi) for p in law), pi / (1 + pi)]
+
+
+def neighbours(law, ratio):
+    """Give laws as far as a private algorithm may move: all outcomes but one at an extreme, one makes the sum 1."""
+    for free in range(len(law)):
+        for moves in itertools.product((ratio, 1 / ratio, Fraction(1)), repeat=len(law) - 1):
+            factors = [*moves[:free], Fraction(0), *moves[free:]]
+            other = [p * factor for p, factor in zip(law, factors, strict=True)]
+            other[free] = 1 - sum(other)
+            if law[free] / ratio <= other[free] <= law[free] * ratio:
+                yield other
+
+
+def stopped_delta(first, second, *, charges, calls, epsilon, reveals=0.0):
+    """Return delta of calls that betray the data set with a chance `reveals` and else hit with one of these chances.
+
+    To betray is an outcome of its own, which the other data set does not have. The calls stop at the last charge.
+    """
+    t = np.arange(charges, calls + 1)
+    ways = special.gammaln(t) - special.gammaln(charges) - special.gammaln(t - charges + 1)
+    j = np.arange(min(charges, calls + 1))
+    left = special.gammaln(calls + 1) - special.gammaln(j + 1) - special.gammaln(calls - j + 1)
+    kept = math.log1p(-reveals)
+
+    def probabilities(p):
+        stopped = ways + charges * math.log(p) + (t - charges) * math.log1p(-p) + t * kept
+        ended = left + j * math.log(p) + (calls - j) * math.log1p(-p) + calls * kept
+        return np.exp(np.concatenate([stopped, ended]))
+
+    here, there = probabilities(first), probabilities(second)
+    return float(1 - here.sum() + np.maximum(0.0, here - math.exp(epsilon) * there).sum())

@@ -196,35 +196,6 @@ def test_the_epsilon_at_the_delta_of_a_number_is_no_larger():
     assert bounded_range._worst(0.3, 200, 0.5).epsilon(1e-300) == math.inf
 
 
-@for_each(("count", "total"), [(1, 0.1), (1, 5.0), (3, 0.77), (200, 1.3)])
-def test_a_lattice_reaches_as_far_as_losses_or_three_and_a_half_deviations(count, total):
-    each = 0.3
-    fine = round(350 / math.sqrt(count) + 350 / count)
-    step = each / fine
-    room = 3.5 * each * math.sqrt(count) / 2
-    logs = bounded_range._worst(each, count, total).logs
-    ends = [min(count * fine, math.ceil(far / step)) + 1 for far in (total + room, room)]
-    assert [-logs[0], logs[-1], logs[1] - logs[0]] == pytest.approx([ends[0] * step, ends[1] * step, step])
-
-
-def test_a_lattice_is_at_least_six_points_fine_and_made_for_the_least_epsilon_that_is_known(monkeypatch):
-    asked, whole = [], bounded_range._worst
-
-    def worst(each, count, epsilon):
-        asked.append(epsilon)
-        return whole(each, count, epsilon)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(bounded_range, "_worst", worst)
-        bounded_range_composition(epsilon=3.0, count=2, delta=1.1e-5)
-        bounded_range_composition(epsilon=0.05, count=60, delta=1e-5)
-    rho = 60 * 0.05**2 / 8
-    assert asked == pytest.approx([6.0, rho + 2 * math.sqrt(rho * math.log(1e5))], rel=1e-12)
-    monkeypatch.setattr(bounded_range, "_FINE", 7)
-    logs = bounded_range._worst(0.3, 4, 1.0).logs
-    assert logs[1] - logs[0] == pytest.approx(0.05, rel=1e-9)
-
-
 def test_more_rounds_than_a_lattice_holds_are_concentrated(monkeypatch):
     monkeypatch.setattr(bounded_range, "_MOST_ROUNDS", 10)
     log = math.log(1e5)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting import (
     ApproximateEvent,
     BoundedRangeEvent,
@@ -175,9 +174,3 @@ def test_a_sampled_event_fails_as_seldom_as_its_rate():
     assert SubsampledEvent(GaussianEvent(2.0), 0.25).pure() == math.inf
     assert SubsampledEvent(PureEvent(0.3), 1.0).pure() == 0.3
     assert deltas(SubsampledEvent(PureEvent(0.3), 1.0), [0.1]) == pytest.approx(deltas(PureEvent(0.3), [0.1]))
-
-
-@for_each(("charges", "q"), [(10**10, 0.5), (3, 1e-13)])
-def test_a_target_charging_event_is_refused_that_no_accountant_could_sum_up(charges, q):
-    with pytest.raises(InputError, match=r"^charges"):
-        TargetChargingEvent(0.1, charges, q)

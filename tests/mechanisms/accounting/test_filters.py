@@ -12,29 +12,18 @@ from long_tests import ACCOUNTING
 from scipy import optimize, special
 
 from reusable_holdout.errors import BudgetError
-from reusable_holdout.mechanisms.accounting import (
-    ApproximateEvent,
-    ConcentratedEvent,
-    GaussianEvent,
-    PrivacyEvent,
-    PrivacyFilter,
-    PrivacyOdometer,
-    PureEvent,
-    TargetChargingEvent,
-    filters,
-    optimal_composition,
-)
+from reusable_holdout.mechanisms import accounting
 
 CHOICES = (0.2, 0.5, 1.1)  # epsilons of randomized response that the adversary chooses among, in whole tenths
 
 
 def admitted(counts, choice, *, epsilon, delta):
     """Return True if a filter that admitted so many of each choice admits one more."""
-    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
+    budget = accounting.PrivacyFilter(epsilon=epsilon, delta=delta)
     for place, count in enumerate(counts):
         for _ in range(count):
-            budget.admit(PureEvent(CHOICES[place]))
-    return budget.affords(PureEvent(CHOICES[choice]))
+            budget.admit(accounting.PureEvent(CHOICES[place]))
+    return budget.affords(accounting.PureEvent(CHOICES[choice]))
 
 
 def worst_delta(*, epsilon, delta, steps, ignore=1.0):
@@ -71,10 +60,10 @@ def test_no_adaptive_strategy_gets_past_a_filter(epsilon, delta):
 def test_no_adaptive_strategy_gets_past_an_odometer(delta):
     @cache
     def reading(counts):
-        odometer = PrivacyOdometer(delta=delta)
+        odometer = accounting.PrivacyOdometer(delta=delta)
         for place, count in enumerate(counts):
             for _ in range(count):
-                odometer.add(PureEvent(CHOICES[place]))
+                odometer.add(accounting.PureEvent(CHOICES[place]))
         return odometer.epsilon
 
     @cache
@@ -99,47 +88,53 @@ def test_no_adaptive_strategy_gets_past_an_odometer(delta):
 
 @for_each("each", [0.01, 0.1])
 def test_a_filter_affords_nearly_as_much_as_composition_without_adaptivity(each):
-    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
-    while budget.affords(PureEvent(each)):
-        budget.admit(PureEvent(each))
-    spent = optimal_composition(epsilon=each, count=budget.events, delta=1e-6)
+    budget = accounting.PrivacyFilter(epsilon=1.0, delta=1e-6)
+    while budget.affords(accounting.PureEvent(each)):
+        budget.admit(accounting.PureEvent(each))
+    spent = accounting.optimal_composition(epsilon=each, count=budget.events, delta=1e-6)
     assert 0.85 <= spent <= 1.0
 
 
 def test_an_event_that_cannot_be_paid_costs_nothing():
-    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
-    budget.admit(PureEvent(0.9))
+    budget = accounting.PrivacyFilter(epsilon=1.0, delta=1e-6)
+    budget.admit(accounting.PureEvent(0.9))
     with pytest.raises(BudgetError, match="nothing was spent"):
-        budget.admit(PureEvent(0.5))
+        budget.admit(accounting.PureEvent(0.5))
     assert budget.events == 1
-    budget.admit(PureEvent(0.1))  # 0.9 and 0.1 are 1
-    assert not budget.affords(PureEvent(0.05))
-    assert budget.affords(PureEvent(0.0))
+    budget.admit(accounting.PureEvent(0.1))  # 0.9 and 0.1 are 1
+    assert not budget.affords(accounting.PureEvent(0.05))
+    assert budget.affords(accounting.PureEvent(0.0))
 
 
 def test_deltas_of_events_are_paid_from_what_is_set_aside():
-    budget = PrivacyFilter(epsilon=1.0, delta=1e-6, failures=2e-7)
-    budget.admit(ApproximateEvent(0.1, 1e-7))
-    assert budget.affords(ApproximateEvent(0.1, 0.9e-7))
-    assert not budget.affords(ApproximateEvent(0.1, 1.1e-7))
-    odometer = PrivacyOdometer(delta=1e-6, failures=1e-7)
-    odometer.add(ApproximateEvent(0.1, 0.9e-7))
+    budget = accounting.PrivacyFilter(epsilon=1.0, delta=1e-6, failures=2e-7)
+    budget.admit(accounting.ApproximateEvent(0.1, 1e-7))
+    assert budget.affords(accounting.ApproximateEvent(0.1, 0.9e-7))
+    assert not budget.affords(accounting.ApproximateEvent(0.1, 1.1e-7))
+    odometer = accounting.PrivacyOdometer(delta=1e-6, failures=1e-7)
+    odometer.add(accounting.ApproximateEvent(0.1, 0.9e-7))
     with pytest.raises(BudgetError, match="nothing was noted"):
-        odometer.add(ApproximateEvent(0.1, 0.9e-7))
+        odometer.add(accounting.ApproximateEvent(0.1, 0.9e-7))
     assert odometer.events == 1
 
 
 def test_an_event_that_no_divergence_bounds_is_not_affordable():
-    assert not PrivacyFilter(epsilon=9.0, delta=1e-6).affords(TargetChargingEvent(0.1, 1, 0.4))
-    odometer = PrivacyOdometer(delta=1e-6)
-    odometer.add(TargetChargingEvent(0.1, 1, 0.4))
+    assert not accounting.PrivacyFilter(epsilon=9.0, delta=1e-6).affords(
+        accounting.TargetChargingEvent(0.1, 1, 0.4)
+    )
+    odometer = accounting.PrivacyOdometer(delta=1e-6)
+    odometer.add(accounting.TargetChargingEvent(0.1, 1, 0.4))
     assert odometer.epsilon == math.inf
 
 
 def test_a_reading_never_falls_and_starts_as_a_sum():
-    odometer = PrivacyOdometer(delta=1e-6)
+    odometer = accounting.PrivacyOdometer(delta=1e-6)
     readings = [odometer.epsilon]
-    for event in [PureEvent(0.05)] * 4 + [GaussianEvent(20.0)] * 4 + [ConcentratedEvent(0.001)] * 4:
+    for event in (
+        [accounting.PureEvent(0.05)] * 4
+        + [accounting.GaussianEvent(20.0)] * 4
+        + [accounting.ConcentratedEvent(0.001)] * 4
+    ):
         odometer.add(event)
         readings.append(odometer.epsilon)
     assert readings[:5] == pytest.approx([0.0, 0.05, 0.1, 0.15, 0.2])
@@ -172,7 +167,7 @@ def test_a_filter_affords_what_its_mixture_does(epsilon, delta):
         lambda log: -affordable(1 + math.exp(log)), bounds=(-3.0, 12.0), method="bounded"
     )
     main = 1 + math.exp(found.x)
-    assert filters._main_order(epsilon, delta) == pytest.approx(main, rel=3e-3)
+    assert accounting.filters._main_order(epsilon, delta) == pytest.approx(main, rel=3e-3)
     orders, weights = [*GRID, main], [0.1 / 40] * 40 + [0.9]
     costs = [math.log(weight) - log_loss_factor(order) for order, weight in zip(orders, weights, strict=True)]
 
@@ -183,12 +178,12 @@ def test_a_filter_affords_what_its_mixture_does(epsilon, delta):
         return float(special.logsumexp(terms)) + math.log(delta)
 
     most = optimize.brentq(excess, 0.0, epsilon, xtol=1e-12)
-    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
-    assert budget.affords(ConcentratedEvent(most * (1 - 1e-4)))
-    assert not budget.affords(ConcentratedEvent(most * (1 + 1e-4)))
+    budget = accounting.PrivacyFilter(epsilon=epsilon, delta=delta)
+    assert budget.affords(accounting.ConcentratedEvent(most * (1 - 1e-4)))
+    assert not budget.affords(accounting.ConcentratedEvent(most * (1 + 1e-4)))
 
 
-class Bounded(PrivacyEvent):
+class Bounded(accounting.PrivacyEvent):
     """Known by its divergences alone, and by those of small orders only."""
 
     def __init__(self, divergence, largest_order=math.inf):
@@ -200,9 +195,9 @@ class Bounded(PrivacyEvent):
 
 def test_a_sum_that_just_attains_the_bound_is_affordable():
     """One order, at which the exponent is 0 and the weight's log is what is needed."""
-    budget = PrivacyFilter(epsilon=1.0, delta=0.1)
+    budget = accounting.PrivacyFilter(epsilon=1.0, delta=0.1)
     budget._log_weights = np.array([-math.log(budget._slack)])
-    spent = filters._Spent(np.array([2.0])).with_event(Bounded(1.0))
+    spent = accounting.filters._Spent(np.array([2.0])).with_event(Bounded(1.0))
     spent.renyi = np.array([1.0])
     assert budget._holds(spent)
     spent.renyi = np.array([1 + 1e-9])
@@ -212,7 +207,7 @@ def test_a_sum_that_just_attains_the_bound_is_affordable():
 @for_each("divergence", [0.0, 0.003, 1.7])
 @for_each("delta", [1e-6, 0.3])
 def test_a_reading_is_rounded_up_but_hardly(divergence, delta):
-    odometer = PrivacyOdometer(delta=delta)
+    odometer = accounting.PrivacyOdometer(delta=delta)
     odometer.add(Bounded(divergence))
     with mpmath.workdps(30):
         least = mpmath.log(40 / mpmath.mpf(delta))
@@ -222,30 +217,30 @@ def test_a_reading_is_rounded_up_but_hardly(divergence, delta):
 
 
 def test_a_reading_needs_no_order_but_one():
-    odometer = PrivacyOdometer(delta=1e-6)
+    odometer = accounting.PrivacyOdometer(delta=1e-6)
     odometer.add(Bounded(0.1, largest_order=1.06))
     assert odometer.epsilon == pytest.approx(0.1 + math.log(40e6) / 0.05, rel=1e-9)
 
 
 def test_sums_beyond_all_floats_are_infinite():
-    odometer = PrivacyOdometer(delta=1e-6)
-    odometer.add(PureEvent(1e308))
+    odometer = accounting.PrivacyOdometer(delta=1e-6)
+    odometer.add(accounting.PureEvent(1e308))
     assert odometer.epsilon == 1e308
-    odometer.add(PureEvent(1e308))
+    odometer.add(accounting.PureEvent(1e308))
     assert odometer.epsilon == math.inf
-    assert not PrivacyFilter(epsilon=1e3, delta=1e-6).affords(PureEvent(1e308))
-    assert PrivacyFilter(epsilon=1.5e308, delta=1e-6).affords(PureEvent(1e308))
-    once = PrivacyOdometer(delta=1e-6)
-    once.add(ConcentratedEvent(1e306))
+    assert not accounting.PrivacyFilter(epsilon=1e3, delta=1e-6).affords(accounting.PureEvent(1e308))
+    assert accounting.PrivacyFilter(epsilon=1.5e308, delta=1e-6).affords(accounting.PureEvent(1e308))
+    once = accounting.PrivacyOdometer(delta=1e-6)
+    once.add(accounting.ConcentratedEvent(1e306))
     assert once.epsilon == pytest.approx(1.05e306, rel=1e-9)
 
 
 def test_sums_are_rounded_up_but_hardly():
-    budget = PrivacyFilter(epsilon=200.0, delta=0.9, failures=0.8)
-    assert budget.events == PrivacyOdometer(delta=0.5).events == 0
+    budget = accounting.PrivacyFilter(epsilon=200.0, delta=0.9, failures=0.8)
+    assert budget.events == accounting.PrivacyOdometer(delta=0.5).events == 0
     for _ in range(300):
-        budget.admit(ConcentratedEvent(0.1))
-        budget.admit(ApproximateEvent(0.0, 1e-3))
+        budget.admit(accounting.ConcentratedEvent(0.1))
+        budget.admit(accounting.ApproximateEvent(0.0, 1e-3))
     spent = budget._spent
     assert budget.events == 600
     for order, renyi in zip(spent.orders, spent.renyi, strict=True):
@@ -253,13 +248,13 @@ def test_sums_are_rounded_up_but_hardly():
         assert exact <= Fraction(float(renyi)) <= exact * Fraction(1 + 1e-9)
     failed = 300 * Fraction(1e-3)
     assert failed <= Fraction(spent.failure) <= failed * Fraction(1 + 1e-9)
-    budget.admit(ApproximateEvent(0.0, 0.4999))
-    assert not budget.affords(ApproximateEvent(0.0, 2e-4))
+    budget.admit(accounting.ApproximateEvent(0.0, 0.4999))
+    assert not budget.affords(accounting.ApproximateEvent(0.0, 2e-4))
 
 
 @for_each("failures", [0.0, 3e-7])
 def test_the_delta_that_failures_leave_is_rounded_down_but_hardly(failures):
     left = Fraction(1e-6) - Fraction(failures)
     wish = {"delta": 1e-6, "failures": failures}
-    for one in (PrivacyFilter(epsilon=1.0, **wish), PrivacyOdometer(**wish)):
+    for one in (accounting.PrivacyFilter(epsilon=1.0, **wish), accounting.PrivacyOdometer(**wish)):
         assert left * Fraction(1 - 1e-11) < Fraction(one._slack) < left

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout.mechanisms.accounting import (
-    ApproximateEvent,
-    BoundedRangeEvent,
-    losses,
-    optimal_composition,
-    optimal_delta,
-)
+from reusable_holdout.mechanisms import accounting
 from reusable_holdout.mechanisms.accounting.losses import (
     composed_delta,
     composed_epsilon,
@@ -27,11 +21,11 @@ def pure(epsilon):
 
 
 def failing(epsilon, failure):
-    return lambda at: np.asarray(ApproximateEvent(epsilon, failure).delta(at))
+    return lambda at: np.asarray(accounting.ApproximateEvent(epsilon, failure).delta(at))
 
 
 def ranged(epsilon):
-    return lambda at: np.asarray(BoundedRangeEvent(epsilon).delta(at))
+    return lambda at: np.asarray(accounting.BoundedRangeEvent(epsilon).delta(at))
 
 
 @for_each(("epsilon", "count"), [(1e-3, 10), (0.1, 1000), (3.0, 50), (20.0, 30)])
@@ -39,7 +33,7 @@ def ranged(epsilon):
 def test_randomized_response_costs_its_optimal_composition(epsilon, count, delta):
     """The tilt that a convolution needs goes from thousands to a hundredth."""
     found = composed_epsilon([(pure(epsilon), count)], delta)
-    exact = optimal_composition(epsilon=epsilon, count=count, delta=delta)
+    exact = accounting.optimal_composition(epsilon=epsilon, count=count, delta=delta)
     assert exact * (1 - 1e-9) <= found <= exact * 1.001
 
 
@@ -60,7 +54,7 @@ SUMS = [
 
 @for_each(("rounding", "parts", "epsilon", "delta", "wanted"), SUMS)
 def test_sums_are_the_recorded_ones(monkeypatch, rounding, parts, epsilon, delta, wanted):
-    monkeypatch.setattr(losses, "_ROUNDING", rounding)
+    monkeypatch.setattr(accounting.losses, "_ROUNDING", rounding)
     there, nearer = composed_delta(parts, epsilon), composed_delta(parts, epsilon / 3, smallest=1e-6)
     assert (there, nearer, composed_epsilon(parts, delta)) == pytest.approx(wanted, rel=1e-10)
 
@@ -69,10 +63,10 @@ def test_sums_are_the_recorded_ones(monkeypatch, rounding, parts, epsilon, delta
 @for_each("epsilon", [0.0, 0.7, 1.03])
 def test_delta_is_that_of_the_sum_and_the_best_tail_beyond_its_grid(monkeypatch, points, epsilon):
     """Mass beyond half the grid counts as infinite, by the best of all exponential bounds of it."""
-    monkeypatch.setattr(losses, "_MOST_POINTS", points)
-    monkeypatch.setattr(losses, "_ROUNDING", 0.0)
+    monkeypatch.setattr(accounting.losses, "_MOST_POINTS", points)
+    monkeypatch.setattr(accounting.losses, "_ROUNDING", 0.0)
     step, masses = 0.05, np.array([0.2, 0.1, 0.1, 0.05, 0.05, 0.45])
-    loss = losses._Loss(-2, masses, 0.05, 40)
+    loss = accounting.losses._Loss(-2, masses, 0.05, 40)
     whole = functools.reduce(np.convolve, [masses] * 40)
     places = np.arange(len(whole)) - 80
     end = round(epsilon / step) + points // 2
@@ -83,7 +77,7 @@ def test_delta_is_that_of_the_sum_and_the_best_tail_beyond_its_grid(monkeypatch,
     moments = np.log(np.exp(np.outer(slopes, step * (np.arange(6) - 2))) @ masses)
     above = math.exp((40 * moments - slopes * end * step).min())
     wanted = min(1.0, 1 - 0.95**40 + inside + above)
-    found = losses._delta([loss], step, epsilon)
+    found = accounting.losses._delta([loss], step, epsilon)
     if points > 64:
         assert found == pytest.approx(wanted, rel=3e-7)
     else:  # what lies beyond the grid is wrapped round it, too
@@ -93,49 +87,36 @@ def test_delta_is_that_of_the_sum_and_the_best_tail_beyond_its_grid(monkeypatch,
 @for_each("epsilon", [0.01, 0.3, 7.0, 150.0, 190.0])
 @for_each("failure", [0.0, 1e-9, 0.01, 0.9])
 def test_a_loss_reaches_as_far_as_its_profile_falls(epsilon, failure):
-    assert losses._reach(failing(epsilon, failure), 0.0) == pytest.approx(epsilon, rel=1e-5)
+    assert accounting.losses._reach(failing(epsilon, failure), 0.0) == pytest.approx(epsilon, rel=1e-5)
 
 
 def test_a_loss_that_does_not_matter_or_is_not_looked_for_is_infinite():
     least = 0.25  # where the profile of randomized response has it, in closed form
-    reach = losses._reach(pure(2.0), least)
+    reach = accounting.losses._reach(pure(2.0), least)
     assert reach == pytest.approx(2.0 + math.log1p(-least * (1 + math.exp(-2.0))), rel=1e-9)
-    assert losses._reach(pure(250.0), 0.0) < 1e-9
-    assert losses._reach(pure(0.0), 0.0) < 1e-9
+    assert accounting.losses._reach(pure(250.0), 0.0) < 1e-9
+    assert accounting.losses._reach(pure(0.0), 0.0) < 1e-9
 
 
 def test_no_grid_has_more_points_than_it_may(monkeypatch):
     """One large loss lies among many small ones, which would have a finer grid."""
     parts = [(pure(4.0), 1), (pure(0.001), 10_000)]
-    step = losses._discretised(parts, 1e-12)[1]
+    step = accounting.losses._discretised(parts, 1e-12)[1]
     wished = math.sqrt(0.0005 * 16 / 10_001)
     assert step == pytest.approx(
         0.001 / math.ceil(0.001 / wished), rel=1e-9
     )  # the commonest loss is on the grid
-    assert losses._MOST_POINTS == 2**22
-    monkeypatch.setattr(losses, "_MOST_POINTS", 2**12)
-    found, step = losses._discretised(parts, 1e-12)
+    assert accounting.losses._MOST_POINTS == 2**22
+    monkeypatch.setattr(accounting.losses, "_MOST_POINTS", 2**12)
+    found, step = accounting.losses._discretised(parts, 1e-12)
     assert step == pytest.approx(4.0 / 2**10, rel=1e-9)
     assert [-loss.first for loss in found] == [2**10, 1]
-    assert composed_delta(parts, 3.0) >= optimal_delta(total=3.0, epsilon=4.0, count=1)
-    monkeypatch.setattr(losses, "_MOST_POINTS", 128)
-    assert losses._span([losses._Loss(-1, np.array([0.5, 0.0, 0.5]), 0.0, 100)], 0.01, 0.0) == 128
-
-
-def test_the_commonest_of_those_that_have_a_loss_falls_on_the_grid():
-    nothing = (failing(0.0, 1e-9), 1000)  # no loss but an infinite one
-    step = losses._discretised([nothing, (pure(0.3), 3), (pure(0.5), 1)], 1e-15)[1]
-    assert 0.3 / step == pytest.approx(round(0.3 / step), rel=1e-9)
-    assert step > 1e-4
-    assert losses._discretised([nothing], 1e-15)[1] == 1e-12
-
-
-@for_each("infinite", [0.0, 1e-12, 0.1, 1.0])
-def test_the_chance_of_an_infinite_sum(infinite):
-    one = losses._Loss(0, np.array([1 - infinite]), infinite, 3)
-    other = losses._Loss(0, np.array([0.8]), 0.2, 2)
-    assert losses._infinite([one]) == pytest.approx(1 - (1 - infinite) ** 3, rel=1e-4)
-    assert losses._infinite([one, other]) == pytest.approx(1 - (1 - infinite) ** 3 * 0.64, rel=1e-9)
+    assert composed_delta(parts, 3.0) >= accounting.optimal_delta(total=3.0, epsilon=4.0, count=1)
+    monkeypatch.setattr(accounting.losses, "_MOST_POINTS", 128)
+    assert (
+        accounting.losses._span([accounting.losses._Loss(-1, np.array([0.5, 0.0, 0.5]), 0.0, 100)], 0.01, 0.0)
+        == 128
+    )
 
 
 def test_delta_of_what_fails_alone_is_attained_and_below_it_nothing_is_enough():
@@ -148,8 +129,8 @@ def test_delta_of_what_fails_alone_is_attained_and_below_it_nothing_is_enough():
     assert composed_epsilon(parts, least * (1 + 0.9e-7)) == math.inf
     assert composed_epsilon([(failing(0.1, 0.01), 1)], 0.0099) == math.inf
     assert composed_epsilon([(failing(0.1, 0.01), 1)], 0.0101) < 0.1
-    once = losses._discretised([(failing(0.0, 0.5), 1)], 1e-15)[0]
-    assert composed_epsilon([(failing(0.0, 0.5), 1)], losses._infinite(once) * (1 + 1e-7)) == 0.0
+    once = accounting.losses._discretised([(failing(0.0, 0.5), 1)], 1e-15)[0]
+    assert composed_epsilon([(failing(0.0, 0.5), 1)], accounting.losses._infinite(once) * (1 + 1e-7)) == 0.0
 
 
 def test_an_epsilon_of_a_few_grid_steps_and_one_beyond_a_million_are_found():
@@ -159,23 +140,9 @@ def test_an_epsilon_of_a_few_grid_steps_and_one_beyond_a_million_are_found():
     assert composed_epsilon([(pure(100.0), 20_000)], 1e-6) == pytest.approx(2e6, rel=1e-3)
 
 
-@for_each("epsilon", [1e-9, 0.2, 3.0, 40.0])
-def test_a_response_on_a_grid_that_it_falls_on_is_itself(epsilon):
-    for size in (1, 2, 7):
-        loss = losses._on_grid(pure(epsilon), epsilon / size, size, 5)
-        yes = 1 / (1 + math.exp(-epsilon))
-        assert (loss.first, loss.count, len(loss.masses)) == (-size, 5, 2 * size + 1)
-        assert loss.masses[[0, -1]] == pytest.approx([yes * math.exp(-epsilon), yes], rel=1e-6)
-        assert loss.masses[1:-1] == pytest.approx(np.zeros(2 * size - 1), abs=1e-7)
-        assert loss.infinite == 0.0
-    half = losses._on_grid(failing(epsilon, 0.5), epsilon, 1, 1)
-    assert half.infinite == 0.5
-    assert half.masses.sum() == pytest.approx(0.5)
-
-
 def test_a_profile_above_one_or_rising_is_not_believed():
-    loss = losses._on_grid(lambda at: np.array([1.4, 0.5, 0.6, 0.2])[: len(at)], 0.1, 3, 1)
-    again = losses._on_grid(lambda at: np.array([1.0, 0.5, 0.5, 0.2])[: len(at)], 0.1, 3, 1)
+    loss = accounting.losses._on_grid(lambda at: np.array([1.4, 0.5, 0.6, 0.2])[: len(at)], 0.1, 3, 1)
+    again = accounting.losses._on_grid(lambda at: np.array([1.0, 0.5, 0.5, 0.2])[: len(at)], 0.1, 3, 1)
     assert loss.masses.tolist() == again.masses.tolist()
     assert loss.masses[3] == loss.masses.min() == 0.0
     assert loss.infinite == 0.2
@@ -196,6 +163,6 @@ def test_a_delta_is_at_most_one(monkeypatch):
     """For millions of releases even the smallest tilt that is looked for is too large for a float."""
     assert composed_delta([(failing(0.0, 1 - 1e-9), 2)], 0.0) == 1.0
     assert composed_delta([(failing(0.1, 0.999), 50)], 0.3) == 1.0
-    monkeypatch.setattr(losses, "_MOST_POINTS", 2**12)
+    monkeypatch.setattr(accounting.losses, "_MOST_POINTS", 2**12)
     for count in (2 * 10**7, 10**9, 10**15):
         assert composed_delta([(pure(10.0), count)], 0.3) == 1.0

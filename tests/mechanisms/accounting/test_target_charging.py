@@ -29,7 +29,7 @@ from reusable_holdout.mechanisms.accounting import (
     target_charging_delta,
     target_charging_epsilon_each,
 )
-from reusable_holdout.mechanisms.accounting.target_charging import _delta_by_calls, _few_calls
+from reusable_holdout.mechanisms.accounting.target_charging import _delta_by_calls
 
 module = sys.modules[
     "reusable_holdout.mechanisms.accounting.target_charging"
@@ -191,21 +191,6 @@ def test_calls_are_counted_at_their_best_number(epsilon, charges, q, total):
     assert target_charging_delta(**told) == min(1.0, walked, found)
     assert target_charging_delta(targets=3, **told) == min(1.0, 3 * min(walked, found))
     assert target_charging_delta(mean=q, **told) == walked
-
-
-@for_each(
-    ("told", "few"),
-    [
-        ((0.05, 10, 0.5, None), False),
-        ((math.nextafter(0.05, 1), 10, 0.5, None), True),
-        ((0.01, 10, math.nextafter(0.5, 1), None), True),
-        ((0.2, 10, 0.5, 0.5), False),
-        ((0.2, 2499, 0.5, None), True),
-        ((0.2, 2500, 0.5, None), False),
-    ],
-)
-def test_few_calls_are_counted_where_nothing_but_q_is_known(told, few):
-    assert _few_calls(*told) == few
 
 
 @for_each(

@@ -13,6 +13,7 @@ from mechanisms.accounting.target_decomposition import (
     largest_q,
     largest_q_by_linear_program,
     privacy_loss,
+    wrapped,
 )
 
 from reusable_holdout.errors import InputError
@@ -45,12 +46,6 @@ def private_pairs(epsilon):
                 second[index] += min(1 - second.sum(), first[index] * (growth - 1 / growth))
             yield first, second
             yield first, (first + second) / 2
-
-
-def wrapped(outcome):
-    """Return the outcome distribution of the boundary wrapper; the boundary comes last."""
-    pi = min(0.5, np.delete(outcome, outcome.argmax()).sum())
-    return np.append(outcome, pi) / (1 + pi)
 
 
 def sides(value, points, scale):

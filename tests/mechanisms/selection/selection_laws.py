@@ -41,6 +41,19 @@ def permute_and_flip_law(scores, rate):
     return np.array([coin * (WEIGHTS @ rest) for coin, rest in zip(coins, others, strict=True)])
 
 
+def permute_and_flip_rounds(scores, rate, count):
+    """Return the law of rounds without replacement."""
+    law = {(): 1.0}
+    for _ in range(count):
+        after = {}
+        for chosen, probability in law.items():
+            left = [i for i in range(len(scores)) if i not in chosen]
+            for i, share in zip(left, permute_and_flip_law([scores[i] for i in left], rate), strict=True):
+                after[*chosen, i] = probability * float(share)
+        law = after
+    return law
+
+
 def densities(law, scores):
     """Return P(noisy score = v) and P(noisy score < v), shape (n, V), to relative errors below exp(-35)."""
     reach = math.ceil(40 * law.scale)
@@ -142,13 +155,17 @@ MOVES = {
 
 def worst_loss(law, bases, moves, sensitivity):
     """Return the largest absolute log-ratio of an outcome's chances over all bases and moves."""
+
+    def logs(scores):
+        found = law(scores)
+        return np.log(list(found.values()) if isinstance(found, dict) else found)
+
     worst = 0.0
     for base in bases:
-        one = np.asarray(law(base), dtype=float).ravel()
+        here = logs(base)
         for move in MOVES[moves](len(base)):
-            moved = [s + sensitivity * m for s, m in zip(base, move, strict=True)]
-            other = np.asarray(law(moved), dtype=float).ravel()
-            worst = max(worst, float(np.abs(np.log(one) - np.log(other)).max()))
+            there = logs([s + sensitivity * m for s, m in zip(base, move, strict=True)])
+            worst = max(worst, float(np.abs(here - there).max()))
     return worst
 
 
@@ -214,6 +231,14 @@ def delta_at(epsilon, one, other):
     return max(
         math.fsum(max(0.0, p[outcome] - math.exp(epsilon) * q.get(outcome, 0.0)) for outcome in p)
         for p, q in ((one, other), (other, one))
+    )
+
+
+def worst_delta(law, epsilon, bases, moves, sensitivity):
+    return max(
+        delta_at(epsilon, law(base), law([s + sensitivity * m for s, m in zip(base, move, strict=True)]))
+        for base in bases
+        for move in MOVES[moves](len(base))
     )
 
 

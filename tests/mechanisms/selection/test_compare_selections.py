@@ -8,21 +8,8 @@ import pytest
 from cases import for_each
 from long_tests import MECHANISMS
 
-from reusable_holdout.mechanisms import (
-    RandomWords,
-    compare_selections,
-    exponential_top,
-    noisy_top_k_gaps,
-    one_shot_top_k,
-    permute_and_flip_top,
-    select_then_measure,
-    select_top,
-)
-from reusable_holdout.mechanisms.accounting import (
-    bounded_range_epsilon_each,
-    one_shot_top_k_epsilon_each,
-    optimal_epsilon_each,
-)
+from reusable_holdout import mechanisms
+from reusable_holdout.mechanisms import accounting
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.selection import tightest
 from reusable_holdout.noise import DiscreteLaplace
@@ -31,7 +18,9 @@ SD = {"gumbel": math.pi / math.sqrt(6), "laplace": math.sqrt(2), "exponential": 
 
 
 def rows_of(count, **how):
-    rows = compare_selections(**({"epsilon": 1.0, "delta": 1e-6, "count": count, "candidates": 1000} | how))
+    rows = mechanisms.compare_selections(
+        **({"epsilon": 1.0, "delta": 1e-6, "count": count, "candidates": 1000} | how)
+    )
     return {row.selection: row for row in rows}
 
 
@@ -43,10 +32,10 @@ def test_every_row_is_the_noise_of_the_selection_that_it_names(count, delta, mon
     epsilon, sensitivity = 0.7, 3.0
     share, factor = (0.5 if answers else 1.0), (1 if monotonic else 2)
     part = {"epsilon": epsilon * share, "count": count, "delta": delta * share}
-    shot = 1 / one_shot_top_k_epsilon_each(k=count, candidates=8, epsilon=epsilon, delta=delta)
+    shot = 1 / accounting.one_shot_top_k_epsilon_each(k=count, candidates=8, epsilon=epsilon, delta=delta)
     wanted = {
-        "exponential_top": ("gumbel", factor / bounded_range_epsilon_each(**part)),
-        "permute_and_flip_top": ("exponential", factor / optimal_epsilon_each(**part)),
+        "exponential_top": ("gumbel", factor / accounting.bounded_range_epsilon_each(**part)),
+        "permute_and_flip_top": ("exponential", factor / accounting.optimal_epsilon_each(**part)),
         "noisy_top_k_gaps": ("laplace", factor * count / (epsilon * share)),
         "one_shot_top_k": ("laplace", shot),
     }
@@ -56,7 +45,7 @@ def test_every_row_is_the_noise_of_the_selection_that_it_names(count, delta, mon
     rows = rows_of(count, candidates=8, sensitivity=sensitivity, **how)
     assert rows.keys() == wanted.keys()
     assert [row.sd for row in rows.values()] == sorted(row.sd for row in rows.values())
-    measured = 1 / optimal_epsilon_each(**part) if answers else 0.0
+    measured = 1 / accounting.optimal_epsilon_each(**part) if answers else 0.0
     for name, row in rows.items():
         noise, scale = wanted[name]
         told = shot * answers if name == "one_shot_top_k" else measured
@@ -86,17 +75,17 @@ def test_a_named_selection_is_run():
     pure = {"epsilon": 1.0, "sensitivity": 2.0, "seed": 3}
     for monotonic in (False, True):
         wanted = {
-            "exponential_top": exponential_top(scores, 9, monotonic=monotonic, **budget),
-            "permute_and_flip_top": permute_and_flip_top(scores, 9, monotonic=monotonic, **budget),
-            "noisy_top_k_gaps": noisy_top_k_gaps(scores, 9, monotonic=monotonic, **pure).indices,
-            "one_shot_top_k": one_shot_top_k(scores, 9, **budget).indices,
+            "exponential_top": mechanisms.exponential_top(scores, 9, monotonic=monotonic, **budget),
+            "permute_and_flip_top": mechanisms.permute_and_flip_top(scores, 9, monotonic=monotonic, **budget),
+            "noisy_top_k_gaps": mechanisms.noisy_top_k_gaps(scores, 9, monotonic=monotonic, **pure).indices,
+            "one_shot_top_k": mechanisms.one_shot_top_k(scores, 9, **budget).indices,
         }
         for name, indices in wanted.items():
-            found = select_top(scores, 9, monotonic=monotonic, mechanism=name, **budget)
+            found = mechanisms.select_top(scores, 9, monotonic=monotonic, mechanism=name, **budget)
             assert found.tolist() == indices.tolist()
     shot = [
-        select_then_measure(scores, 3, mechanism="one_shot_top_k", **budget),
-        one_shot_top_k(scores, 3, **budget),
+        mechanisms.select_then_measure(scores, 3, mechanism="one_shot_top_k", **budget),
+        mechanisms.one_shot_top_k(scores, 3, **budget),
     ]
     assert shot[0].scores.tolist() == shot[1].scores.tolist()
 
@@ -106,22 +95,22 @@ def test_a_named_selection_is_run():
 @for_each("count", [2, 30])
 def test_the_tightest_is_the_first_of_the_comparison(monotonic, delta, count, monkeypatch):
     how = {"epsilon": 1.0, "delta": delta, "sensitivity": 2.0, "monotonic": monotonic}
-    best = compare_selections(count=count, candidates=50, **how)[0].selection
+    best = mechanisms.compare_selections(count=count, candidates=50, **how)[0].selection
     monkeypatch.setattr(tightest, best, lambda *a, **k: np.array([-1]))
-    assert select_top(np.zeros(50), count, **how).tolist() == [-1]
-    measured = compare_selections(count=count, candidates=50, answers=True, **how)[0].selection
+    assert mechanisms.select_top(np.zeros(50), count, **how).tolist() == [-1]
+    measured = mechanisms.compare_selections(count=count, candidates=50, answers=True, **how)[0].selection
     asked = []
     monkeypatch.setattr(
         tightest, "select_top", lambda *_, mechanism, **how: asked.append(mechanism) or np.arange(count)
     )
-    select_then_measure(np.zeros(50), count, **how)
+    mechanisms.select_then_measure(np.zeros(50), count, **how)
     assert asked == ([] if measured == "one_shot_top_k" else [measured])
 
 
 def test_a_one_shot_selection_names_the_tightest():
     scores = np.arange(1000.0)
     for count, gap in ((1, None), (60, 1e9)):
-        best = one_shot_top_k(scores, count, epsilon=1.0, delta=1e-6, seed=0, stop_gap=gap)
+        best = mechanisms.one_shot_top_k(scores, count, epsilon=1.0, delta=1e-6, seed=0, stop_gap=gap)
         assert best.tightest == next(iter(rows_of(count, answers=True)))
 
 
@@ -142,12 +131,14 @@ def test_half_of_the_budget_chooses_and_half_of_it_measures(
     grid = Grid.of(sensitivity)
     wish = {"sensitivity": sensitivity, "monotonic": monotonic, "mechanism": "exponential_top"}
     scores = [3 * grid.step, 4 * grid.step, 900 * grid.step]
-    best = select_then_measure(scores, 2, epsilon=epsilon, delta=delta, seed=seed, **wish)
+    best = mechanisms.select_then_measure(scores, 2, epsilon=epsilon, delta=delta, seed=seed, **wish)
     assert best.indices.tolist() == [2, 0]
     assert best.scores.tolist() == [907 * grid.step, -17 * grid.step]
     assert best.tightest is None
-    each = optimal_epsilon_each(epsilon=epsilon / 2, count=2, delta=delta / 2)
+    each = accounting.optimal_epsilon_each(epsilon=epsilon / 2, count=2, delta=delta / 2)
     assert laws == [DiscreteLaplace(grid.sensitivity / Fraction(each))]
-    own = None if seed is None else RandomWords(seed).below(2**62)  # the choice has a seed of its own
+    own = (
+        None if seed is None else mechanisms.RandomWords(seed).below(2**62)
+    )  # the choice has a seed of its own
     halves = {"epsilon": epsilon / 2, "delta": delta / 2, "seed": own}
     assert asked == [{"scores": scores, "count": 2} | wish | halves]

@@ -6,32 +6,21 @@ import numpy as np
 import pytest
 from cases import for_each
 
+from reusable_holdout import mechanisms
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import (
-    exponential_mechanism,
-    exponential_top,
-    noisy_top_k_gaps,
-    one_shot_top_k,
-    permute_and_flip,
-    permute_and_flip_top,
-    report_noisy_max,
-    select_then_measure,
-    select_top,
-    unknown_domain_top,
-)
 
 WORDS = {"delta": 1e-6, "known": 3}
 EVERY = {
-    "exponential": exponential_mechanism,
-    "rounds": lambda scores, **o: exponential_top(scores, 1, **o),
-    "rounds with a delta": lambda scores, **o: exponential_top(scores, 1, delta=1e-6, **o),
-    "noisy max": report_noisy_max,
-    "permute and flip": permute_and_flip,
-    "rounds of permute and flip": lambda scores, **o: permute_and_flip_top(scores, 1, **o),
-    "tightest": lambda scores, **o: select_top(scores, 1, **o),
-    "measured": lambda scores, **o: select_then_measure(scores, 1, **o).indices,
-    "one shot": lambda scores, **o: one_shot_top_k(scores, 1, delta=1e-6, **o).indices,
-    "gaps": lambda scores, **o: noisy_top_k_gaps(scores, 1, **o).indices,
+    "exponential": mechanisms.exponential_mechanism,
+    "rounds": lambda scores, **o: mechanisms.exponential_top(scores, 1, **o),
+    "rounds with a delta": lambda scores, **o: mechanisms.exponential_top(scores, 1, delta=1e-6, **o),
+    "noisy max": mechanisms.report_noisy_max,
+    "permute and flip": mechanisms.permute_and_flip,
+    "rounds of permute and flip": lambda scores, **o: mechanisms.permute_and_flip_top(scores, 1, **o),
+    "tightest": lambda scores, **o: mechanisms.select_top(scores, 1, **o),
+    "measured": lambda scores, **o: mechanisms.select_then_measure(scores, 1, **o).indices,
+    "one shot": lambda scores, **o: mechanisms.one_shot_top_k(scores, 1, delta=1e-6, **o).indices,
+    "gaps": lambda scores, **o: mechanisms.noisy_top_k_gaps(scores, 1, **o).indices,
 }
 NO_ROWS = [
     *([], [4711.25, math.nan], ["secret 4711.25", "b"], [[4711.25, 1.0]], 4711.25, None, [4711.25, [1.0]])
@@ -66,7 +55,7 @@ def test_bad_scores_and_options_are_refused_without_telling_the_scores(name):
 @for_each("bad", [-77.125, math.nan, 2.0**45])
 def test_a_bad_score_of_an_item_is_refused_without_telling_it_or_the_item(bad):
     with pytest.raises(InputError) as refused:
-        unknown_domain_top({"secret": bad}, 2, epsilon=1.0, **WORDS)
+        mechanisms.unknown_domain_top({"secret": bad}, 2, epsilon=1.0, **WORDS)
     assert "secret" not in str(refused.value)
     assert "77" not in str(refused.value)
 
@@ -102,12 +91,18 @@ def test_huge_scores_do_not_overflow(name, big):
 
 
 def test_next_to_a_limit_a_parameter_is_accepted():
-    for choose in (exponential_top, permute_and_flip_top, select_top):
+    for choose in (mechanisms.exponential_top, mechanisms.permute_and_flip_top, mechanisms.select_top):
         assert choose([1e9, 2e9], 2, epsilon=1.0).tolist() == [1, 0]
         assert choose([1.0], 1, epsilon=0.1).tolist() == [0]
-    for choose in (exponential_mechanism, report_noisy_max, permute_and_flip):
+    for choose in (
+        mechanisms.exponential_mechanism,
+        mechanisms.report_noisy_max,
+        mechanisms.permute_and_flip,
+    ):
         assert choose([-3.0], epsilon=0.1) == 0
-    assert one_shot_top_k([1e9, 2e9], 2, epsilon=1.0).indices.tolist() == [1, 0]
-    assert one_shot_top_k([1e9, 2e9], 1, epsilon=1.0, stop_gap=math.ulp(0.0)).indices.tolist() == [1]
-    assert one_shot_top_k([-3.0], 1, epsilon=0.1).indices.tolist() == [0]
-    assert noisy_top_k_gaps([1e9, 2e9], 1, epsilon=1.0).indices.tolist() == [1]
+    assert mechanisms.one_shot_top_k([1e9, 2e9], 2, epsilon=1.0).indices.tolist() == [1, 0]
+    assert mechanisms.one_shot_top_k([1e9, 2e9], 1, epsilon=1.0, stop_gap=math.ulp(0.0)).indices.tolist() == [
+        1
+    ]
+    assert mechanisms.one_shot_top_k([-3.0], 1, epsilon=0.1).indices.tolist() == [0]
+    assert mechanisms.noisy_top_k_gaps([1e9, 2e9], 1, epsilon=1.0).indices.tolist() == [1]

@@ -190,34 +190,3 @@ def test_rows_times_size_is_bounded_so_that_the_sums_fit():
     with pytest.raises(InputError, match=r"below 2\*\*42; got 4194304 rows"):
         module._check_size(2**20, question(2**22))
     assert (module._MOST_PRODUCT - 1) * module._UNIT < 2**63
-
-
-@for_each(
-    ("rows", "message"),
-    [
-        ([], "at least one"),
-        ([[0, 1]], "a list of cells"),
-        *(([*row], "integer from 0 to 1") for row in ([0.0, 1.0], [math.nan], [0, -1, 1], [0, 2, 1], "a")),
-    ],
-)
-def test_bad_rows_are_refused(rows, message):
-    with pytest.raises(InputError, match=message):
-        synthetic_data(rows, np.eye(2), epsilon=1.0, size=1)
-
-
-@for_each(
-    ("queries", "message"),
-    [
-        *((shape, "a row per query") for shape in ([0.0, 1.0], np.zeros((0, 2)), np.zeros((2, 0)))),
-        *(([[bad, 0.0]], r"lie in \[0, 1\]") for bad in (math.nan, 1.5, -0.5)),
-    ],
-)
-def test_bad_queries_are_refused(queries, message):
-    with pytest.raises(InputError, match=message):
-        synthetic_data([0], queries, epsilon=1.0, size=1)
-
-
-def test_a_draw_needs_one_of_accuracy_and_size():
-    for both in ({}, {"size": 1, "accuracy": 0.1}):
-        with pytest.raises(InputError, match="accuracy or size"):
-            synthetic_data([0], np.eye(2), epsilon=1.0, **both)

@@ -12,23 +12,9 @@ import pytest
 from cases import for_each
 from long_tests import MECHANISMS
 from mechanisms.scripted_noise import ScriptedNoise
-from mechanisms.sparse_vector.audit import (
-    MONOTONIC,
-    PATTERNS,
-    Queries,
-    long_loss,
-    segment_losses,
-    sparse_vector_law,
-    worst_held_loss,
-    worst_loss,
-)
+from mechanisms.sparse_vector import audit
 
-from reusable_holdout.mechanisms import (
-    DiscreteExponential,
-    numeric_sparse_scales,
-    sparse_scales,
-    standard_svt_scales,
-)
+from reusable_holdout import mechanisms
 from reusable_holdout.noise import DiscreteLaplace, NoiseScales, SparseVector
 
 
@@ -48,15 +34,15 @@ class Case:
     @property
     def law(self):
         far = math.ceil(6 * self.scales.query)
-        queries = Queries((-far, 0, far), self.sensitivity)
-        return sparse_vector_law(self.scales, queries, comparison=self.comparison, gap=self.gap)
+        queries = audit.Queries((-far, 0, far), self.sensitivity)
+        return audit.sparse_vector_law(self.scales, queries, comparison=self.comparison, gap=self.gap)
 
     @property
     def patterns(self):
-        return [PATTERNS[name] for name in (MONOTONIC if self.monotonic else PATTERNS)]
+        return [audit.PATTERNS[name] for name in (audit.MONOTONIC if self.monotonic else audit.PATTERNS)]
 
     def worst(self, length):
-        search = worst_held_loss if self.held else worst_loss
+        search = audit.worst_held_loss if self.held else audit.worst_loss
         law = self.law
         return max(
             search(law, length=length, charges=self.charges, pattern=pattern) for pattern in self.patterns
@@ -65,7 +51,7 @@ class Case:
     def worst_long(self):
         law = self.law
         return max(
-            long_loss(law, charges=charges, pattern=pattern, renewed=not self.held)
+            audit.long_loss(law, charges=charges, pattern=pattern, renewed=not self.held)
             for charges in range(self.charges + 1)
             for pattern in self.patterns
         )
@@ -80,23 +66,25 @@ def renewed(maker, charges, epsilon, sensitivity, *, comparison="laplace", **how
 
 def held(charges, epsilon, sensitivity, *, comparison="laplace", gap=False, **how):
     """Return a case of StandardSVT, whose threshold noise is held."""
-    scales = standard_svt_scales(charges=charges, epsilon=epsilon, sensitivity=sensitivity, **how)
+    scales = mechanisms.standard_svt_scales(charges=charges, epsilon=epsilon, sensitivity=sensitivity, **how)
     monotonic = how.get("monotonic", False)
     return Case(scales, charges, epsilon, sensitivity, True, comparison, gap, monotonic)
 
 
 CASES = {
-    "AboveThreshold": renewed(sparse_scales, 1, 0.5, 1),
-    "AboveThreshold, D=4": renewed(sparse_scales, 1, 1.0, 4),
-    "AboveThreshold, e=2, D=3": renewed(sparse_scales, 1, 2.0, 3),
-    "Sparse, c=2": renewed(sparse_scales, 2, 1.0, 1),
-    "Sparse, c=3, D=4": renewed(sparse_scales, 3, 3.0, 4),
-    "Sparse, best ratio": renewed(sparse_scales, 2, 1.0, 2, ratio=None),
-    "Sparse, 1:3, exponential": renewed(sparse_scales, 2, 2.0, 1, ratio=3.0, comparison="exponential"),
-    "Sparse, best ratio, monotonic": renewed(sparse_scales, 2, 1.0, 1, ratio=None, monotonic=True),
-    "NumericSparse, c=1": renewed(numeric_sparse_scales, 1, 1.0, 2),
-    "NumericSparse, c=2": renewed(numeric_sparse_scales, 2, 1.0, 1),
-    "NumericSparse, c=3, D=4": renewed(numeric_sparse_scales, 3, 3.0, 4),
+    "AboveThreshold": renewed(mechanisms.sparse_scales, 1, 0.5, 1),
+    "AboveThreshold, D=4": renewed(mechanisms.sparse_scales, 1, 1.0, 4),
+    "AboveThreshold, e=2, D=3": renewed(mechanisms.sparse_scales, 1, 2.0, 3),
+    "Sparse, c=2": renewed(mechanisms.sparse_scales, 2, 1.0, 1),
+    "Sparse, c=3, D=4": renewed(mechanisms.sparse_scales, 3, 3.0, 4),
+    "Sparse, best ratio": renewed(mechanisms.sparse_scales, 2, 1.0, 2, ratio=None),
+    "Sparse, 1:3, exponential": renewed(
+        mechanisms.sparse_scales, 2, 2.0, 1, ratio=3.0, comparison="exponential"
+    ),
+    "Sparse, best ratio, monotonic": renewed(mechanisms.sparse_scales, 2, 1.0, 1, ratio=None, monotonic=True),
+    "NumericSparse, c=1": renewed(mechanisms.numeric_sparse_scales, 1, 1.0, 2),
+    "NumericSparse, c=2": renewed(mechanisms.numeric_sparse_scales, 2, 1.0, 1),
+    "NumericSparse, c=3, D=4": renewed(mechanisms.numeric_sparse_scales, 3, 3.0, 4),
     "StandardSVT, c=1": held(1, 1.0, 1),
     "StandardSVT, c=2, e=0.5": held(2, 0.5, 1),
     "StandardSVT, c=3, D=4": held(3, 2.0, 4),
@@ -128,7 +116,7 @@ def test_the_worst_long_transcript_loses_all_of_epsilon_and_no_more(name):
     assert 0.99 * case.epsilon <= case.worst_long() <= case.epsilon + 1e-9
 
 
-@for_each(("maker", "share"), [(sparse_scales, 2), (numeric_sparse_scales, 9 / 4)])
+@for_each(("maker", "share"), [(mechanisms.sparse_scales, 2), (mechanisms.numeric_sparse_scales, 9 / 4)])
 def test_a_round_under_optimal_composition_loses_its_share(maker, share):
     scales = maker(charges=10, epsilon=8.0, delta=1e-6, composition="optimal", sensitivity=2)
     each = share * 2 / float(scales.threshold)
@@ -140,7 +128,8 @@ def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves():
     case = CASES["NumericSparse, c=1"]
     silent = Case(NoiseScales(case.scales.threshold, case.scales.query, Fraction(0)), 1, 1.0, 2)
     with_number, without = (
-        segment_losses(each.law, 4, PATTERNS["mixed"], charged=True).max() for each in (case, silent)
+        audit.segment_losses(each.law, 4, audit.PATTERNS["mixed"], charged=True).max()
+        for each in (case, silent)
     )
     assert without <= 8 / 9 + 1e-9
     assert with_number == pytest.approx(without + 1 / 9, abs=1e-9)
@@ -154,7 +143,7 @@ def test_the_audited_law_is_the_law_of_the_code(comparison, thresholds):
     The audit knows queries by their distance from a threshold, and so does the code: each may have its own.
     """
     scales = NoiseScales(Fraction(1), Fraction(1), Fraction(0))
-    noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
+    noise_type = DiscreteLaplace if comparison == "laplace" else mechanisms.DiscreteExponential
     threshold_law, query_law = noise_type(scales.threshold), noise_type(scales.query)
     reach, questions, limits = 12, [b"0", b"1"], np.array(thresholds)
     observed = dict.fromkeys((0, 1, None), 0.0)
@@ -164,7 +153,7 @@ def test_the_audited_law_is_the_law_of_the_code(comparison, thresholds):
         first = core.first_above(limits + np.array([1, -1]), limits, questions)
         logs = threshold_law.log_pmf(rho), query_law.log_pmf(nu0), query_law.log_pmf(nu1)
         observed[first] += math.exp(sum(logs))
-    law = sparse_vector_law(scales, Queries((0,), 1), comparison=comparison)  # values -1, 0, 1
+    law = audit.sparse_vector_law(scales, audit.Queries((0,), 1), comparison=comparison)  # values -1, 0, 1
     weights, below, above = np.exp(law.weights), np.exp(law.below), np.exp(law.above[0])
     low, high = 0, 2
     expected = {

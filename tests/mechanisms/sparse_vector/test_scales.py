@@ -16,18 +16,13 @@ from reusable_holdout.mechanisms import (
     ConditionalStream,
     NumericSparse,
     Sparse,
+    accounting,
     numeric_sparse_scales,
     sparse_scales,
     standard_svt_scales,
 )
-from reusable_holdout.mechanisms.accounting import (
-    not_prior_mean,
-    not_prior_q,
-    optimal_epsilon_each,
-    target_charging_epsilon_each,
-)
 from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, reach_of, tail_of
-from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale, epsilon_of_a_round
+from reusable_holdout.mechanisms.sparse_vector.scales import composed_scale, epsilon_of_a_round
 from reusable_holdout.noise import optimal_ratio
 
 E = 0.5
@@ -124,7 +119,7 @@ def test_a_composed_scale_is_granted_up_to_the_corollarys_last_epsilon(charges, 
 
 
 def test_the_epsilon_of_a_round_is_rounded_down_and_by_next_to_nothing():
-    each = Fraction(optimal_epsilon_each(epsilon=0.5, count=7, delta=1e-6))
+    each = Fraction(accounting.optimal_epsilon_each(epsilon=0.5, count=7, delta=1e-6))
     found = epsilon_of_a_round(charges=7, epsilon=0.5, delta=1e-6)
     assert each * (1 - Fraction(1, 2**28)) < found < each * (1 - Fraction(1, 2**32))
     assert epsilon_of_a_round(charges=7, epsilon=0.5, delta=0.0) == Fraction(1, 14)
@@ -204,7 +199,9 @@ def test_exponential_noise_makes_fewer_mistakes_than_laplace_noise(charges, dist
 def test_a_conditional_stream_has_noise_on_its_queries_alone():
     privacy = {"epsilon": E, "delta": 1e-6, "charges": 3}
     stream = ConditionalStream(0.0, sensitivity=3.0, **privacy)
-    each = target_charging_epsilon_each(q=not_prior_q, mean=not_prior_mean, **privacy)
+    each = accounting.target_charging_epsilon_each(
+        q=accounting.not_prior_q, mean=accounting.not_prior_mean, **privacy
+    )
     assert (stream.scales.threshold, stream.scales.answer) == (0, 0)
     assert stream.scales.query == math.ceil(3.0 / stream.step) / Fraction(each)
 

@@ -8,9 +8,8 @@ import mpmath
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.accounting.target_decomposition import largest_q, privacy_loss
+from mechanisms.accounting.target_decomposition import largest_q, neighbours, privacy_loss, wrapped
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import boundary_wrapper, exponential_weights
 from reusable_holdout.mechanisms.accounting import boundary_epsilon, boundary_q
 from reusable_holdout.mechanisms.targets import boundary as module
@@ -50,12 +49,6 @@ def exact_law(run, monkeypatch):
     return law
 
 
-def wrapped(law):
-    """Return Algorithm 4's law; the boundary comes last."""
-    pi = min(Fraction(1, 2), 1 - max(law))
-    return [*(p / (1 + pi) for p in law), pi / (1 + pi)]
-
-
 def laws(outcomes):
     """Give distributions on a coarse simplex, and beside each one with some rare outcomes."""
     for counts in itertools.product(range(1, 8), repeat=outcomes):
@@ -65,17 +58,6 @@ def laws(outcomes):
             for rare in range(1, outcomes):
                 weights = [Fraction(c, 10**6) if i < rare else Fraction(c) for i, c in enumerate(counts)]
                 yield [w / sum(weights) for w in weights]
-
-
-def neighbours(law, ratio):
-    """Give laws as far as a private algorithm may move: all outcomes but one at an extreme, one makes the sum 1."""
-    for free in range(len(law)):
-        for moves in itertools.product((ratio, 1 / ratio, Fraction(1)), repeat=len(law) - 1):
-            factors = [*moves[:free], Fraction(0), *moves[free:]]
-            other = [p * factor for p, factor in zip(law, factors, strict=True)]
-            other[free] = 1 - sum(other)
-            if law[free] / ratio <= other[free] <= law[free] * ratio:
-                yield other
 
 
 def pairs(outcomes, ratio):
@@ -150,24 +132,3 @@ def test_the_ratio_of_weights_is_the_next_of_64_digits(epsilon):
     with mpmath.workdps(60):
         below = int(mpmath.floor(mpmath.exp(-mpmath.mpf(epsilon) / 2) * 2**64))
     assert Fraction(low, high) * 2**64 == below + 1
-
-
-@for_each(
-    ("weights", "message"),
-    [
-        ([], "at least one weight"),
-        ([0.5, 0.5], "a rounded probability is not private"),
-        ([1, math.nan], "integers or Fractions"),
-        ([1, -1], "at least 0"),
-        ([0, 0], "not all 0"),
-    ],
-)
-def test_bad_weights_are_refused(weights, message):
-    with pytest.raises(InputError, match=message):
-        boundary_wrapper(weights)
-
-
-@for_each("scores", [[], [0.5, 1.0], [1, 0.5], [2, math.nan, 1]])
-def test_bad_scores_are_refused(scores):
-    with pytest.raises(InputError, match="scores are integers"):
-        exponential_weights(scores, epsilon=1.0)

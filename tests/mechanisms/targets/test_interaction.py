@@ -5,13 +5,11 @@ import itertools
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
 from mechanisms.accounting.charging_adversary import calls_with_q, found_delta, not_prior_calls
-from mechanisms.accounting.target_decomposition import largest_q, privacy_loss
-from scipy import special
+from mechanisms.accounting.target_decomposition import largest_q, neighbours, privacy_loss, stopped_delta
 
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import TargetCharging, TargetInteraction, one_shot_top_k
@@ -42,26 +40,6 @@ def call(calls, outcome=0, *, hit=False, **how):
 # Calls that are approximately private (Algorithm 6).
 
 
-def whole_delta(first, second, *, reveals, charges, calls, epsilon):
-    """Return delta of calls that betray the data set with a chance `reveals` and else hit with one of these chances.
-
-    To betray is an outcome of its own, which the other data set does not have. The calls stop at the last charge.
-    """
-    t = np.arange(charges, calls + 1)
-    ways = special.gammaln(t) - special.gammaln(charges) - special.gammaln(t - charges + 1)
-    j = np.arange(min(charges, calls + 1))
-    left = special.gammaln(calls + 1) - special.gammaln(j + 1) - special.gammaln(calls - j + 1)
-    kept = math.log1p(-reveals)
-
-    def probabilities(p):
-        stopped = ways + charges * math.log(p) + (t - charges) * math.log1p(-p) + t * kept
-        ended = left + j * math.log(p) + (calls - j) * math.log1p(-p) + calls * kept
-        return np.exp(np.concatenate([stopped, ended]))
-
-    here, there = probabilities(first), probabilities(second)
-    return float(1 - here.sum() + np.maximum(0.0, here - math.exp(epsilon) * there).sum())
-
-
 def admitted(calls, delta):
     """Count the calls of a delta, none of which hits, that the interaction admits."""
     count = 0
@@ -85,11 +63,11 @@ def test_the_whole_interaction_keeps_its_delta_with_the_deltas_of_its_calls(char
         how = {"reveals": reveals, "charges": charges, "epsilon": epsilon}
         # Randomized response has the least q; rarer hits are possible too.
         pairs = [(q * grown, q) for q in (1 / (1 + grown), 0.1, 1e-9) if q * grown < 1]
-        worst = max(whole_delta(*way, calls=calls, **how) for pair in pairs for way in (pair, pair[::-1]))
+        worst = max(stopped_delta(*way, calls=calls, **how) for pair in pairs for way in (pair, pair[::-1]))
         assert worst <= delta
         if share == 0.9 and count > 1:  # the calls' part is used up, and twice as many calls are too many
             assert worst >= 0.9 * share * delta
-            assert whole_delta(1e-9 * grown, 1e-9, calls=2 * calls, **how) > delta
+            assert stopped_delta(1e-9 * grown, 1e-9, calls=2 * calls, **how) > delta
 
 
 @for_each(("calls_delta", "targets"), [(0.0, 1), (0.0, 3), (2.0**-12, 1), (2.0**-12, 3), (1e-4, 2)])
@@ -122,12 +100,6 @@ def test_deltas_add_up_exactly_and_a_call_too_many_is_not_run():
     calls = interaction(delta=0.5, calls_delta=0.1)
     call(calls, delta=1e-30)
     assert calls.delta_left == math.nextafter(0.1, 0.0)  # rounded down
-
-
-@for_each(("calls_delta", "targets"), [(0.5, 1), (-0.1, 1), (0.25, 2), (math.nan, 1), (1.0, 1)])
-def test_the_part_of_delta_for_calls_is_less_than_delta(calls_delta, targets):
-    with pytest.raises(InputError, match="calls_delta is at least 0 and less than delta / targets"):
-        interaction(delta=0.5, targets=targets, calls_delta=calls_delta)
 
 
 # Limits of a call.
@@ -244,13 +216,7 @@ def indistinguishable(ratio):
     """Give pairs of laws on four outcomes within a factor of `ratio`: all but one outcome at an extreme."""
     for weights in ((1, 1, 1, 1), (1, 2, 5, 9), (60, 1, 1, 1)):
         law = [Fraction(w, sum(weights)) for w in weights]
-        for free in range(4):
-            for moves in itertools.product((ratio, 1 / ratio, Fraction(1)), repeat=3):
-                factors = [*moves[:free], Fraction(0), *moves[free:]]
-                other = [p * f for p, f in zip(law, factors, strict=True)]
-                other[free] = 1 - sum(other)
-                if law[free] / ratio <= other[free] <= law[free] * ratio:
-                    yield law, other
+        yield from ((law, other) for other in neighbours(law, ratio))
 
 
 def masked(law, told):

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from long_tests import MECHANISMS
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import MixedInteraction
-from reusable_holdout.mechanisms.accounting import (
-    not_prior_q,
-)
+from reusable_holdout.mechanisms import MixedInteraction, accounting
 from reusable_holdout.mechanisms.accounting.mixed_charging import _pace
 from reusable_holdout.mechanisms.targets import mixed as module
 
@@ -38,7 +35,7 @@ def exact_delta(interaction, kinds, choose, *, calls, epsilon):
     has the same likelihood ratio, so that states suffice. Calls that the interaction would not admit are not made;
     where the chosen one is too heavy, the other is tried.
     """
-    weights = [Fraction(each) / Fraction(not_prior_q(each)) for each, _, _ in kinds]
+    weights = [Fraction(each) / Fraction(accounting.not_prior_q(each)) for each, _, _ in kinds]
     states = {(0, 0, 0, 0): [1.0, 1.0]}
     ended = defaultdict(lambda: [0.0, 0.0])
     for _ in range(calls):
@@ -86,7 +83,7 @@ def test_the_whole_keeps_its_delta_whatever_is_chosen(name, heavy, light, epsilo
     for least in (1.0, 0.2):
         pairs = []
         for each in (heavy, light):
-            low = not_prior_q(each) * least
+            low = accounting.not_prior_q(each) * least
             pairs.append((each, low * math.exp(each), low))
         for flipped in (False, True):
             kinds = [(each, b, a) if flipped else (each, a, b) for each, a, b in pairs]
@@ -97,7 +94,7 @@ def test_the_whole_keeps_its_delta_whatever_is_chosen(name, heavy, light, epsilo
 def test_the_same_audit_rejects_eight_times_the_weight():
     epsilon, delta, each = 3.0, 0.3, 0.2
     interaction = MixedInteraction(epsilon=epsilon, delta=delta, largest_epsilon=each)
-    low = not_prior_q(each)
+    low = accounting.not_prior_q(each)
     kinds = [(each, low * math.exp(each), low)] * 2
     assert exact_delta(interaction, kinds, lambda _: 0, calls=300, epsilon=epsilon) <= delta
     interaction._weight *= 8
@@ -109,13 +106,13 @@ def mixed(**wish):
 
 
 def call(interaction, epsilon, *, hit=True, q=None, delta=0.0):
-    q = not_prior_q(epsilon) if q is None else q
+    q = accounting.not_prior_q(epsilon) if q is None else q
     return interaction.run(lambda: "outcome", hit=lambda _: hit, epsilon=epsilon, q=q, delta=delta)
 
 
 def test_hits_are_charged_by_their_weight_and_a_lighter_call_goes_on():
     interaction, spent = mixed(), Fraction(0)
-    heavy, light = (Fraction(each) / Fraction(not_prior_q(each)) for each in (0.4, 0.01))
+    heavy, light = (Fraction(each) / Fraction(accounting.not_prior_q(each)) for each in (0.4, 0.01))
     assert call(interaction, 0.4, hit=False) == "outcome"
     assert interaction.weight_left == interaction.weight
     while spent + heavy <= Fraction(interaction.weight):
@@ -135,8 +132,8 @@ def test_an_error_is_a_hit_and_calls_are_not_nested():
         call(interaction, 0.1)
 
     with pytest.raises(BudgetError, match="one call at a time"):
-        interaction.run(inner, hit=lambda _: False, epsilon=0.1, q=not_prior_q(0.1))
-    assert interaction.weight - interaction.weight_left == pytest.approx(0.1 / not_prior_q(0.1))
+        interaction.run(inner, hit=lambda _: False, epsilon=0.1, q=accounting.not_prior_q(0.1))
+    assert interaction.weight - interaction.weight_left == pytest.approx(0.1 / accounting.not_prior_q(0.1))
 
 
 @for_each("calls_delta", [0.0, 2.0**-12])
@@ -148,7 +145,7 @@ def test_the_weight_is_that_of_the_delta_that_calls_leave(calls_delta, smallest_
         epsilon=2.0, delta=2.0**-8, largest_epsilon=0.5, smallest_q=smallest_q, calls_delta=calls_delta
     )
     left = math.nextafter(2.0**-8 - calls_delta, 0.0) if calls_delta else 2.0**-8
-    q = not_prior_q(0.5) if smallest_q is None else smallest_q
+    q = accounting.not_prior_q(0.5) if smallest_q is None else smallest_q
     assert asked == [{"epsilon": 2.0, "delta": left, "largest_epsilon": 0.5, "smallest_q": q}]
     assert (calls.weight, calls.weight_left) == (5.0, 5.0)
 

@@ -1,8 +1,6 @@
 """Target charging: each call's law by enumerating its noise, the whole interaction's delta, and its refusals."""
 
-import copy
 import math
-import pickle
 from collections import defaultdict
 from fractions import Fraction
 
@@ -10,10 +8,10 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.accounting.target_decomposition import largest_mean, largest_q, privacy_loss
+from mechanisms.accounting.target_decomposition import largest_mean, largest_q, privacy_loss, stopped_delta
 from scipy import special
 
-from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import TargetCharging, TargetInteraction
 from reusable_holdout.mechanisms.accounting import between_thresholds_q, not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.samplers.grid import Grid
@@ -131,20 +129,6 @@ def test_a_revision_keeps_the_epsilon_and_the_q_given_that_nothing_was_released(
     target = [first[outcome][1] == (1,) for outcome in kept]
     assert privacy_loss(p / p.sum(), r / r.sum()) <= each * (1 + 1e-9)
     assert largest_q(p / p.sum(), r / r.sum(), target, epsilon=each) >= not_prior_q(each) * (1 - 1e-6)
-
-
-def stopped_delta(first, second, *, charges, calls, epsilon):
-    """Return delta, at an epsilon, of independent calls with these chances of a hit, stopped at the last charge."""
-    t = np.arange(charges, calls + 1)
-    ways = special.gammaln(t) - special.gammaln(charges) - special.gammaln(t - charges + 1)
-    j = np.arange(charges)  # never stopped: fewer hits
-    left = special.gammaln(calls + 1) - special.gammaln(j + 1) - special.gammaln(calls - j + 1)
-
-    def logs(p):
-        stopped = ways + charges * math.log(p) + (t - charges) * math.log1p(-p)
-        return np.concatenate([stopped, left + j * math.log(p) + (calls - j) * math.log1p(-p)])
-
-    return float(np.maximum(0.0, np.exp(logs(first)) - np.exp(logs(second) + epsilon)).sum())
 
 
 def worst_delta(interaction, *, charges, calls, epsilon):
@@ -292,15 +276,6 @@ def test_the_q_of_two_thresholds_is_that_of_the_grid_points_between_them(low, hi
     assert asked == [(interaction.epsilon_each, points / 2)]
 
 
-@for_each(
-    ("gap", "width"), [(0.1, 0.5), (0.5, 0.5), (1.0, 0.5), (1.5, 1.0), (1.9, 1.0), (2.0, 1.5), (9.0, 8.5)]
-)
-@pytest.mark.usefixtures("coarse")
-def test_a_gap_is_as_wide_as_the_points_it_holds_less_one(gap, width):
-    """The width is in sensitivities of two steps; a single point is left whatever the gap."""
-    assert scripted()._width(gap) == width
-
-
 @pytest.mark.usefixtures("coarse")
 def test_a_kept_value_is_released_once_and_without_new_noise():
     interaction = scripted(3, charges=2)
@@ -403,15 +378,6 @@ def test_thresholds_that_are_the_promised_gap_apart_are_accepted(sensitivity, lo
     with pytest.raises(InputError, match="a q of at least"):
         interaction.between(0.0, 0.0, 0.99 * gap)
     assert interaction.q == pytest.approx(between_thresholds_q(interaction.epsilon_each, 3.0), rel=1e-4)
-
-
-def test_neither_its_text_nor_its_pickle_tells_a_value():
-    interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, seed=1)
-    interaction.conditional_release(123456.0, low=1e9, name="a")
-    assert repr(interaction) == f"TargetCharging(epsilon_each={interaction.epsilon_each}, charges_left=2)"
-    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(HandleError):
-            duplicate(interaction)
 
 
 def test_noisy_answers_have_the_mean_of_not_prior_and_those_between_thresholds_do_not():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.accounting.target_decomposition import largest_q
+from mechanisms.accounting.target_decomposition import largest_q, wrapped
 
 from reusable_holdout.mechanisms import TargetInteraction, exponential_weights, exponential_weights_or_low
 from reusable_holdout.mechanisms.accounting import (
@@ -34,12 +34,6 @@ def normed(weights):
 
 def or_low(votes, threshold, epsilon):
     return normed(exponential_weights_or_low(votes, threshold=threshold, epsilon=epsilon))
-
-
-def wrapped(law):
-    """Return the law of Algorithm 4; the boundary comes last."""
-    pi = min(Fraction(1, 2), 1 - max(law))
-    return [*(p / (1 + pi) for p in law), pi / (1 + pi)]
 
 
 def neighbours(votes):

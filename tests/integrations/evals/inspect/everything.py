@@ -2,14 +2,10 @@
 
 import gzip
 import sqlite3
-import struct
 import zipfile
-import zlib
 
 import zstandard
-
-_ZSTANDARD = 93  # the compression that Inspect's logs use, and zipfile does not know everywhere
-_HEADER = struct.Struct("<26xHH")  # lengths of a member's name and of its extra field
+from reusable_holdout_evals.readers.archives import Archive
 
 
 def texts_in(folder):
@@ -32,9 +28,9 @@ def found_in(texts, secrets):
 def _parts(data, path):
     yield data
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                yield from _unpacked(_member(data, info))
+        with zipfile.ZipFile(path) as listed, Archive(path) as archive:
+            for name in listed.namelist():
+                yield from _unpacked(archive.read(name))
     elif data.startswith(b"SQLite format 3"):
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
             tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -47,27 +43,10 @@ def _parts(data, path):
         yield from _unpacked(data)
 
 
-def _member(data, info):
-    """Return a member of a zip file, decompressed."""
-    name, extra = _HEADER.unpack_from(data, info.header_offset)
-    start = info.header_offset + _HEADER.size + name + extra
-    raw = data[start : start + info.compress_size]
-    if info.compress_type == zipfile.ZIP_DEFLATED:
-        return zlib.decompress(raw, -zlib.MAX_WBITS)
-    if info.compress_type == _ZSTANDARD:
-        return _of_zstandard(raw)
-    assert info.compress_type == zipfile.ZIP_STORED
-    return raw
-
-
 def _unpacked(data):
     yield data
     if data.startswith(b"\x1f\x8b"):
         yield gzip.decompress(data)
     elif data.startswith(b"\x28\xb5\x2f\xfd"):
-        yield _of_zstandard(data)
-
-
-def _of_zstandard(data):
-    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-        return reader.read()
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+            yield reader.read()

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refuses
 from made_guards import made_guard
 
 pytest.importorskip("inspect_ai")
@@ -114,8 +115,7 @@ def test_a_ledger_is_opened_with_its_groups(evaluate, tmp_path):
     ledger = tmp_path / "grouped.db"
     with new_guard(samples(), ledger=ledger, groups="repository", **SETTINGS | {"tolerance": 0.6}):
         pass
-    with pytest.raises(LedgerError):
-        task(ledger=ledger)
+    refuses(LedgerError, "", task, ledger=ledger)
     assert metrics_of(evaluate(task(ledger=ledger, groups="repository")))["low"] >= 0
     assert verify(ledger).sound
 
@@ -338,8 +338,7 @@ def test_a_task_is_guarded_by_its_name(evaluate, guard, tmp_path):
     assert metrics_of(log)["answer"] == 0.1
     assert log.eval.task_args["prior"] == 0.1
     assert registry_info(holdout).name.endswith("holdout")  # after the package, where it is installed
-    with pytest.raises(LedgerError):
-        holdout("tasks.py@easy", ledger, prior=0.1, args={"first": 1})
+    refuses(LedgerError, "", holdout, "tasks.py@easy", ledger, prior=0.1, args={"first": 1})
 
 
 def test_a_task_that_cannot_be_guarded_is_refused_before_anything_is_evaluated(guard, evaluate, tmp_path):
@@ -355,8 +354,7 @@ def test_a_task_that_cannot_be_guarded_is_refused_before_anything_is_evaluated(g
         "there is none": lambda: task(guard=guard, incumbent=tmp_path / "none.csv"),
         'must have ids and metric "score"': lambda: task(guard=labelled),
     }.items():
-        with pytest.raises(InputError, match=words):
-            refuse()
+        refuses(InputError, words, refuse)
     plain = task(guard=guard)
     plain.metrics = [accuracy()]  # somebody adds them later
     refused(evaluate(plain), "must have no metrics of its own")

@@ -1,7 +1,7 @@
 """A check of the reader: logs of the installed Inspect agree with themselves, and an edited one does not."""
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from reusable_holdout_evals import read_inspect
 
 from reusable_holdout.errors import InputError
@@ -43,8 +43,7 @@ def test_a_log_is_what_its_header_says_until_a_score_is_edited(evaluate, tmp_pat
     edit_score(log, "s2", "graded", ScoreEdit(value="C"), recompute_metrics=False, epoch=1)
     path = tmp_path / f"edited.{log_format}"
     write_eval_log(log, str(path))
-    with pytest.raises(InputError, match="that its header states"):
-        read_inspect(path)
+    refuses(InputError, "that its header states", read_inspect, path)
     recompute_metrics(log)
     write_eval_log(log, str(path))
     assert read_inspect(path).scores.shape == (7, 2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import refuses
 
 pytest.importorskip("inspect_ai")
 
@@ -104,13 +105,10 @@ def test_the_command_writes_the_same(full, ledger, tmp_path, capsys):
 
 def test_what_is_refused_writes_nothing(full, ledger, tmp_path):
     out = tmp_path / "public.eval"
-    with pytest.raises(InputError, match="one of them"):
-        redact(full, out, prior=0.5)
+    refuses(InputError, "one of them", redact, full, out, prior=0.5)
     with new_guard(samples(), ledger=None, **SETTINGS | {"queries": 1}) as guard:
         redact(full, tmp_path / "first.eval", guard=guard, prior=0.5)
-        with pytest.raises(Halted):
-            redact(full, out, guard=guard, prior=0.6)
+        refuses(Halted, "", redact, full, out, guard=guard, prior=0.6)
     assert not out.exists()
     out.touch()
-    with pytest.raises(InputError, match="must be a new one"):
-        redact(full, out, ledger=ledger, prior=0.5)
+    refuses(InputError, "must be a new one", redact, full, out, ledger=ledger, prior=0.5)

@@ -7,6 +7,7 @@ import threading
 import httpx
 import pytest
 from board_servers import PATIENCE_SECONDS, served
+from cases import refuses
 from reusable_holdout_leaderboard import Competition, StoreError
 from reusable_holdout_leaderboard.competition.backup import back_up, restore
 from reusable_holdout_leaderboard.settings import Settings
@@ -54,12 +55,6 @@ def put_back(begun, places, reopen, send, tmp_path):
     return act
 
 
-def test_an_older_ledger_is_refused(put_back, reopen):
-    put_back("ledger")
-    with pytest.raises(RolledBackError, match=r"seen, 2 of.*has 1 of.*nothing is answered.*never refilled"):
-        reopen()
-
-
 def test_a_copy_of_the_ledger_with_other_answers_is_refused(
     put_back, places, reopen, key_file, labels, predictions
 ):
@@ -67,14 +62,19 @@ def test_a_copy_of_the_ledger_with_other_answers_is_refused(
     with ReusableHoldout.open(places["ledger"], None, labels[:600], key=key_file) as guard:
         for variant in (2, 3, 4):
             guard.evaluate(predictions(0.7, variant), prior=0.7)
-    with pytest.raises(RolledBackError, match="or others"):
-        reopen()
+    refuses(RolledBackError, "or other answers", reopen)
 
 
-def test_an_older_board_is_refused(put_back, reopen):
-    put_back("board")
-    with pytest.raises(StoreError, match=r"number 2 was answered.*older board.*board restore"):
-        reopen()
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("ledger", RolledBackError, r"seen, 2 of.*has 1 of.*nothing is answered.*never refilled"),
+        ("board", StoreError, r"number 2 was answered.*older board.*board restore"),
+    ],
+)
+def test_an_older_copy_is_refused(put_back, reopen, name, error, words):
+    put_back(name)
+    refuses(error, words, reopen)
 
 
 def test_both_of_one_moment_go_on(put_back, reopen):
@@ -85,8 +85,7 @@ def test_both_of_one_moment_go_on(put_back, reopen):
 def test_the_ledger_of_another_competition_is_refused(begun, make_competition, reopen, folder):
     make_competition(slug="other").close()
     copy(folder / "other" / "ledger.db", folder / "demo")
-    with pytest.raises(RolledBackError):
-        reopen()
+    refuses(RolledBackError, "", reopen)
 
 
 def test_an_answer_that_is_not_recorded_yet_is_no_disagreement(
@@ -186,12 +185,9 @@ def test_a_changed_or_incomplete_backup_is_not_restored(competition, folder, tmp
 
 def test_a_backup_overwrites_nothing(competition, folder, tmp_path):
     back_up(folder, tmp_path / "backup")
-    with pytest.raises(InputError, match="already"):
-        back_up(folder, tmp_path / "backup")
-    with pytest.raises(InputError, match="may be newer"):
-        restore(tmp_path / "backup", folder)
-    with pytest.raises(InputError, match="there is none"):
-        back_up(tmp_path / "nothing", tmp_path / "backup-2")
+    refuses(InputError, "already", back_up, folder, tmp_path / "backup")
+    refuses(InputError, "may be newer", restore, tmp_path / "backup", folder)
+    refuses(InputError, "there is none", back_up, tmp_path / "nothing", tmp_path / "backup-2")
     assert sorted(one.name for one in tmp_path.iterdir() if "backup" in one.name) == ["backup"]
 
 
@@ -219,8 +215,7 @@ def test_an_older_copy_of_the_whole_folder_is_noticed_only_by_a_witness(
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "kept", folder)
     if watched:
-        with pytest.raises(RolledBackError, match="put the newest copy back"):
-            reopen()
+        refuses(RolledBackError, "put the newest copy back", reopen)
     else:
         assert (reopen().status().answered, reopen().witness) == (1, "")
 
@@ -279,14 +274,12 @@ def test_a_board_can_be_given_a_witness_later_and_every_label_set_keeps_it(
         watched.rotate(next_labels_file, early=True)
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "kept", folder)
-    with pytest.raises(RolledBackError):
-        Competition.open(folder, key_file=key_file, witness=place)
+    refuses(RolledBackError, "", Competition.open, folder, key_file=key_file, witness=place)
 
 
 @pytest.mark.parametrize("place", ["heads", "demo/heads", "git:.", "git:./demo#board"])
 def test_a_witness_in_the_folder_itself_is_refused(folder, make_competition, place, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match="must be outside its folder"):
-        make_competition(witness=place)
+    refuses(InputError, "must be outside its folder", make_competition, witness=place)
     assert not (folder / "board.db").exists()

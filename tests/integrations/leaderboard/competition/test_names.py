@@ -1,6 +1,7 @@
 """Names of teams: those that look alike are the same, and none can be seen in part alone."""
 
 import pytest
+from cases import refuses
 from reusable_holdout_leaderboard.store.names import checked_team, key_of
 
 from reusable_holdout.errors import InputError
@@ -48,8 +49,7 @@ INVISIBLE = (
 @pytest.mark.parametrize("mark", INVISIBLE, ids=lambda mark: f"U+{ord(mark):04X}")
 def test_a_name_with_an_invisible_character_is_refused_and_would_be_that_of_the_name_without(mark):
     for name in (f"Bl{mark}ue", f"{mark}Blue", f"Blue{mark}", mark, mark * 3):
-        with pytest.raises(InputError, match="none of them invisible"):
-            checked_team(name)
+        refuses(InputError, "none of them invisible", checked_team, name)
     assert key_of(f"Bl{mark}ue") in {key_of("Blue"), key_of("Bl ue")}
 
 
@@ -77,8 +77,7 @@ def test_joiners_that_decide_what_is_seen_are_taken(name):
 
 @pytest.mark.parametrize("name", ["p\u0430ypal", "\u03bfrange"])
 def test_a_word_of_two_alphabets_is_refused(name):
-    with pytest.raises(InputError, match="letters of one alphabet"):
-        checked_team(name)
+    refuses(InputError, "letters of one alphabet", checked_team, name)
 
 
 @pytest.mark.parametrize("name", ["\u03b1-team", "\u041a\u043e\u0442 A", "\u6771\u4eac AI", "x\u00b2"])
@@ -87,8 +86,7 @@ def test_words_of_different_alphabets_may_stand_side_by_side(name):
 
 
 def test_a_name_that_is_long_when_written_out_is_refused():
-    with pytest.raises(InputError, match="ligatures"):
-        checked_team("\ufdfa" * 64)
+    refuses(InputError, "ligatures", checked_team, "\ufdfa" * 64)
 
 
 def test_the_invisible_characters_are_unicodes_default_ignorable_ones():

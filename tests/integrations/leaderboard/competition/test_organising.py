@@ -1,7 +1,8 @@
-"""Organisers: another label set, changed rules, final standings, several competitions, private files."""
+"""Organisers: another round, changed rules, final standings, several competitions, private files."""
 
 import numpy as np
 import pytest
+from cases import refuses
 from reusable_holdout_leaderboard import ClosedError, Competition, LimitError, Rules, SubmissionError
 from reusable_holdout_leaderboard.competition import base
 from reusable_holdout_leaderboard.rules import CHANGEABLE
@@ -9,7 +10,7 @@ from reusable_holdout_leaderboard.store import lists
 
 from reusable_holdout.errors import InputError, LedgerKeyError
 
-# ---- the next label set
+# ---- the next round
 
 
 NEXT = np.random.default_rng(9).integers(0, 2, 700)  # the labels of the next file
@@ -51,15 +52,21 @@ def test_a_worker_that_died_before_it_noted_its_rotation_is_followed(
         patch.setattr(base, "keep_head", lambda *_: None)
         patch.setattr(ours, "_tell", lambda *_, **__: None)
         ours.rotate(next_labels_file, early=True)
-    with pytest.raises(ClosedError, match="another label set"):
-        theirs.submit(team, sheet(0.7), filename="x.csv", claimed=0.7)
+    refuses(
+        ClosedError,
+        "a new round with other rows",
+        theirs.submit,
+        team,
+        sheet(0.7),
+        filename="x.csv",
+        claimed=0.7,
+    )
     assert theirs.submit_predictions(team, NEXT, claimed=1.0).epoch == 2
     assert reopen().status().epoch == 2
 
 
 def test_a_guard_that_still_answers_is_not_rotated_by_mistake(competition, next_labels_file, folder):
-    with pytest.raises(InputError, match="early=True"):
-        competition.rotate(next_labels_file)
+    refuses(InputError, "early=True", competition.rotate, next_labels_file)
     assert competition.status().epoch == 1
     assert not (folder / "demo" / "labels-2.parquet").exists()
 
@@ -73,8 +80,7 @@ def test_a_changed_limit_holds_for_every_worker_from_the_next_submission_on(
     ours = make_competition(submissions_per_team=1, database=database)
     theirs = reopen(database=database)
     send(theirs, "Blue", 0.7)
-    with pytest.raises(LimitError):
-        send(theirs, "Blue", 0.7, 1)
+    refuses(LimitError, "", send, theirs, "Blue", 0.7, 1)
     (event,) = ours.change_rules({"submissions_per_team": 2})
     assert event.detail == {"rule": "submissions_per_team", "from": 1, "to": 2}
     assert theirs.rules.submissions_per_team == 2
@@ -129,16 +135,13 @@ def test_final_standings_are_scores_of_the_best_submissions_on_the_fresh_labels(
     for name, public, fresh in (("Lucky", 0.9, 0.5), ("Honest", 0.8, 0.8)):
         for accuracy in (0.3, public):
             send_whole(competition, name, accuracy, fresh)
-    with pytest.raises(ClosedError, match="freeze it first"):
-        competition.final_standings()
+    refuses(ClosedError, "freeze it first", competition.final_standings)
     assert final(competition) == [("Honest", 0.8, 0.8), ("Lucky", 0.5, 0.9)]
     made = competition.final_standings()
     assert [(one.rank, one.rank_last) for one in made] == [(1, 1), (2, 2)]
     assert all(one.low < one.value < one.high for one in made)
-    with pytest.raises(ClosedError, match="stays frozen"):
-        competition.freeze(False)
-    with pytest.raises(ClosedError, match="only description and title"):
-        competition.change_rules({"submissions_per_day": 3})
+    refuses(ClosedError, "stays frozen", competition.freeze, False)
+    refuses(ClosedError, "only description and title", competition.change_rules, {"submissions_per_day": 3})
     competition.change_rules({"title": "Over"})
     assert (competition.rules.title, competition.final_standings()) == ("Over", made)
 
@@ -147,8 +150,7 @@ def test_without_fresh_labels_there_are_no_final_standings_and_no_picks(competit
     one = send(competition, "Blue", 0.7)
     competition.freeze()
     for act in (competition.final_standings, lambda: competition.pick(one.team_id, [one.id])):
-        with pytest.raises(InputError, match="fresh labels"):
-            act()
+        refuses(InputError, "fresh labels", act)
 
 
 def test_a_team_that_picks_none_has_its_best_submissions_in_the_final(held, send_whole, final):
@@ -187,15 +189,13 @@ def test_an_impossible_pick_is_refused(held, send_whole):
     team, numbers = own[0].team_id, [one.id for one in own]
     theirs = send_whole(competition, "Red", 0.8, 0.7)
     for picks in ([theirs.id], [999], numbers):
-        with pytest.raises(InputError, match="nothing was changed"):
-            competition.pick(team, picks)
+        refuses(InputError, "nothing was changed", competition.pick, team, picks)
     assert competition.picks(team) == []
     competition.pick(team, numbers[:1])
     competition.freeze()
     competition.pick(team, numbers[1:])  # until the standings are made
     competition.final_standings()
-    with pytest.raises(ClosedError, match="final standings are made"):
-        competition.pick(team, numbers[:1])
+    refuses(ClosedError, "final standings are made", competition.pick, team, numbers[:1])
 
 
 def test_picks_of_a_blind_competition_show_no_number(held, send_whole):
@@ -213,8 +213,7 @@ def test_only_their_owner_can_read_labels_key_and_board(competition, folder, reo
     for path in (folder / "board.db", folder / "demo" / "labels-1.parquet"):
         assert path.stat().st_mode & 0o077 == 0
     (folder / "demo" / "labels-1.parquet").chmod(0o640)
-    with pytest.raises(LedgerKeyError, match="chmod 600"):
-        reopen()
+    refuses(LedgerKeyError, "chmod 600", reopen)
 
 
 def test_no_repr_shows_a_password(make_competition, server_url):
@@ -234,7 +233,5 @@ def test_competitions_in_one_database_have_separate_budgets_and_boards(
     send(one, "Blue", 0.7)
     assert (other.board(), other.status().queries_asked) == ([], 0)
     assert Competition.slugs(folder, database=database) == ["demo", "other-one"]
-    with pytest.raises(InputError, match="demo, other-one"):
-        Competition.open(folder, database=database)
-    with pytest.raises(InputError, match="already"):
-        make_competition(database=database)
+    refuses(InputError, "demo, other-one", Competition.open, folder, database=database)
+    refuses(InputError, "already", make_competition, database=database)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reusable_holdout_leaderboard import Expected, SubmissionError, parse_submission
@@ -52,8 +53,7 @@ def test_labels_are_put_into_the_order_of_the_rows(content):
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
-    [("0", 0), ("1", 1), ("7.0", 7), ("1e0", 1), ("true", 1), ("False", 0)],
+    ("written", "read"), [("0", 0), ("1", 1), ("7.0", 7), ("1e0", 1), ("true", 1), ("False", 0)]
 )
 def test_whole_numbers_may_be_written_in_several_ways(written, read):
     content = f"id,prediction\na,{written}\nb,0\n007,0\nNA,0\n".encode()
@@ -69,8 +69,7 @@ def test_rows_without_ids_are_taken_in_their_order():
     assert parse_submission(b"score\n3\n1\n2\n", IN_ORDER).tolist() == [3, 1, 2]
     content = b"prediction\nyes\nno\nno\nyes\n"
     assert parse_submission(content, LABELS, in_order=True).tolist() == ["yes", "no", "no", "yes"]
-    with pytest.raises(SubmissionError, match="columns missing: 'id'"):
-        parse_submission(content, LABELS)
+    refuses(SubmissionError, "columns missing: 'id'", parse_submission, content, LABELS)
 
 
 @pytest.mark.parametrize("expected", [LABELS, NUMBERS, SCORES, CHANCES, IN_ORDER])
@@ -101,27 +100,39 @@ def test_equal_predictions_have_equal_digests_and_others_have_not():
 # ---- files that do not fit
 
 
-def test_all_problems_of_ids_are_listed_at_once():
-    assert problems("id,prediction\na,no\na,yes\nx,no\n,no\n", LABELS) == [
-        "1 row without an id: row 4",
-        "1 id unknown: 'x'",
-        "1 id more than once: 'a'",
-        "3 ids missing: 'b', '007', 'NA'",
-    ]
-
-
-def test_of_many_problems_the_first_few_are_listed():
-    rows = "".join(f"x{row},0\n" for row in range(9))
-    assert problems(f"id,score\n{rows}", SCORES)[0] == (
-        "9 ids unknown: 'x0', 'x1', 'x2', 'x3', 'x4' and 4 more"
-    )
-
-
-def test_unknown_labels_are_listed_with_their_rows():
-    assert problems("id,prediction\na,no\nb,Yes\n007,\nNA,nan\n", LABELS) == [
+SMALL = Expected(ids=IDS, rows=4, id_column="id", columns=("score",), response="scores", max_bytes=100)
+PROBLEMS = {  # of a file, what is listed
+    "ids": (
+        ("id,prediction\na,no\na,yes\nx,no\n,no\n", LABELS),
+        "1 row without an id: row 4|1 id unknown: 'x'|1 id more than once: 'a'|3 ids missing: 'b', '007', 'NA'",
+    ),
+    "many": (
+        ("id,score\n" + "".join(f"x{row},0\n" for row in range(9)), SCORES),
+        "9 ids unknown: 'x0', 'x1', 'x2', 'x3', 'x4' and 4 more|4 ids missing: 'a', 'b', '007', 'NA'",
+    ),
+    "labels": (
+        ("id,prediction\na,no\nb,Yes\n007,\nNA,nan\n", LABELS),
         "3 rows of column 'prediction' with a label that is not one of 'no', 'yes': "
-        "id 'b' ('Yes'), id '007' (''), id 'NA' ('nan')"
-    ]
+        "id 'b' ('Yes'), id '007' (''), id 'NA' ('nan')",
+    ),
+    "beyond": (("id,x,y,z\nb,1.5,-0.5,0\na,1,0,0\n", CHANCES), "1 row with a probability outside [0, 1]: id 'b'"),
+    "sums": (("id,x,y,z\nb,0.5,0.4,0\na,1,0,0\n", CHANCES), "1 row whose probabilities do not sum to 1: id 'b'"),
+    "rows": (("score\n1\n2\n", IN_ORDER), "3 rows are expected, in the order of the competition; 2 came"),
+    "widths": (
+        ("id,prediction\na,no\nb\n007,no,no\nNA,no\n", LABELS),
+        "each line must have 2 cells like the header; lines 3, 4 do not",
+    ),
+    "bytes": (
+        ("id,score\n" + "a,1\n" * 30, SMALL),
+        "a file may have 100 bytes; this one has 129; leave other columns out",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_all_problems_of_a_file_are_listed_at_once(name):
+    (content, expected), listed = PROBLEMS[name]
+    assert problems(content, expected) == listed.split("|")
 
 
 @pytest.mark.parametrize("written", ["2", "0.5", "x", "", "nan", "inf", "1_0", "1e400"])
@@ -139,17 +150,6 @@ def test_cells_without_a_finite_number_are_listed_with_their_rows(written):
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("1.5,-0.5,0", "with a probability outside [0, 1]"),
-        ("0.5,0.4,0", "whose probabilities do not sum to 1"),
-    ],
-)
-def test_rows_without_probabilities_are_listed(row, words):
-    assert problems(f"id,x,y,z\nb,{row}\na,1,0,0\n", CHANCES) == [f"1 row {words}: id 'b'"]
-
-
-@pytest.mark.parametrize(
     ("header", "problem"),
     [
         ("id,label", "columns missing: 'prediction'"),
@@ -161,18 +161,6 @@ def test_columns_that_are_missing_unknown_or_double_are_named(header, problem):
     found = problems(f"{header}\n1,2,3\n", LABELS)
     assert problem in found
     assert found[-1] == "the columns must be 'id', 'prediction'"
-
-
-def test_a_file_without_ids_must_have_as_many_rows():
-    assert problems("score\n1\n2\n", IN_ORDER) == [
-        "3 rows are expected, in the order of the competition; 2 came"
-    ]
-
-
-def test_rows_of_another_width_are_named():
-    assert problems("id,prediction\na,no\nb\n007,no,no\nNA,no\n", LABELS) == [
-        "each line must have 2 cells like the header; lines 3, 4 do not"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -206,19 +194,11 @@ def test_an_unreadable_file_is_explained(content, words):
     assert any(words in one for one in problems(content, LABELS))
 
 
-def test_a_file_that_is_too_large_is_not_read():
-    small = Expected(ids=IDS, rows=4, id_column="id", columns=("score",), response="scores", max_bytes=100)
-    assert problems(b"id,score\n" + b"a,1\n" * 30, small) == [
-        "a file may have 100 bytes; this one has 129; leave other columns out"
-    ]
-
-
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | st.text(alphabet='id,;"\n\r0aé\x00', max_size=60).map(str.encode))
 def test_no_file_raises_another_error(content):
     for whole in (content, b"\xef\xbb\xbf" + content, b"id,score\n" + content):
-        with pytest.raises(SubmissionError):
-            parse_submission(whole, SCORES)
+        refuses(SubmissionError, "", parse_submission, whole, SCORES)
 
 
 def test_a_submission_error_can_be_pickled():

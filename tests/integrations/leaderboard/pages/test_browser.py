@@ -2,40 +2,29 @@
 
 import contextlib
 import re
-from pathlib import Path
+from shutil import which
 from urllib.parse import urlsplit
 
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS, served
+from pictures import browser
 from reusable_holdout_leaderboard.competition.base import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 PHONE = {"width": 360, "height": 740}
 
 pytestmark = [
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed"),
+    pytest.mark.skipif(which("chromium") is None, reason="Chromium is not installed"),
     pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout"),
 ]
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
+    with browser() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -210,16 +199,6 @@ def test_everything_can_be_done_by_keyboard(competition, open_page, sheet, tmp_p
     assert page.evaluate("document.activeElement.innerText") == "Submit"
     page.keyboard.press("Enter")
     page.locator(".result.best").wait_for()
-
-
-def test_without_scripts_the_same_can_be_done(competition, open_page, sheet):
-    page = open_page(java_script_enabled=False)
-    log_in(page, competition.add_team("Blue"))
-    upload(page, sheet(0.9))
-    page.get_by_role("heading", name="Measured: you lead").wait_for()
-    value = page.locator(".result strong").inner_text()
-    page.get_by_role("link", name="Board").click()
-    assert page.locator("#board .score strong").inner_text() == value
 
 
 def test_on_a_phone_nothing_scrolls_sideways(competition, open_page, send):

@@ -4,8 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from reusable_holdout_leaderboard import Standing
-from reusable_holdout_leaderboard.pages.content import Row, part_of
 from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
 
 from reusable_holdout.scales import decimals_of, scale_of
@@ -91,31 +89,3 @@ def test_a_scale_holds_all_values_in_their_order_with_few_round_ticks():
     bar = scale_of([0.2, 0.4], lower=0.0, upper=1.0).bar(0.0, 1.0, 0.3)  # a bar ends at the edge
     assert (bar.low, bar.width, bar.at) == (0.0, 100.0, pytest.approx(50.0))
     assert [decimals_of(span) for span in (0.5, 1.0, 13.8, 1e7)] == [4, 4, 3, 0]
-
-
-# ---- many teams
-
-
-def rows_of(count):
-    team = Standing(1, 1, "", 0, 0.5, 0.4, 0.6, 1, 0, None, 1, 1)
-    return [Row(team._replace(team=f"Team {k}", team_id=k), None) for k in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("page", "number", "first", "shown"),
-    [
-        *(("", 1, 0, 50), ("2", 2, 50, 50), ("3", 3, 100, 20), ("4", 3, 100, 20), ("0", 1, 0, 50)),
-        *(("x", 1, 0, 50), ("9" * 20, 1, 0, 50)),
-    ],
-)
-def test_a_board_of_many_teams_comes_in_pages(page, number, first, shown):
-    part = part_of(rows_of(120), None, search="", page=page)
-    found = (part.number, part.pages, part.rows[0].one.team_id, len(part.rows))
-    assert found == (number, 3, first, shown)
-
-
-def test_teams_are_found_by_a_part_of_their_names():
-    part = part_of(rows_of(120), None, search=" tEAM 11", page="")
-    assert [row.one.team_id for row in part.rows] == [11, *range(110, 120)]
-    assert (part.found, part.pages) == (11, 1)
-    assert part_of(rows_of(3), None, search="nobody", page="1") == ([], 1, 1, 0, "nobody")

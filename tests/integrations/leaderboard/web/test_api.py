@@ -3,7 +3,6 @@
 import csv
 import io
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from board_servers import PATIENCE_SECONDS, refused
@@ -112,19 +111,6 @@ def test_a_team_picks_its_submission_for_the_final(serve, fresh_labels_file, sen
     assert site.team.get("/me/picks").json() == [picked]
     refused(site.team.post("/me/picks", json={"submissions": [sent.id, 77]}), 422, "bad_input")
     refused(site.public.post("/me/picks", json={"submissions": []}), 401, "unauthorized")
-
-
-def test_submissions_sent_at_once_are_all_answered(serve, sheet):
-    site = serve()
-    team = site.team
-
-    def ask(variant):
-        files = {"file": ("x.csv", sheet(0.9, variant))}
-        return team.post("/submissions", files=files, data={"claimed": "0.9"}).json()["query"]
-
-    with ThreadPoolExecutor(24) as pool:
-        answers = list(pool.map(ask, range(24)))
-    assert sorted(answers) == list(range(1, 25))
 
 
 # ---- everyone

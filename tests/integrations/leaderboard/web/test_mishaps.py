@@ -11,6 +11,7 @@ import httpx
 import psutil
 import pytest
 from board_servers import PATIENCE_SECONDS, served, served_by_processes
+from cases import refuses
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.settings import Settings
 from servers import new_database, restart_postgresql, start_postgresql, stop_postgresql, why_no_postgresql
@@ -208,8 +209,7 @@ def test_an_older_ledger_answers_nothing_and_the_newest_goes_on(season, folder, 
         answer = post(server.url, token, *files[6][1:])
         assert answer.status_code == 503
         assert "ledger" not in answer.text  # its message is only in the log
-        with pytest.raises(RolledBackError, match="older copy was restored"):
-            Competition.open(folder)
+        refuses(RolledBackError, "older copy was restored", Competition.open, folder)
         ledger.write_bytes(kept.read_bytes())
         told = send(server.url, token, files, {})
     check(reopen(), told, first)

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import PATIENCE_SECONDS, refused
+from cases import refuses
 from made_guards import made_guard
 from reusable_holdout_leaderboard.competition import witnessing
 from reusable_holdout_leaderboard.store.records import AccessError
@@ -66,8 +67,7 @@ def test_a_restored_ledger_is_refused(address, tmp_path):
     with ReusableHoldout.open(path, None, LABELS) as guard:
         assert guard.queries_asked == 2
     shutil.copy(copy, path)
-    with pytest.raises(RolledBackError, match="an older copy was restored"):
-        ReusableHoldout.open(path, None, LABELS)
+    refuses(RolledBackError, "an older copy was restored", ReusableHoldout.open, path, None, LABELS)
     assert not verify(path).sound
 
 
@@ -143,8 +143,7 @@ def test_of_two_that_come_first_at_once_one_owns_the_name(tmp_path, monkeypatch)
         write(*arguments)
 
     monkeypatch.setattr(witnessing, "write_private", late)
-    with pytest.raises(AccessError, match="another ledger"):
-        witnessing.advance_head(tmp_path, "guard", "one", first, None)
+    refuses(AccessError, "another ledger", witnessing.advance_head, tmp_path, "guard", "one", first, None)
     assert witnessing.advance_head(tmp_path, "guard", "other", second, first) == second
 
 
