@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from long_tests import examples
 from scipy import stats
 
-from reusable_holdout.certainty import (
-    THEORY,
-    Certificate,
-    ConfidenceBound,
-    Shares,
-    ThresholdTable,
-)
+from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares, ThresholdTable
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))

@@ -64,10 +64,7 @@ units = st.one_of(
     st.floats(0.0, 1.0), st.floats(0.0, 1e-6), st.floats(1.0 - 1e-6, 1.0), st.sampled_from((0.0, 0.5, 1.0))
 )
 bounds = st.builds(
-    ConfidenceBound,
-    family=st.sampled_from(FAMILIES),
-    rows=row_counts,
-    sum_of_squares=st.floats(1e-9, 1.0),
+    ConfidenceBound, family=st.sampled_from(FAMILIES), rows=row_counts, sum_of_squares=st.floats(1e-9, 1.0)
 )
 
 
@@ -188,12 +185,7 @@ def test_log_binomial_tail_agrees_with_fifty_digits(rows, successes, probability
 @pytest.mark.long(*VALIDITY)
 @for_each(
     ("rows", "successes", "probability"),
-    [
-        (10**6, 903_000, 0.9),
-        (10**6, 900_000, 0.9),
-        (10**8, 50_040_000, 0.5),
-        (10**8, 50_000_000, 0.5),
-    ],
+    [(10**6, 903_000, 0.9), (10**6, 900_000, 0.9), (10**8, 50_040_000, 0.5), (10**8, 50_000_000, 0.5)],
 )
 def test_log_binomial_tail_agrees_with_fifty_digits_for_millions_of_rows(rows, successes, probability):
     check_tail(rows, successes, probability)

@@ -10,12 +10,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reusable_holdout.certainty import (
-    THEORY,
-    FactorCode,
-    choice_nats,
-    worst_choice_nats,
-)
+from reusable_holdout.certainty import THEORY, FactorCode, choice_nats, worst_choice_nats
 from reusable_holdout.errors import InputError
 
 CODES = {"charge": THEORY.charge, "reveal": THEORY.reveal, "gate": THEORY.gate}

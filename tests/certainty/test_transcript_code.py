@@ -13,10 +13,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reusable_holdout.certainty import (
-    THEORY,
-    TranscriptCode,
-)
+from reusable_holdout.certainty import THEORY, TranscriptCode
 from reusable_holdout.errors import InputError
 
 FINALS, QUESTIONS = Fraction(THEORY.final_share), 1 - Fraction(THEORY.final_share)

@@ -122,12 +122,7 @@ def test_nothing_is_declared_of_fewer_than_one(declared):
 # ---- cells and spans
 
 CELLS = CellCode(
-    (
-        Cell(1, 3.0, math.inf, 0.1),
-        Cell(1, 1.0, 3.0, 0.2),
-        Cell(0, 0.0, 0.5, 0.3),
-        Cell(-1, 0.5, 4.0, 0.25),
-    ),
+    (Cell(1, 3.0, math.inf, 0.1), Cell(1, 1.0, 3.0, 0.2), Cell(0, 0.0, 0.5, 0.3), Cell(-1, 0.5, 4.0, 0.25)),
     failed=0.05,
 )
 

@@ -10,13 +10,7 @@ from reusable_holdout import ReusableHoldout
 
 ROWS = 2_000
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.1
-SETTINGS = {
-    "queries": 40,
-    "charges": 3,
-    "threshold": 0.1,
-    "noise": 0.0,
-    "estimate": 0.7,
-}
+SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
 
 
 @pytest.fixture

@@ -8,11 +8,7 @@ from cases import for_each
 from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
 
 from reusable_holdout import verify
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-    worst_choice_nats,
-)
+from reusable_holdout.certainty import THEORY, ConfidenceBound, worst_choice_nats
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
 from reusable_holdout.ways import CELL, FAILED, State, Told, Winner
@@ -316,12 +312,7 @@ def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, three)
     choice = guard.choose(list(three), [0.66, 0.7, 0.68])
     assert "(chosen; query 1, 3 charges left)" in str(choice.answer)
     (row,) = guard.history().itertuples()
-    assert (row.way, row.told, row.value, row.asked) == (
-        "choose",
-        choice.answer.told,
-        choice.answer.value,
-        3,
-    )
+    assert (row.way, row.told, row.value, row.asked) == ("choose", choice.answer.told, choice.answer.value, 3)
     axes = guard.plot()
     (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
     assert asked_for.get_xydata().tolist() == [[1.0, choice.answer.value]]

@@ -135,11 +135,7 @@ def test_others_make_intervals_wider_and_each_answer_keeps_its_own(board):
 def test_another_process_another_thread_and_another_opening_follow_the_same_board(board, closed_at_the_end):
     guard = board(seed=3)
     twin = pickle.loads(pickle.dumps(guard))
-    ask = [
-        guard,
-        twin,
-        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3)),
-    ]
+    ask = [guard, twin, closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3))]
 
     def claim(number):
         prior = 0.9 if number % 5 == 0 else 0.7

@@ -103,14 +103,7 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
         rng = np.random.default_rng([47, run])
         labels, classifiers = flips(rng, rows), flips(rng, (count, rows))
         guard = made_guard(
-            None,
-            labels,
-            queries=count + 1,
-            seed=run,
-            vacuous=True,
-            threshold=0.02,
-            charges=60,
-            noise=1e-5,
+            None, labels, queries=count + 1, seed=run, vacuous=True, threshold=0.02, charges=60, noise=1e-5
         )
         answers = []
         try:
@@ -152,14 +145,7 @@ def test_hill_climbing_does_not_fool_the_guard():
         rng = np.random.default_rng([53, run])
         labels = flips(rng, rows)
         guard = made_guard(
-            None,
-            labels,
-            queries=300,
-            seed=run,
-            vacuous=True,
-            threshold=0.01,
-            charges=40,
-            noise=1e-5,
+            None, labels, queries=300, seed=run, vacuous=True, threshold=0.01, charges=40, noise=1e-5
         )
 
         def ask(tried, value, guard=guard):

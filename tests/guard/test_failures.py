@@ -171,10 +171,7 @@ class Player:
 
     def guarded(self):
         (new, _), (old, _) = self.entry("new", "metric"), self.entry("old", "metric")
-        self.expected["both"] = (
-            self.expected["new"][0] or self.expected["old"][0],
-            self.expected["new"][1],
-        )
+        self.expected["both"] = (self.expected["new"][0] or self.expected["old"][0], self.expected["new"][1])
         rail = self.guard.on(self.metric.metric("rail"), allow={"vacuous"})
         self.guard.gate(new, 0.5, name="both", guardrails={rail: (old, 0.3)})
 

@@ -29,14 +29,7 @@ def predictions(first, second=None):
 @pytest.fixture
 def gate(tmp_path):
     with made_guard(
-        None,
-        LABELS,
-        policy="gate",
-        queries=40,
-        charges=4,
-        noise=0.0,
-        ledger=tmp_path / "gate.db",
-        seed=1,
+        None, LABELS, policy="gate", queries=40, charges=4, noise=0.0, ledger=tmp_path / "gate.db", seed=1
     ) as made:
         yield made
 

@@ -59,13 +59,7 @@ def exercised(guard):
 @pytest.mark.long(*GUARD)
 @for_each(
     "settings",
-    [
-        {},
-        {"groups": USERS},
-        {"sample_weight": SLICE},
-        {"sample_weight": 1.0 + SLICE},
-        {"noise": 0.01},
-    ],
+    [{}, {"groups": USERS}, {"sample_weight": SLICE}, {"sample_weight": 1.0 + SLICE}, {"noise": 0.01}],
     ids=str,
 )
 def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):

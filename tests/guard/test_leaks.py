@@ -600,12 +600,7 @@ def test_a_model_that_gives_nonsense_on_the_holdout_takes_a_charge_and_is_not_qu
         def predict(self, X):
             return self.answer(X) if len(X) == ROWS else np.zeros(len(X))
 
-    answers = [
-        lambda X: X,
-        lambda X: X[:, 1],
-        lambda X: [f"a private word {X[0, 1]}"] * ROWS,
-        lambda _: None,
-    ]
+    answers = [lambda X: X, lambda X: X[:, 1], lambda X: [f"a private word {X[0, 1]}"] * ROWS, lambda _: None]
     for answer, prior in zip(answers, itertools.count(50), strict=False):
         error = outcome(lambda a=answer, p=prior: guard.evaluate(Nonsense(a), prior=p / 100))
         assert isinstance(error, ModelError | Halted)

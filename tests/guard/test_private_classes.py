@@ -111,12 +111,7 @@ def test_other_metrics_name_the_remedy(name):
 
 def test_a_metric_of_ones_own_must_not_see_private_labels():
     own = Metric(
-        name="accuracy",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        response="labels",
-        loss=lambda y, p: y == p,
+        name="accuracy", lower=0, upper=1, greater_is_better=True, response="labels", loss=lambda y, p: y == p
     )
     with pytest.raises(InputError, match="declared with classes="):
         guard_of(NAMES, metric=own)

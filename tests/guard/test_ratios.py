@@ -98,10 +98,7 @@ def test_a_gate_says_yes_only_with_evidence():
     assert (rejected.charged, rejected.low, rejected.high) == (False, 0.0, 1.0)
 
 
-@for_each(
-    "changes",
-    [{"noise": 1e-4}, {"threshold": 0.1}],
-)
+@for_each("changes", [{"noise": 1e-4}, {"threshold": 0.1}])
 def test_with_noise_or_a_threshold_it_rests_on_class_counts_that_are_told(changes):
     guard = make(charges=None, tolerance=0.25, **changes) if "threshold" not in changes else make(**changes)
     assert guard.plan.family == "bounded-difference"

@@ -7,10 +7,7 @@ import pytest
 from cases import for_each
 
 from reusable_holdout import Metric, ReusableHoldout, verify
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-)
+from reusable_holdout.certainty import THEORY, ConfidenceBound
 from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
 from reusable_holdout.metrics import mae
 from reusable_holdout.ways.reveal import Reveal

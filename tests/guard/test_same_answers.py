@@ -26,10 +26,7 @@ WAYS = [
     "failure",
     "again",
 ]
-SETTINGS = [
-    {},
-    {"gates": True},
-]
+SETTINGS = [{}, {"gates": True}]
 
 
 class Failing:

@@ -55,10 +55,7 @@ def guard_of(X, y=None, **changes):
 
 def pipeline():
     columns = ColumnTransformer(
-        [
-            ("words", OneHotEncoder(), ["city", "kind"]),
-            ("numbers", StandardScaler(), ["age", "income"]),
-        ]
+        [("words", OneHotEncoder(), ["city", "kind"]), ("numbers", StandardScaler(), ["age", "income"])]
     )
     return make_pipeline(columns, LogisticRegression())
 

@@ -13,17 +13,9 @@ from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.certainty import (
-    THEORY,
-)
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.certainty.certificate import GRID_SLACK
-from reusable_holdout.errors import (
-    Halted,
-    InputError,
-    LedgerMismatchError,
-    PlanError,
-    RotatedError,
-)
+from reusable_holdout.errors import Halted, InputError, LedgerMismatchError, PlanError, RotatedError
 from reusable_holdout.guard.new_view import Opening
 
 ROWS = 5_000
