@@ -4,19 +4,18 @@ import itertools
 import math
 import pickle
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from children import Child
 from guard.forging import every_way, recompute, seal_again, sql
-from guard.test_reveal import ASKING, Crashing, fragile
+from guard.test_reveal import ASKING, fragile
 from joblib import Parallel, delayed
 from made_guards import made_guard
 
-from reusable_holdout import Difference, verify
+from reusable_holdout import verify
 from reusable_holdout.certainty import ConfidenceBound
-from reusable_holdout.errors import Halted, InputError, ModelError, RotatedError
+from reusable_holdout.errors import Halted, ModelError, RotatedError
 from reusable_holdout.metrics import mae
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
@@ -34,30 +33,6 @@ def places_of(charges, last):
     """Nats of the places of charges among 40 questions, the last at this one."""
     even, by_last = math.comb(40, charges), (last + 1) * math.comb(last, charges)
     return -math.log(0.9 / even + 0.1 / by_last)
-
-
-def new_questions(guard, scoring):
-    """Every way to ask something new, of predictions."""
-    fresh = scoring(0.7, 77)
-    asked = {
-        "all": [
-            lambda: guard.evaluate(fresh, prior=0.7),
-            lambda: guard.evaluate([fresh], prior=[0.7]),
-            lambda: guard.compare(fresh, scoring(0.6), prior=0.7),
-        ],
-        "gates": [
-            lambda: guard.gate(fresh, 0.7),
-            lambda: guard.gate([fresh], [0.7]),
-            lambda: guard.gate(Difference(fresh, scoring(0.6)), 0.7),
-        ],
-    }
-    return [
-        *asked[guard.plan.asks],
-        lambda: guard.reveal(fresh, prior=0.7),
-        lambda: guard.choose([fresh], [0.7]),
-        lambda: guard.final(fresh),
-        lambda: guard.final([fresh, scoring(0.6, 77)]),
-    ]
 
 
 # ---- what is told
@@ -160,54 +135,7 @@ def test_of_losses_and_of_other_ranges(make_guard):
     assert -1.0 < answer.low < 0.625 < answer.high < 3.0
 
 
-def test_models_are_told_by_their_names(make_guard, problem):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-
-    X_train, y_train, X, y = problem
-    linear, bayes = LogisticRegression().fit(X_train, y_train), GaussianNB().fit(X_train, y_train)
-    guard = make_guard(X=X, y=y)
-    answers = guard.final([linear, bayes])
-    assert [answer.name for answer in answers] == ["LogisticRegression", "GaussianNB"]
-    assert [answer.value for answer in answers] == pytest.approx([linear.score(X, y), bayes.score(X, y)])
-    assert guard.final(bayes) == answers[1]._replace(replayed=True)
-
-
 # ---- once
-
-
-@BOTH
-@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
-def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
-    guard = make_guard(place, policy=policy, reveals=2, choices=[2])
-    last = guard.final(scoring(0.7))
-    assert (guard.halted, guard.halt_reason, guard.charges_left) == (True, "final", 3)
-    before = guard.history()
-    for ask in new_questions(guard, scoring):
-        with pytest.raises(Halted, match="a final was given") as halt:
-            ask()
-        assert halt.value.reason == "final"
-        assert "final(model) still" not in str(halt.value)
-    assert guard.history().equals(before)
-    assert guard.final(scoring(0.7)) == last._replace(replayed=True)
-
-
-@BOTH
-def test_what_was_asked_before_replays_free_afterwards(make_guard, place, scoring):
-    guard = make_guard(place, **ASKING, choices=[2])
-    before = [
-        guard.evaluate(scoring(0.7), prior=0.85),
-        guard.reveal(scoring(0.7), prior=0.7),
-        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
-    ]
-    guard.final(scoring(0.7))
-    again = [
-        guard.evaluate(scoring(0.7), prior=0.85),
-        guard.reveal(scoring(0.7), prior=0.7),
-        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
-    ]
-    assert again == [answer._replace(replayed=True, charges_left=2) for answer in before]
-    assert len(guard.history()) == 4
 
 
 @BOTH
@@ -265,35 +193,6 @@ def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
 # ---- what is refused, and what fails
 
 
-def test_bad_input_is_refused_and_ends_nothing(make_guard, scoring, problem):
-    guard = make_guard()
-    for predictions in ([], (), None, scoring(0.7)[:5], [scoring(0.7), scoring(0.7)[:5]], scoring(0.7) + 5):
-        with pytest.raises(InputError):
-            guard.final(predictions)
-    with pytest.raises(InputError, match="two are the same"):
-        guard.final([scoring(0.7), scoring(0.7)])
-    with pytest.raises(InputError, match="names must be text"):
-        guard.final(scoring(0.7), name=3)
-    with pytest.raises(InputError, match="ask with predictions"):
-        guard.final(Crashing())
-    with pytest.raises(InputError):
-        make_guard(X=problem[2], y=problem[3]).final([])
-    assert not guard.halted
-    assert len(guard.history()) == 0
-
-
-@BOTH
-def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
-    guard = make_guard(place, X=problem[2], y=problem[3])
-    for _ in range(2):  # the second is a replay
-        with pytest.raises(ModelError, match="withheld"):
-            guard.final(Crashing())
-    (row,) = guard.history().itertuples()
-    assert (row.way, row.told, row.nats) == ("final", "failed", 0)
-    assert np.isnan([row.value, row.low, row.high]).all()
-    assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
-
-
 def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile())
     with pytest.raises(ModelError) as caught:
@@ -307,49 +206,7 @@ def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, s
 # ---- where it stands
 
 
-def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scoring):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    guard, heard = make_guard(ledger), []
-    guard.subscribe(heard.append)
-    first = guard.evaluate(scoring(0.7), prior=0.7)
-    answers = guard.final([scoring(0.6), scoring(0.65)])
-    guard.final(scoring(0.6))
-    assert heard == [[first], answers]
-    assert str(answers[0]).endswith("(final; query 2, 3 charges left)")
-    history = guard.history()
-    assert history["way"].tolist() == ["check", "final", "final"]
-    assert history["asked"].tolist() == [1, 1, 1]
-    for column in ("told", "nats", "value", "prior", "low", "high", "threshold", "charged"):
-        assert history[column].tolist() == [getattr(answer, column) for answer in (first, *answers)]
-    axes = guard.plot()
-    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
-    assert asked_for.get_xydata().tolist() == [[2.0, 0.6], [3.0, 0.65]]
-    pyplot.close("all")
-    guard.close()
-    assert verify(ledger).problems == []
-    again = reopen(ledger)
-    assert again.halt_reason == "final"
-    assert again.final(scoring(0.65)) == answers[1]._replace(replayed=True)
-    with pytest.raises(Halted):
-        again.final(scoring(0.7))
-
-
 # ---- of all threads and processes, one
-
-
-def test_threads_give_one_final(make_guard, ledger, scoring):
-    for place in (None, ledger):
-        guard = make_guard(place)
-
-        def ask(k, guard=guard):
-            try:
-                return guard.final(scoring(0.7, k)).query
-            except Halted as halt:
-                return halt.reason
-
-        with ThreadPoolExecutor(8) as pool:
-            outcomes = list(pool.map(ask, range(24)))
-        assert (outcomes.count(1), outcomes.count("final")) == (1, 23)
 
 
 def _final(guard, predictions):
@@ -478,11 +335,6 @@ def test_a_forged_row_is_found(all_kinds, name):
     sql(all_kinds, (f"UPDATE answers SET {FORGERIES[name]}",))
     seal_again(all_kinds)
     assert not verify(all_kinds).sound
-
-
-def test_the_forgers_tool_changes_nothing_by_itself(all_kinds):
-    recompute(all_kinds, 1)
-    assert verify(all_kinds).problems == []
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,11 @@ import pytest
 from guard.forging import state_after
 from made_guards import made_guard
 
-from reusable_holdout import Plan, verify
+from reusable_holdout import verify
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
-from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.ways import State, Terms, Told
-from reusable_holdout.ways.reveal import Choose
 from reusable_holdout.ways.table import Ways
 
 ROWS = 2_000
@@ -164,13 +161,6 @@ def test_a_batch_is_of_one_kind(ledger):
         return [charged, other._replace(batch=1, kind="compare", prior=0.0)]
 
     assert forged(ledger, joined)
-
-
-def test_a_candidate_that_failed_is_the_worst_of_a_choice():
-    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, noise=0.0)
-    way = Choose(plan.told, "choose", KeyedNoise(bytes(32)), by_rows=False)
-    _, outcome = way.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
-    assert outcome.told.text().startswith("candidate 1 of 2, rank 2, ")
 
 
 @pytest.mark.parametrize("gates", [False, True])
