@@ -3,22 +3,21 @@
 import itertools
 import math
 import pickle
-import signal
 
 import numpy as np
 import pytest
 from children import Child
+from guard.counting import fragile
 from guard.forging import every_way, recompute, seal_again, sql
-from guard.test_reveal import ASKING, fragile
+from guard.killing import DEATHS, DYING, died
+from guard.test_reveal import ASKING
 from joblib import Parallel, delayed
 from made_guards import made_guard
 
 from reusable_holdout import verify
 from reusable_holdout.certainty import ConfidenceBound
 from reusable_holdout.errors import Halted, ModelError, RotatedError
-from reusable_holdout.metrics import mae
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
 
@@ -38,7 +37,6 @@ def places_of(charges, last):
 # ---- what is told
 
 
-@BOTH
 @pytest.mark.parametrize("score", [0.0, 0.5, 0.7005, 0.8345, 1.0])
 def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, scoring, score):
     guard = make_guard(place)
@@ -73,7 +71,6 @@ def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(
     assert verify(ledger).problems == []
 
 
-@BOTH
 def test_the_last_charge_of_a_batch_is_at_its_own_index_after_those_that_a_choice_takes(
     make_guard, place, scoring
 ):
@@ -127,18 +124,9 @@ def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
     assert guard.queries_asked == 0  # a final takes none of them
 
 
-def test_of_losses_and_of_other_ranges(make_guard):
-    metric = mae(lower=-1.0, upper=3.0)
-    guard = make_guard(y=np.zeros(ROWS), metric=metric, estimate=0.5, threshold=0.4)
-    answer = guard.final(np.full(ROWS, 0.625))
-    assert answer.value == pytest.approx(0.625, abs=1e-8)
-    assert -1.0 < answer.low < 0.625 < answer.high < 3.0
-
-
 # ---- once
 
 
-@BOTH
 def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, place, scoring):
     guard = make_guard(place)
     one, other = guard.final([scoring(0.7), scoring(0.6)])
@@ -152,7 +140,6 @@ def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, pla
     assert len(guard.history()) == 2
 
 
-@BOTH
 def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     guard = make_guard(place)
     told = sum(answer.nats for answer in spend(guard))
@@ -224,43 +211,25 @@ def test_workers_give_one_final(make_guard, ledger, scoring):
     assert verify(ledger).problems == []
 
 
-_DIE = """
-import os, signal, sys
+_FINAL = """
+import sys
 import numpy as np
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.ledger.storage import Transaction
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 guard = ReusableHoldout.open(sys.argv[1], None, labels)
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_after(method):
-    return lambda *arguments: (method(*arguments), die())
-
-if sys.argv[2] == "before the rows":
-    Transaction.append = die
-elif sys.argv[2] == "before the commit":
-    Transaction.append = dying_after(Transaction.append)
-else:
-    Transaction.__exit__ = dying_after(Transaction.__exit__)
+dies(sys.argv[2])
 guard.final([labels, 1 - labels])
 """
 
 
-@pytest.mark.parametrize(
-    ("moment", "given"),
-    [("before the rows", False), ("before the commit", False), ("after the commit", True)],
-)
+@DEATHS
 def test_a_final_that_was_killed_was_given_whole_or_not_at_all(
-    make_guard, ledger, labels, scoring, moment, given
+    make_guard, ledger, labels, scoring, moment, recorded
 ):
     guard = make_guard(ledger)
-    process = Child(_DIE, ledger, moment)
-    assert process.communicate() == ""
-    assert process.returncode == -signal.SIGKILL
-    assert len(guard.history()) == (2 if given else 0)
-    if given:
+    died(Child(DYING + _FINAL, ledger, moment))
+    assert len(guard.history()) == 2 * recorded
+    if recorded:
         with pytest.raises(Halted):
             guard.final(scoring(0.7))
         assert [answer.value for answer in guard.final([labels, 1 - labels])] == [1.0, 0.0]
