@@ -63,6 +63,12 @@ def ledger(tmp_path):
     return tmp_path / "guard.db"
 
 
+@pytest.fixture(params=[False, True], ids=["memory", "file"])
+def durable(request):
+    """Both backends, for each test that asks for it or for a place."""
+    return request.param
+
+
 @pytest.fixture
 def place(durable, ledger):
     """Ledger of the tests that run on both backends."""

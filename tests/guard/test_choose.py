@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from guard.test_reveal import ASKING, Crashing, level_of_a_first_question
+from guard.counting import Crashing
+from guard.test_reveal import ASKING, level_of_a_first_question
 
 from reusable_holdout.certainty import THEORY, ConfidenceBound, worst_choice_nats
 from reusable_holdout.errors import InputError, ModelError
@@ -12,7 +13,6 @@ from reusable_holdout.metrics import mae
 from reusable_holdout.ways import FAILED, State, Told, Winner
 from reusable_holdout.ways.reveal import Choose
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 CHOOSING = {"prior_error": ASKING["prior_error"], "choices": [3, 3]}
 
@@ -73,19 +73,6 @@ def test_of_losses_the_smallest_wins_and_the_others_are_no_smaller(make_guard):
     )  # of the others the rows' spread is not told
 
 
-def test_of_equal_candidates_the_first_is_told(make_guard, scoring):
-    choice = make_guard(**CHOOSING).choose([scoring(0.7, k) for k in range(3)], [0.7] * 3)
-    assert (choice.index, choice.answer.told) == (0, "candidate 0 of 3, rank 1, cell 5")
-
-
-def test_each_candidate_is_one_of_the_declared_queries(make_guard, three):
-    guard = make_guard(**CHOOSING)
-    assert guard.choose(list(three), [0.66, 0.7, 0.68]).answer.query == 1
-    assert (guard.queries_asked, guard.charges_left) == (3, 3)
-    assert guard.history()["asked"].tolist() == [3]
-    assert "3 of 40 queries asked, 3 of 3 charges left" in repr(guard)
-
-
 def test_with_noise_the_winner_may_be_another_and_all_that_is_said_holds(make_guard, scoring):
     """Scores a standard deviation of the noise apart."""
     scores, winners = (0.68, 0.7, 0.69), set()
@@ -134,7 +121,6 @@ def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
 # ---- what is refused
 
 
-@BOTH
 def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(make_guard, place, labels, three):
     words = set()
     for y in (labels, 1 - labels):
@@ -190,7 +176,6 @@ def test_a_candidate_that_failed_never_wins_over_one_whose_noisy_score_is_below_
         assert outcome.told == Told(FAILED, winner=Winner(1, 3, 3))
 
 
-@BOTH
 def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, place, problem):
     guard = make_guard(place, X=problem[2], y=problem[3], **CHOOSING)
     for _ in range(2):  # the second is a replay

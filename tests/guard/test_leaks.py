@@ -574,15 +574,8 @@ class Private(BaseException):
 @pytest.mark.parametrize(
     "kind",
     [
-        ValueError,
-        InputError,
-        MemoryError,
-        RecursionError,
-        StopIteration,
-        GeneratorExit,
-        SystemExit,
-        Private,
-        Halted,
+        *(ValueError, InputError, MemoryError, RecursionError, StopIteration, GeneratorExit, SystemExit),
+        *(Private, Halted),
     ],
 )
 def test_whatever_a_model_raises_on_the_holdout_is_withheld_and_takes_a_charge(guard, secrets, kind):

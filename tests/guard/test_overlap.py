@@ -63,14 +63,10 @@ class TestTraining:
     @pytest.mark.parametrize(
         ("held", "trained"),
         [
-            (frame(HELD), frame(MIXED)),
-            (frame(HELD), frame(MIXED)[sorted(NAMES)]),
+            *((frame(HELD), frame(MIXED)), (frame(HELD), frame(MIXED)[sorted(NAMES)])),
             (frame(HELD), pl.DataFrame(frame(MIXED)[sorted(NAMES)])),
-            (pl.DataFrame(frame(HELD)), frame(MIXED)[sorted(NAMES)]),
-            (frame(HELD), MIXED),
-            (HELD, frame(MIXED)),
-            (HELD.tolist(), MIXED),
-            (scipy.sparse.csr_array(HELD), MIXED),
+            *((pl.DataFrame(frame(HELD)), frame(MIXED)[sorted(NAMES)]), (frame(HELD), MIXED)),
+            *((HELD, frame(MIXED)), (HELD.tolist(), MIXED), (scipy.sparse.csr_array(HELD), MIXED)),
             (HELD, scipy.sparse.csc_array(MIXED)),
         ],
     )

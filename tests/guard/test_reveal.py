@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from guard.counting import fragile
 
-from reusable_holdout import Metric, verify
 from reusable_holdout.certainty import THEORY, ConfidenceBound
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import mae
-from reusable_holdout.ways.reveal import Reveal
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 
 # cells are 0.02 wide near the prior: 1.1/sqrt(2) of an honest deviation's standard deviation
@@ -34,25 +32,6 @@ CELLS = [
     (0.8, 0.7, 8, 0.835, 0.03),  # 3.5 to 10
     (0.95, 0.7, 9, 0.9, 0.025),  # 10 or more, to the bound
 ]
-
-
-class Crashing:
-    """A model that fails on the holdout."""
-
-    def predict(self, X):
-        raise RuntimeError(X)
-
-
-def fragile():
-    """A metric that fails where the first row is mistaken, and quotes it."""
-
-    def loss(y, p):
-        if y[0] != p[0]:
-            raise ValueError(f"row 0 is {y[0]}")
-        return y == p
-
-    own = {"lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"}
-    return Metric(name="agreement", loss=loss, **own)
 
 
 def level_of_a_first_question(queries=40, beta=0.05):
@@ -136,14 +115,6 @@ def test_other_ways_to_ask_about_the_same_predictions_are_other_questions(make_g
     assert guard.history()["way"].tolist() == ["reveal", "reveal", "check", "choose", "final"]
 
 
-def test_a_guard_of_gates_can_be_asked_for_a_value(make_guard, ledger, scoring):
-    guard = make_guard(ledger, gates=True, threshold=None, reveals=2)
-    answer = guard.reveal(scoring(0.7), prior=0.7)
-    assert (answer.told, answer.value) == ("cell 5", 0.7)
-    guard.gate(scoring(0.6), 0.6)
-    assert verify(ledger).problems == []
-
-
 # ---- what is refused
 
 
@@ -156,21 +127,6 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
         charged = guard.evaluate(scoring(0.05, k), prior=0.99)
         assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
     assert guard.halt_reason == "charges"
-
-
-@BOTH
-def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(
-    make_guard, place, scoring, monkeypatch
-):
-    guard = make_guard(place)  # nothing is set aside
-    drawn = []
-    monkeypatch.setattr(Reveal, "noisy", lambda *_: drawn.append(1))
-    before = guard.history()
-    with pytest.raises(InputError, match=r"can cost 3.7 nats, and 0.0 are left .* nothing was told"):
-        guard.reveal(scoring(0.7), prior=0.7)
-    assert guard.history().equals(before)
-    assert (guard.queries_asked, guard.charges_left, drawn) == (0, 3, [])
-    assert guard.price("reveal").allowed is False
 
 
 def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, scoring):

@@ -177,13 +177,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "y",
         [
-            np.full(ROWS, np.nan),
-            np.array([]),
-            np.full(ROWS, 7),
-            np.array(["a", "b"] * (ROWS // 2)),
-            labels(1).reshape(2, -1),
-            None,
-            "text",
+            *(np.full(ROWS, np.nan), np.array([]), np.full(ROWS, 7), np.array(["a", "b"] * (ROWS // 2))),
+            *(labels(1).reshape(2, -1), None, "text"),
         ],
     )
     def test_bad_labels_are_refused(self, halted, y):

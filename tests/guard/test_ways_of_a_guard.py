@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from cases import for_each
+from guard.counting import Crashing
 from guard.forging import all_rows, seal_again, sql
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
@@ -21,13 +22,6 @@ BOARD = {"board": "claims", "threshold": None, "noise": None, "tolerance": None}
 
 
 SHARED = {"charges": 20, "queries": 200}
-
-
-class Crashing:
-    """A model that fails on the holdout."""
-
-    def predict(self, X):
-        raise RuntimeError(X)
 
 
 @pytest.fixture
@@ -144,6 +138,8 @@ def test_series_belong_to_a_board(make, labels, way):
 def test_a_board_that_does_not_exist_is_refused(make_guard, board):
     with pytest.raises(InputError, match='board must be "claims"'):
         make_guard(board=board)
+    with pytest.raises(InputError, match="tolerance"):
+        make_guard(**BOARD | {"charges": None, "tolerance": 0.1})
 
 
 def test_a_plan_for_other_ways_is_another_budget(make_guard, ledger):
@@ -178,6 +174,7 @@ def test_a_batch_decides_as_single_questions_do(make, labels, way, noise):
     for mine, theirs in zip(alone, together, strict=True):
         assert mine.low <= theirs.low + 1e-12  # the batch shares the history before it
         assert mine.high >= theirs.high - 1e-12
+    assert any(mine.low < theirs.low - 1e-6 for mine, theirs in zip(alone, together, strict=True))
 
 
 @for_each("way", ["check", "gate"])

@@ -12,7 +12,7 @@ from long_tests import GUARD
 from made_guards import made_guard
 
 from reusable_holdout import Difference, ReusableHoldout, verify
-from reusable_holdout.errors import Halted, HoldoutError, InputError, LedgerError, ModelError
+from reusable_holdout.errors import Halted, HoldoutError, LedgerError, ModelError
 from reusable_holdout.ways.table import Ways
 
 ODD = np.arange(ROWS) % 2 == 1
@@ -274,6 +274,7 @@ def refused_words(w):
         yield lambda p=prior: w.guard.evaluate(good, prior=p, tolerance=0.3)
         yield lambda p=prior: w.guard.gate(good, 0.1, guardrails={w.rail: p})
         yield lambda p=prior: w.guard.reveal(good, prior=p)
+        yield lambda p=prior: w.board.evaluate(good, prior=p)
         if prior != -0.1:  # which is a difference
             yield lambda p=prior: w.guard.compare(good, predictions(0.5), prior=p)
         if prior != [0.2]:  # of several, a column is as good as a list
@@ -402,18 +403,9 @@ def test_a_guard_that_is_opened_or_made_again_finds_all_as_it_was(world):
 def test_prices_widths_and_history_cost_nothing(world):
     one = world()
     before = one.seen()
-    for kind in ("reveal", "choose"):
-        one.guard.price(kind, candidates=3)
+    for kind in ("evaluate", "gate", "reveal", "choose", "final"):
+        assert one.guard.price(kind, candidates=3) == one.guard.price(kind, candidates=3)
     assert len(one.guard.history()) == 1
     assert one.guard.final_width > 0
     assert "charges left" in repr(one.guard)
     assert one.seen() == before
-
-
-def test_a_refusing_model_is_refused_in_its_own_words(world):
-    one = world()
-    with pytest.raises(
-        InputError, match=r"Refusing fails .* with TypeError: expecting a DMatrix, got ndarray"
-    ):
-        one.guard.evaluate(Refusing(one.counting, 0.7), prior=0.2)
-    assert one.guard.queries_asked == 0
