@@ -121,7 +121,7 @@ def test_a_bound_by_differences_is_its_width_below_and_never_above_it(squares):
             assert bound.lower(found, log_level=-3.0) >= target
 
 
-@for_each("family", ["bounded", "bounded-difference"])
+@for_each("family", ["binomial", "bounded", "bounded-difference"])
 def test_targets_at_the_bounds_and_values_beyond_them(family):
     bound = ConfidenceBound(family, rows=50, sum_of_squares=0.001)
     assert bound.reach_low(0.0, log_level=-3.0) == bound.reach_low(-1.0, log_level=-3.0) == -math.inf
@@ -130,6 +130,8 @@ def test_targets_at_the_bounds_and_values_beyond_them(family):
     assert bound.reach_high(0.0, log_level=-3.0) == -math.inf
     assert bound.lower(1.4, log_level=-3.0) == bound.lower(1.0, log_level=-3.0) < 1.0
     assert bound.lower(-0.4, log_level=-3.0) == bound.lower(0.0, log_level=-3.0) == 0.0
+    assert bound.upper(-0.4, log_level=-3.0) == bound.upper(0.0, log_level=-3.0) > 0.0
+    assert bound.upper(1.4, log_level=-3.0) == bound.upper(1.0, log_level=-3.0) == 1.0
 
 
 def test_the_narrower_of_two_bounds_holds_and_of_means_that_is_chernoffs():

@@ -227,35 +227,6 @@ def test_chernoff_bounds_solve_hoeffdings_equation_from_the_safe_side(rows, leve
         )
 
 
-def test_one_of_one_row_has_the_level_itself_as_its_lower_bound():
-    for level in LEVELS:
-        for lower in (binomial_lower, chernoff_lower):
-            assert lower(1.0, rows=1, log_level=level) == pytest.approx(math.exp(level), rel=1e-9, abs=1e-300)
-
-
-def test_a_value_between_two_counts_is_rounded_outwards_and_its_rounding_error_is_not():
-    rows, level = 10_000, -20.0
-    at = binomial_lower(0.9, rows=rows, log_level=level)
-    assert binomial_lower(0.89995, rows=rows, log_level=level) == at
-    assert binomial_lower(np.nextafter(0.9, 1.0), rows=rows, log_level=level) == at
-    assert binomial_lower(0.90001, rows=rows, log_level=level) > at
-    for count in range(49_999_990, 50_000_010):
-        value = np.nextafter(count / 10**8, 1.0)
-        assert binomial_lower(value, rows=10**8, log_level=level) == binomial_lower(
-            count / 10**8, rows=10**8, log_level=level
-        )
-
-
-def test_values_outside_the_unit_interval_are_clipped():
-    for family in FAMILIES:
-        bound = ConfidenceBound(family, 50, 0.02)
-        for beyond, end in ((-0.3, 0.0), (1.4, 1.0)):
-            assert bound.lower(beyond, log_level=-3.0) == bound.lower(end, log_level=-3.0)
-            assert bound.upper(beyond, log_level=-3.0) == bound.upper(end, log_level=-3.0)
-        assert bound.lower(0.0, log_level=-3.0) == 0.0
-        assert bound.upper(1.0, log_level=-3.0) == 1.0
-
-
 def test_the_width_of_mcdiarmid_is_hoeffdings_for_means():
     width = mcdiarmid_width(sum_of_squares=1 / 400, log_level=math.log(0.025))
     assert width == pytest.approx(math.sqrt(math.log(40.0) / 800))
@@ -412,21 +383,6 @@ def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
 
     assert log_tails.climb(never, 0.0, -1.0) == -math.inf
     assert log_tails.climb(never, 1.0, 1.0, positive=True) == 0.0
-
-
-@for_each(
-    ("rows", "charges", "level", "promised"),
-    [
-        (10_000, 0, math.log(1000) + math.log(2), 0.0128),
-        (10_000, 10, math.log(1000) + 11 * math.log(2) + math.log(math.comb(999, 10)) + 30, 0.0425),
-        (1000, 5, math.log(100) + 6 * math.log(2) + math.log(math.comb(99, 5)) + 15, 0.088),
-    ],
-)
-def test_the_half_widths_of_the_design_are_met(rows, charges, level, promised):
-    log_level = math.log(0.05 * 0.95 / 2) - level
-    lower = binomial_lower(0.9, rows=rows, log_level=log_level)
-    upper = binomial_upper(0.9, rows=rows, log_level=log_level)
-    assert (upper - lower) / 2 <= promised, charges
 
 
 @for_each("log_level", [0.0, 0.05, math.nextafter(LOG_HALF, 0.0), math.nan, -math.inf, -1e100])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import for_each
+from guard.counting import Crashing
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
@@ -108,13 +109,6 @@ def test_a_model_that_cannot_be_pickled_is_a_new_question_each_time(make_guard, 
     assert not guard.evaluate(model, prior=0.5).replayed
     assert not guard.evaluate(model, prior=0.5).replayed
     assert guard.queries_asked == 2
-
-
-class Crashing:
-    """A model that fails on the holdout, and tells its rows."""
-
-    def predict(self, X):
-        raise ValueError(f"cannot digest {X!r}")
 
 
 @pytest.mark.parametrize("nonsense", [np.nan, 7, -1, 0.5], ids=str)

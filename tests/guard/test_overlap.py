@@ -37,11 +37,6 @@ def frame(X, names=NAMES):
     return pd.DataFrame(X, columns=names)
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return tmp_path / "guard.db"
-
-
 class TestTraining:
     def test_rows_that_were_trained_on_are_refused_with_how_many(self):
         with pytest.raises(

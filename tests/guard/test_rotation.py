@@ -35,11 +35,6 @@ def halt(guard, y):
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return tmp_path / "guard.db"
-
-
-@pytest.fixture
 def halted(ledger):
     y = labels(0)
     guard = made_guard(None, y, ledger=ledger, seed=0, **WISH)
