@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from long_tests import examples
 from scipy import stats
 
-from reusable_holdout.certainty import (
-    THEORY,
-    Certificate,
-    ConfidenceBound,
-    Shares,
-    ThresholdTable,
-)
+from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares, ThresholdTable
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))
@@ -205,12 +199,6 @@ def test_neither_a_charge_nor_anything_told_raises_the_threshold(guard, unit, ch
         assert after <= before + 1e-9
 
 
-def test_a_stated_threshold_is_the_threshold():
-    guard = certificate(fixed_threshold=0.05)
-    assert guard.threshold(0.3, charges=4, nats=12.0) == 0.05
-    np.testing.assert_array_equal(guard.threshold(np.array([0.1, 0.9]), charges=0, nats=0.0), [0.05, 0.05])
-
-
 def test_another_tolerance_and_another_least_threshold_may_be_named():
     guard = certificate()
     length = guard.length(charges=2, nats=4.0)
@@ -255,15 +243,6 @@ def test_whatever_charges_cost_no_question_is_longer_than_the_plan_affords(guard
         nats += guard.charge_nats * (costs[charges] if charges < len(costs) else 1.0)
 
 
-@given(guard=budgets)
-def test_the_affordable_length_is_that_of_the_dearest_state_before_the_last_charge(guard):
-    states = [
-        guard.length(charges=charges, nats=guard.reserved_nats + guard.charge_nats * charges)
-        for charges in range(min(guard.charges, guard.queries))
-    ]
-    assert guard.affordable_length == max(states)
-
-
 @given(guard=budgets, asked=st.lists(st.tuples(st.booleans(), st.floats(0.0, 1.0)), max_size=40))
 def test_what_fits_the_room_leaves_every_charge_and_the_tolerance(guard, asked):
     """An adaptive sequence of charges and of voluntary answers, each of which is checked before it is asked."""
@@ -280,12 +259,6 @@ def test_what_fits_the_room_leaves_every_charge_and_the_tolerance(guard, asked):
         for more in range(most - charges):
             length = guard.length(charges=charges + more, nats=nats + guard.charge_nats * more)
             assert length <= guard.affordable_length + 2e-9
-
-
-@given(guard=budgets)
-def test_at_first_there_is_room_for_what_was_set_aside_and_for_no_more(guard):
-    assert guard.room(charges=0, nats=0.0) == pytest.approx(guard.reserved_nats, abs=1e-8)
-    assert guard.room(charges=0, nats=guard.reserved_nats + 0.01) < 0.0
 
 
 @given(guard=budgets, charges=st.integers(0, 11), nats=st.floats(0.0, 80.0), more=st.floats(0.0, 20.0))

@@ -12,11 +12,7 @@ import pytest
 from cases import for_each
 from scipy import stats
 
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-    TranscriptCode,
-)
+from reusable_holdout.certainty import THEORY, ConfidenceBound, TranscriptCode
 
 BETA = 0.05
 CODE = TranscriptCode(queries=1, charges=1)

@@ -18,12 +18,7 @@ from within_reach import answered as answered_alone
 from within_reach import noisy
 
 from reusable_holdout import Plan
-from reusable_holdout.certainty import (
-    THEORY,
-    Certificate,
-    ConfidenceBound,
-    Shares,
-)
+from reusable_holdout.certainty import THEORY, Certificate, ConfidenceBound, Shares
 from reusable_holdout.ways import AGREED, State, Told
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.final import Final

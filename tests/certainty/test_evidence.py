@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 from reusable_holdout.certainty import ConfidenceBound, EvidenceSet
-from reusable_holdout.certainty.evidence import (
-    MANY,
-    Evidence,
-    EvidenceRows,
-    Null,
-    likely_rows,
-    rounded,
-    worst_rows,
-)
+from reusable_holdout.certainty.evidence import MANY, Evidence, EvidenceRows, Null, rounded, worst_rows
 
 VALUES = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
 
@@ -101,22 +93,6 @@ def test_one_row_changes_it_by_no_more_than_its_sensitivity(sides, named, tolera
     assert most <= evidence.sensitivity * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("mean", [0.02, 0.4, 0.9])
-def test_its_sensitivity_is_reached_where_the_largest_bet_has_won(mean):
-    null, won = Null(mean, 0.05), np.ones(2_000)
-    lost = np.concatenate([[0.0], won[1:]])
-    assert null.log_evidence(won) - null.log_evidence(lost) == pytest.approx(null.sensitivity, abs=1e-6)
-
-
-def test_terms_and_their_counts_give_the_same():
-    terms = np.random.default_rng(5).choice(VALUES, size=1_000)
-    values, counts = np.unique(terms, return_counts=True)
-    evidence = Evidence(0.5, 0.1)
-    assert evidence.of_rows(terms) == pytest.approx(evidence.of(EvidenceRows(values, counts)), abs=1e-9)
-    assert evidence.of_rows(terms) == pytest.approx(evidence.of_rows(terms, np.ones(1_000)), abs=1e-9)
-    assert evidence.of_rows(terms) == pytest.approx(evidence.of_rows(terms[::-1]), abs=1e-9)
-
-
 def test_a_side_beyond_the_bounds_needs_no_evidence():
     assert Evidence(0.05, 0.1, "low").of_rows(np.ones(3)) == math.inf
     assert Evidence(0.95, 0.1, "high").of_rows(np.ones(3)) == math.inf
@@ -154,32 +130,6 @@ def test_no_law_makes_agreed_and_charged_intervals_miss_more_than_their_level(ro
     assert worst <= level
 
 
-@pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
-@pytest.mark.parametrize("mean", [0.02, 0.4, 0.97])
-def test_likely_rows_have_the_mean_and_the_spread_where_there_is_room(mean, spread):
-    rows = likely_rows(mean, spread, 100.0)
-    assert rows.counts.sum() == pytest.approx(100.0)
-    assert rows.values @ rows.counts / 100.0 == pytest.approx(mean)
-    assert ((rows.values >= -1e-12) & (rows.values <= 1 + 1e-12)).all()
-    possible = min(spread, math.sqrt(mean * (1 - mean)))
-    assert math.sqrt(((rows.values - mean) ** 2) @ rows.counts / 100.0) == pytest.approx(possible)
-
-
-@pytest.mark.parametrize("above", [True, False])
-def test_up_to_its_reach_rows_have_enough_and_beyond_it_they_have_not(above):
-    evidence, sign = Evidence(0.6, 0.05), 1 if above else -1
-
-    def rows(mean):
-        return likely_rows(mean, 0.2, 2_000)
-
-    reach = evidence.reach(12.0, rows, above=above)
-    assert 0.01 < reach < 0.05
-    assert evidence.of(rows(0.6 + sign * (reach - 1e-6))) >= 12.0
-    assert evidence.of(rows(0.6 + sign * (reach + 1e-6))) < 12.0
-    assert Evidence(0.6, 0.01).reach(400.0, rows, above=above) == -math.inf
-    assert Evidence(0.05, 0.1, "low").reach(12.0, rows, above=False) == 0.1
-
-
 def test_very_many_rows_are_rounded_towards_less_evidence_and_little_less():
     terms = np.random.default_rng(6).beta(2, 3, MANY)
     mean = float(terms.mean())
@@ -192,9 +142,3 @@ def test_very_many_rows_are_rounded_towards_less_evidence_and_little_less():
     ends = [EvidenceSet(8.0, MANY, 0.4, 0.2).of_rows(terms, weights) for weights in (None, np.ones(MANY))]
     assert ends[0] == pytest.approx(ends[1], abs=2**-15)
     assert ends[0][0] <= ends[1][0] < mean < ends[1][1] <= ends[0][1]
-
-
-def test_rounding_keeps_zeros_and_ones():
-    down, up = rounded(np.array([0.0, 1.0, 1.0]))
-    for rows in (down, up):
-        assert (rows.values.tolist(), rows.counts.tolist()) == ([0.0, 1.0], [1.0, 2.0])

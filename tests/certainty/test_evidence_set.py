@@ -61,21 +61,6 @@ def test_what_is_excluded_is_excluded_by_all_that_lies_below():
     assert wider[0] < low < high < wider[1]
 
 
-def test_terms_and_their_counts_leave_the_same():
-    terms = np.random.default_rng(2).choice(VALUES, 20_000)
-    counted = EvidenceRows(*(np.asarray(part, dtype=float) for part in np.unique(terms, return_counts=True)))
-    found = EvidenceSet(8.0, 20_000)
-    assert found.of_rows(terms) == pytest.approx(found.of(counted), abs=1e-9)
-    assert found.of_rows(terms, np.ones(20_000)) == pytest.approx(found.of(counted), abs=1e-9)
-
-
-@pytest.mark.parametrize("mean", [0.0, 1.0])
-def test_rows_at_a_bound_leave_that_bound(mean):
-    low, high = EvidenceSet(5.0, 100).of_rows(np.full(100, mean))
-    assert low <= mean <= high
-    assert high - low < 0.1
-
-
 def test_it_is_far_narrower_than_the_chernoff_interval_where_rows_spread_little():
     bound, nats = ConfidenceBound("bounded", rows=2_000, sum_of_squares=1 / 2_000), 10.0
     chernoff = bound.upper(0.5, log_level=-nats) - bound.lower(0.5, log_level=-nats)

@@ -90,13 +90,6 @@ def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
     assert GRID_SLACK * GRID >= 5
 
 
-def test_reaches_are_those_of_the_noise_and_of_rounding():
-    guard = certificate(noise_scale=1e-3)
-    assert guard.comparison_tail == pytest.approx(1e-3 * guard.tails.comparison + GRID_SLACK)
-    assert guard.answer_tail == pytest.approx(1e-3 * guard.tails.answer + GRID_SLACK)
-    assert guard.comparison_sd == pytest.approx(1e-3 * math.sqrt(2.0 * 20.0))
-
-
 @for_each("queries", [1, 7, 40])
 @for_each("noise_scale", [0.0, 1e-4])
 def test_all_levels_of_one_question_at_a_time_of_finals_and_of_the_noise_sum_to_at_most_beta(
@@ -154,15 +147,3 @@ def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack():
     assert len(set(told)) < 800
     assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= GRID_SLACK
     assert (tidy(-1.0), tidy(2.0)) == (0.0, 1.0)
-
-
-def test_what_was_told_before_the_first_question_widens_like_what_was_told_since():
-    before, since = certificate(told_before=2.5), certificate()
-    for one, other in ((0.0, 2.5), (1.0, 3.5)):
-        assert before.half_width(charges=1, nats=one, estimate=0.8) == since.half_width(
-            charges=1, nats=other, estimate=0.8
-        )
-        assert before.final_length(charges=1, nats=one) == since.final_length(charges=1, nats=other)
-    assert before.half_width(charges=0, nats=0.0, estimate=0.8) > since.half_width(
-        charges=0, nats=0.0, estimate=0.8
-    )

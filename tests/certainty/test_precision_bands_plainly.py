@@ -57,11 +57,7 @@ def test_a_band_is_the_narrower_of_a_distance_and_of_exact_ranks(rows, nats, sha
 @for_each(
     ("above", "negatives"),
     [
-        ([0], 1),
-        ([3], 3),
-        ([0, 0, 1, 4, 4, 9], 12),
-        ([5, 5, 5], 5),
-        (list(range(0, 60, 2)), 60),
+        *(([0], 1), ([3], 3), ([0, 0, 1, 4, 4, 9], 12), ([5, 5, 5], 5), (list(range(0, 60, 2)), 60)),
         ([0] * 40, 200),
     ],
 )

@@ -10,14 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 from cases import for_each
-from hypothesis import given
-from hypothesis import strategies as st
 
-from reusable_holdout.certainty import (
-    THEORY,
-    TranscriptCode,
-)
-from reusable_holdout.errors import InputError
+from reusable_holdout.certainty import THEORY, TranscriptCode
 
 FINALS, QUESTIONS = Fraction(THEORY.final_share), 1 - Fraction(THEORY.final_share)
 EARLY = Fraction(str(THEORY.early_share))
@@ -50,7 +44,6 @@ WEIGHTS = {
         number_of_charges(charges, most) / (queries * math.comb(before, charges))
     ),
 }
-declared_or_not = st.one_of(st.none(), st.integers(1, 10**6))
 
 
 def worst_kraft_sum(queries, weight, *, most, batches=None, values=Fraction(1)):
@@ -173,32 +166,6 @@ def test_undeclared_questions_weigh_one_together():
         assert together == pytest.approx(share * (1 - 2.0**-i) / (i * (i + 1)), rel=1e-9)
 
 
-@given(queries=declared_or_not, data=st.data())
-def test_a_later_question_and_more_nats_cost_more(queries, data):
-    code = TranscriptCode(queries=queries)
-    query = data.draw(st.integers(1, (queries or 10**6) - 1)) if queries != 1 else 1
-    charges = data.draw(st.integers(0, query - 1))
-    here = code.length(query=query, charges=charges)
-    assert code.length(query=query, charges=charges, nats=0.5) == pytest.approx(here + 0.5)
-    if queries is None or query < queries:
-        assert code.length(query=query + 1, charges=charges) >= here - 1e-7
-
-
-@for_each(("query", "charges"), [(0, 0), (-3, 0), (1, 1), (5, 5), (5, -1)])
-def test_a_question_that_cannot_have_had_so_many_charges_is_refused(query, charges):
-    with pytest.raises(InputError, match=r"charges in \[0, query\)"):
-        TranscriptCode(queries=10).length(query=query, charges=charges)
-
-
-def test_other_impossible_codes_are_refused():
-    with pytest.raises(InputError, match="at most the declared 10, got 11"):
-        TranscriptCode(queries=10).length(query=11, charges=0)
-    with pytest.raises(InputError, match="queries must be at least 1 or None, got 0"):
-        TranscriptCode(queries=0)
-    with pytest.raises(InputError, match="charges must be at least 1 or None, got 0"):
-        TranscriptCode(queries=5, charges=0)
-
-
 def test_more_charges_than_were_declared_cost_as_if_so_many_had_been():
     few, many = (TranscriptCode(queries=100, charges=charges) for charges in (5, 31))
     assert few.length(query=100, charges=30) == many.length(query=100, charges=30)
@@ -299,32 +266,6 @@ def test_questions_and_finals_share_one():
     assert finals == pytest.approx(float(FINALS * (1 - left_over(50, 1))), rel=1e-9)
 
 
-def test_a_final_does_not_pay_for_its_place():
-    code = TranscriptCode(queries=1000, charges=10)
-    for charges in range(10):
-        question, final = code.length(query=1000, charges=charges), code.final_length(charges=charges)
-        shares = math.log(QUESTIONS / FINALS)
-        place = math.log((1000 - charges) / (charges + 1))  # C(K, j + 1) / C(K, j)
-        number = math.log(number_before_a_final(charges, 10) / number_of_charges(charges, 10))
-        late = -math.log(1 - EARLY + EARLY / 1001) if charges else 0.0
-        assert question - final == pytest.approx(place + number - shares - late, abs=1e-9)
-
-
-@for_each(("queries", "charges"), [(100, 1), (100, 5), (1000, 9), (10**6, 50)])
-def test_the_earlier_the_last_charge_the_less_a_final_costs_and_a_late_one_costs_little_more(
-    queries, charges
-):
-    code = TranscriptCode(queries=queries, charges=charges)
-    lasts = [charges, charges + 1, 2 * charges + 1, queries // 10, queries // 2, queries]
-    lengths = [code.final_length(charges=charges, last_charge=last) for last in sorted(lasts)]
-    assert all(a < b for a, b in itertools.pairwise(lengths))
-    share = FINALS * number_before_a_final(charges, charges)
-    even = math.log(math.comb(queries, charges)) - math.log(share)
-    assert lengths[-1] <= even + 0.106
-    at_once = math.log(charges + 1) - math.log(share * EARLY)
-    assert lengths[0] <= at_once + 1e-9
-
-
 def test_undeclared_finals_weigh_their_share_together():
     """Those of as many charges telescope in the index of the last one."""
     code, most = TranscriptCode(), 400
@@ -338,20 +279,3 @@ def test_undeclared_finals_weigh_their_share_together():
         assert together == pytest.approx(
             float(FINALS) * 0.1 * 2.0**-charges * (1 - charges / (most + 1)), rel=1e-9
         )
-
-
-@for_each(
-    "wrong",
-    [
-        {"charges": -1},
-        {"charges": 3, "last_charge": 2},
-        {"charges": 1, "last_charge": 0},
-        {"queries": None, "charges": 3, "last_charge": 2},
-        {"queries": None, "charges": 1},
-    ],
-)
-def test_a_final_of_impossible_charges_is_refused(wrong):
-    asked = {"queries": 10, "charges": 0} | wrong
-    code = TranscriptCode(queries=asked.pop("queries"))
-    with pytest.raises(InputError, match="a final has at least 0 charges"):
-        code.final_length(**asked)

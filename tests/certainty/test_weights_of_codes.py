@@ -132,12 +132,7 @@ def test_nothing_is_declared_of_fewer_than_one(declared):
 # ---- cells and spans
 
 CELLS = CellCode(
-    (
-        Cell(1, 3.0, math.inf, 0.1),
-        Cell(1, 1.0, 3.0, 0.2),
-        Cell(0, 0.0, 0.5, 0.3),
-        Cell(-1, 0.5, 4.0, 0.25),
-    ),
+    (Cell(1, 3.0, math.inf, 0.1), Cell(1, 1.0, 3.0, 0.2), Cell(0, 0.0, 0.5, 0.3), Cell(-1, 0.5, 4.0, 0.25)),
     failed=0.05,
 )
 
@@ -145,18 +140,8 @@ CELLS = CellCode(
 @for_each(
     ("deviation", "place"),
     [
-        (0.0, 2),
-        (-0.0, 2),
-        (0.49, 2),
-        (-0.49, 2),
-        (0.5, 1),
-        (0.9, 1),
-        (1.0, 1),
-        (2.9, 1),
-        (3.0, 0),
-        (1e300, 0),
-        (-0.5, 3),
-        (-3.9, 3),
+        *((0.0, 2), (-0.0, 2), (0.49, 2), (-0.49, 2), (0.5, 1), (0.9, 1), (1.0, 1), (2.9, 1), (3.0, 0)),
+        *((1e300, 0), (-0.5, 3), (-3.9, 3)),
     ],
 )
 def test_a_deviation_is_in_the_nearest_cell_of_its_side_that_reaches_beyond_it(deviation, place):
@@ -191,7 +176,7 @@ def test_a_winners_weight_is_half_by_its_rank_and_half_even(candidates):
         weight = (Fraction(1, rank * (rank + 1)) + Fraction(1, candidates)) / 2
         assert choice_nats(rank, candidates) == pytest.approx(cost(weight), **NEAR)
     assert worst_choice_nats(candidates) == choice_nats(candidates, candidates)
-    for rank in (0, candidates + 1):
+    for rank in (-1, 0, candidates + 1):
         with pytest.raises(InputError, match="a rank lies in"):
             choice_nats(rank, candidates)
 

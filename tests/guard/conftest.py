@@ -10,13 +10,7 @@ from reusable_holdout import ReusableHoldout
 
 ROWS = 2_000
 # without noise every decision is exact: charged if and only if |score - prior| >= 0.1
-SETTINGS = {
-    "queries": 40,
-    "charges": 3,
-    "threshold": 0.1,
-    "noise": 0.0,
-    "estimate": 0.7,
-}
+SETTINGS = {"queries": 40, "charges": 3, "threshold": 0.1, "noise": 0.0, "estimate": 0.7}
 
 
 @pytest.fixture
@@ -67,6 +61,12 @@ def reopen(labels, closed_at_the_end):
 def ledger(tmp_path):
     """Where a ledger may be made."""
     return tmp_path / "guard.db"
+
+
+@pytest.fixture(params=[False, True], ids=["memory", "file"])
+def durable(request):
+    """Both backends, for each test that asks for it or for a place."""
+    return request.param
 
 
 @pytest.fixture

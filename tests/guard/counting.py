@@ -1,12 +1,15 @@
-"""A metric and models that note when they see the holdout's rows."""
+"""A metric and models that note when they see the holdout's rows, and others that fail on them or read a column."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse
 
 from reusable_holdout import Metric
 
-__all__ = ["ROWS", "Counted", "Counting", "Failing", "Refusing", "predictions"]
+__all__ = [
+    "AGREEMENT", "ROWS", "Counted", "Counting", "Crashing", "Failing", "Refusing", "Sign", "fragile", "predictions"
+]  # fmt: skip
 
 ROWS = 2_000
 
@@ -69,3 +72,41 @@ class Refusing(Counted):
 def predictions(share):
     """What a model of this share predicts."""
     return (np.arange(ROWS) >= share * ROWS).astype(int)
+
+
+class Crashing:
+    """A model that fails on any rows, each time in another way, and tells them."""
+
+    def predict(self, X):
+        raise RuntimeError(f"rows {X!r}")
+
+
+class Sign:
+    """Predicts by the sign of the first column, whatever the container; each number is another model."""
+
+    def __init__(self, number=0):
+        self.number = number
+
+    def predict(self, X):
+        if scipy.sparse.issparse(X):
+            return (X.tocsc()[:, [0]].toarray()[:, 0] > 0).astype(int)
+        if isinstance(X, list):
+            return [int(row[0] > 0) for row in X]
+        first = X["a"].to_numpy() if hasattr(X, "columns") else np.asarray(X)[:, 0]
+        return (first > 0).astype(int)
+
+
+AGREEMENT = {
+    "lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"
+}  # fmt: skip
+
+
+def fragile():
+    """A metric that fails where the first row is mistaken, and quotes it."""
+
+    def loss(y, p):
+        if y[0] != p[0]:
+            raise ValueError(f"row 0 is {y[0]}")
+        return y == p
+
+    return Metric(name="agreement", loss=loss, **AGREEMENT)

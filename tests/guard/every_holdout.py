@@ -125,12 +125,7 @@ class Game:
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
         )
         for name in (
-            "told_one",
-            "told_difference",
-            "told_choice",
-            "told_batch",
-            "missed_by_a_final",
-            "hopeless",
+            *("told_one", "told_difference", "told_choice", "told_batch", "missed_by_a_final", "hopeless"),
         ):
             setattr(self, name, cache(getattr(self, name)))
         self.agreeing = cache(self.agreeing)

@@ -8,7 +8,7 @@ from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.ways import State, Terms, Told
 from reusable_holdout.ways.table import WAYS, Ways
 
-__all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql", "state_after"]
+__all__ = ["all_rows", "every_way", "fitting", "recompute", "rewrite", "seal_again", "sql", "state_after"]
 
 
 def every_way(guard):
@@ -66,10 +66,10 @@ def recompute(ledger, query, **changes):
     for row in rows:
         if row.query == query:
             row = row._replace(**changes)  # noqa: PLW2901 - the forged one
-        fitting = _fitting(ways.named(row.kind), row, states[-1], states[row.batch - 1], finals)
+        fitted = fitting(ways.named(row.kind), row, states[-1], states[row.batch - 1], finals)
         names = ", ".join(f"{name} = ?" for name in Row._fields)
-        sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitting, row.query))
-        states.append(state_after(fitting, states[-1]))
+        sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitted, row.query))
+        states.append(state_after(fitted, states[-1]))
     seal_again(ledger)
 
 
@@ -78,7 +78,7 @@ def state_after(row, before):
     return State.after(row, row.asked if row.charged else before.last_charge)
 
 
-def _fitting(way, row, state, began, finals):
+def fitting(way, row, state, began, finals):
     """The row that a guard would have written which told this."""
     terms, told = Terms(row.prior, way.unit(row.prior, state, None)), Told.parse(row.told)
     outcome = way.outcome(told, terms)

@@ -184,26 +184,8 @@ PRIORS = [
     *(
         Case(f"prior {prior!r:.20}", InputError, "a prior must be", lambda s, p=prior: s.ask(s.fresh, p))
         for prior in (
-            np.nan,
-            np.inf,
-            -np.inf,
-            1.0000001,
-            -1e-9,
-            1e300,
-            -(10**40),
-            "0.7",
-            b"0.7",
-            "nonsense",
-            None,
-            True,
-            np.True_,
-            1j,
-            [0.7],
-            [0.7, 0.7],
-            np.array([]),
-            np.array(["0.7"]),
-            {},
-            object,
+            *(np.nan, np.inf, -np.inf, 1.0000001, -1e-9, 1e300, -(10**40), "0.7", b"0.7", "nonsense"),
+            *(None, True, np.True_, 1j, [0.7], [0.7, 0.7], np.array([]), np.array(["0.7"]), {}, object),
             10**400,
         )
     ),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from cases import for_each
-from guard.counting import ROWS, Counting, Failing, predictions
+from guard.counting import ROWS, Counting, predictions
 from made_guards import made_guard
 
-from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.errors import BudgetError, InputError
 
 SETTINGS = {"charges": 2, "threshold": 0.1, "noise": 0.0, "estimate": 0.7, "seed": 1}
 
@@ -30,29 +30,19 @@ def make(counting):
 
 
 def ask(guard, counting, share, way):
-    """Ask about a model, or its predictions, that is off on |share - 0.5| of the rows."""
-    model, told = counting.model(share), predictions(share)
+    """Ask about models, or predictions, that are off on |share - 0.5| of the rows."""
+    several = [predictions(share), predictions(share + 0.01)]
+    models = [counting.model(share), counting.model(share + 0.01)]
     ways = {
-        "evaluate": lambda: guard.evaluate(model, prior=0.2),
-        "evaluate predictions": lambda: guard.evaluate(told, prior=0.2),
-        "evaluate several": lambda: guard.evaluate([told, predictions(share + 0.01)], prior=[0.2, 0.2]),
-        "compare": lambda: guard.compare(model, counting.model(0.5), prior=0.2),
-        "compare predictions": lambda: guard.compare(told, predictions(0.5), prior=0.2),
-        "reveal": lambda: guard.reveal(model, prior=0.2),
-        "reveal predictions": lambda: guard.reveal(told, prior=0.2),
-        "choose": lambda: guard.choose([model, counting.model(share + 0.01)], [0.2, 0.2]),
-        "choose predictions": lambda: guard.choose([told, predictions(share + 0.01)], [0.2, 0.2]),
-        "final": lambda: guard.final(model),
-        "final predictions": lambda: guard.final(told),
+        "evaluate several": lambda: guard.evaluate(several, prior=[0.2, 0.2]),
+        "reveal": lambda: guard.reveal(models[0], prior=0.2),
+        "reveal predictions": lambda: guard.reveal(several[0], prior=0.2),
+        "choose": lambda: guard.choose(models, [0.2, 0.2]),
+        "choose predictions": lambda: guard.choose(several, [0.2, 0.2]),
     }
     return ways[way]()
 
 
-WAYS = [
-    *("evaluate", "evaluate predictions", "evaluate several", "compare", "compare predictions"),
-    *("reveal", "reveal predictions", "choose", "choose predictions"),
-]
-FINALS = ["final", "final predictions"]
 AFFORDED = {"charges": 1, "reveals": 4, "choices": [2] * 4, "threshold": None, "tolerance": 0.2}
 
 
@@ -116,69 +106,6 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(mak
         with pytest.raises(InputError, match="a tolerance must be at least"):
             act()
     assert (counting.used, guard.answered) == (0, 0)
-
-
-def answers(told):
-    return [getattr(one, "answer", one) for one in (told if isinstance(told, list) else [told])]
-
-
-@for_each("way", WAYS)
-@for_each("spent", ["charges", "queries", "final"])
-@pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
-def test_after_a_halt_nothing_new_reads_the_rows_and_what_was_asked_replays_without_them(
-    make, counting, way, spent, durable, tmp_path
-):
-    place = tmp_path / f"{way} {spent}.db" if durable else None
-    guard = make(queries=8, ledger=place, **{**AFFORDED, "charges": 2 if spent == "charges" else 1})
-    first = ask(guard, counting, 0.7, way)
-    if spent == "charges":
-        for share in (0.98, 0.97):
-            guard.evaluate(predictions(share), prior=0.1)
-    elif spent == "queries":
-        for place in range(8 - guard.queries_asked):
-            guard.evaluate(predictions(0.7 + place / ROWS), prior=0.21)
-    else:
-        guard.final(predictions(0.75))
-    assert guard.halt_reason == spent
-    counting.measured = counting.predicted = 0
-    with pytest.raises(Halted):
-        ask(guard, counting, 0.8, way)
-    again = ask(guard, counting, 0.7, way)
-    assert counting.used == 0
-    assert [one.value for one in answers(again)] == [one.value for one in answers(first)]
-    assert all(one.replayed for one in answers(again))
-    guard.close()
-
-
-@for_each("way", FINALS)
-def test_after_a_final_another_reads_no_rows_and_the_same_replays_without_them(make, counting, way):
-    guard = make(**AFFORDED)
-    first = ask(guard, counting, 0.7, way)
-    counting.measured = counting.predicted = 0
-    with pytest.raises(Halted, match="a final was given"):
-        ask(guard, counting, 0.8, way)
-    assert ask(guard, counting, 0.7, way) == first._replace(replayed=True)
-    assert counting.used == 0
-
-
-@for_each("way", [*WAYS, *FINALS])
-def test_what_was_asked_before_is_told_again_without_its_model(make, counting, way):
-    guard = make(**AFFORDED)
-    ask(guard, counting, 0.7, way)
-    used, answered = counting.used, guard.answered
-    ask(guard, counting, 0.7, way)
-    assert (counting.used, guard.answered) == (used, answered)
-    assert used > 0
-
-
-def test_a_failure_is_told_again_without_the_model(make, counting):
-    guard = make(threshold=None, vacuous=True)
-    for _ in range(2):
-        with pytest.raises(
-            ModelError, match=r"took one charge \(query 1, after which \d+ of \d+ queries were left\), \d"
-        ):
-            guard.evaluate(Failing(counting, 0.7), prior=0.2)
-    assert (counting.predicted, guard.answered) == (1, 1)
 
 
 def test_a_reveal_that_was_told_replays_when_no_more_can_be_afforded(make, counting):

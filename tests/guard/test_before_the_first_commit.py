@@ -55,26 +55,19 @@ class FirstCommitError(LedgerError):
 
 
 @pytest.fixture
-def world_ends(monkeypatch):
+def world_ends():
     """Nothing is ever committed."""
 
     def end(*_, **__):
         raise FirstCommitError("the first commit")
 
-    def patched():
-        patch = pytest.MonkeyPatch()
-        patch.setattr(Ledger, "create", end)
-        patch.setattr(Transaction, "append", end)
-        patch.setattr(Transaction, "rotate", end)
-        return patch
-
     @contextlib.contextmanager
     def ended():
-        patch = patched()
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "create", end)
+            patch.setattr(Transaction, "append", end)
+            patch.setattr(Transaction, "rotate", end)
             yield
-        finally:
-            patch.undo()
 
     return ended
 
@@ -125,12 +118,7 @@ BINARY = [
     *("log_loss", "brier", "roc_auc_ovr"),
 ]
 OF_THREE = [
-    "accuracy",
-    "balanced_accuracy",
-    "f1_macro",
-    "f1_weighted",
-    "recall_macro",
-    "roc_auc_ovr",
+    *("accuracy", "balanced_accuracy", "f1_macro", "f1_weighted", "recall_macro", "roc_auc_ovr"),
     "log_loss",
 ]
 
@@ -164,15 +152,10 @@ OWN = [
     matthews_corrcoef(floor=0.4),
 ]
 WISHES = [
-    {"tolerance": 0.1},
-    {"tolerance": 0.2},
-    {"charges": 2},
-    {"charges": 1, "queries": 5, "vacuous": True},
-    {"charges": 1, "tolerance": 0.24},
-    {"tolerance": 0.2, "threshold": 0.05},
-    {"charges": 1, "noise": 0.001, "vacuous": True},
-    {"charges": 2, "gates": True},
-    {"charges": 1, "board": "claims"},
+    *({"tolerance": 0.1}, {"tolerance": 0.2}, {"charges": 2}),
+    *({"charges": 1, "queries": 5, "vacuous": True}, {"charges": 1, "tolerance": 0.24}),
+    *({"tolerance": 0.2, "threshold": 0.05}, {"charges": 1, "noise": 0.001, "vacuous": True}),
+    *({"charges": 2, "gates": True}, {"charges": 1, "board": "claims"}),
     {"charges": 2, "reveals": 2, "choices": [10]},
 ]
 GUESSES = [None, 0.5, 0.3, 0.05, 0.99]
@@ -336,51 +319,31 @@ def _csv(folder, y):
     return path
 
 
-@for_each("metric", ["accuracy", "recall", "specificity", "brier", "log_loss", "f1", "roc_auc"])
-def test_a_gate_says_the_same(world_ends, metric, tmp_path):
-    def asked(y, number):
-        labels = _csv(tmp_path / f"{metric}{number}", y)
+def _gates(labels, metric):
+    settings = {"id_column": "id", "metric": metric, "seed": 1, "witness": False, "queries": 20}
+    for tolerance in (0.2, 0.01):
+        yield lambda t=tolerance: make_gate(labels.with_name("gate.db"), labels, tolerance=t, **settings)
+
+
+def _boxes(labels, metric):
+    settings = {"id_column": "id", "metric": metric, "seed": 1, "queries": 40}
+    for wish in ({"tolerance": 0.2}, {"tolerance": 0.05, "prevalence": 0.3}, {"charges": 1}):
+        yield lambda wish=wish: make_box(labels.parent / "box", labels, **settings, **wish)
+
+
+def _boards(labels, metric):
+    rules = Rules(slug="one", title="One", metric=metric, id_column="id", queries=40, charges=1)
+    yield lambda: Competition.create(labels.parent / "board", rules, labels)
+
+
+@for_each("makes", [_gates, _boxes, _boards])
+@for_each("metric", ["accuracy", "recall", "specificity", "brier", "log_loss", "f1", "f1_macro", "roc_auc"])
+def test_a_gate_a_box_and_a_board_say_the_same(world_ends, metric, makes, tmp_path):
+    found = []
+    for number, y in enumerate(vectors()):
+        labels = _csv(tmp_path / f"{makes.__name__}{metric}{number}", y)
         with world_ends():
-            for wish in ({"queries": 20, "tolerance": 0.2}, {"queries": 20, "tolerance": 0.01}):
-                make = lambda wish=wish: make_gate(  # noqa: E731
-                    labels.with_name("gate.db"),
-                    labels,
-                    id_column="id",
-                    metric=metric,
-                    seed=1,
-                    witness=False,
-                    **wish,
-                )
-                yield said(make, labels.parent)
-
-    found = [list(asked(y, number)) for number, y in enumerate(vectors())]
-    assert all(one == found[0] for one in found)
-
-
-@for_each("metric", ["accuracy", "recall", "f1", "roc_auc", "f1_macro"])
-def test_a_box_says_the_same(world_ends, metric, tmp_path):
-    def asked(y, number):
-        labels = _csv(tmp_path / f"{metric}{number}", y)
-        with world_ends():
-            for wish in ({"tolerance": 0.2}, {"tolerance": 0.05, "prevalence": 0.3}, {"charges": 1}):
-                make = lambda wish=wish: make_box(  # noqa: E731
-                    labels.parent / "box", labels, id_column="id", metric=metric, seed=1, queries=40, **wish
-                )
-                yield said(make, labels.parent)
-
-    found = [list(asked(y, number)) for number, y in enumerate(vectors())]
-    assert all(one == found[0] for one in found)
-
-
-@for_each("metric", ["accuracy", "recall", "f1", "roc_auc", "f1_macro"])
-def test_a_board_says_the_same(world_ends, metric, tmp_path):
-    def asked(y, number):
-        labels = _csv(tmp_path / f"{metric}{number}", y)
-        rules = Rules(slug="one", title="One", metric=metric, id_column="id", queries=40, charges=1)
-        with world_ends():
-            return said(lambda: Competition.create(labels.parent / "board", rules, labels), labels.parent)
-
-    found = [asked(y, number) for number, y in enumerate(vectors())]
+            found.append([said(make, labels.parent) for make in makes(labels, metric)])
     assert all(one == found[0] for one in found)
 
 

@@ -9,7 +9,7 @@ from mechanisms.scripted_noise import ScriptedNoise, spent
 from reusable_holdout import Plan, verify
 from reusable_holdout.ledger import Transaction
 from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import KeyedNoise, key_from_seed
+from reusable_holdout.noise import Calibration, KeyedNoise, SparseVector, key_from_seed
 from reusable_holdout.rules import Distance
 from reusable_holdout.ways import State
 from reusable_holdout.ways.check import Asked, Check
@@ -93,6 +93,16 @@ def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards():
         core, fresh = way._at(state), way.core(state)
         assert core.spent == charges
         assert core._offset == fresh._offset
+
+
+def test_it_runs_on_the_sparse_vector_with_the_scales_of_its_calibration(make_guard):
+    guard = make_guard(noise=0.001, seed=1)
+    core = guard._view.ways.main._at(State())
+    calibration = Calibration("numeric-sparse", guard.plan.charges)
+    unit = 0.001 * 2**32
+    assert isinstance(core, SparseVector)
+    scales = [float(scale) for scale in (core.scales.threshold, core.scales.query, core.scales.answer)]
+    assert scales == pytest.approx([scale * unit for scale in calibration.scales])
 
 
 # ---- ties

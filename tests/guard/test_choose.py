@@ -4,21 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from cases import for_each
-from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
+from guard.counting import Crashing
+from guard.test_reveal import ASKING, level_of_a_first_question
 
-from reusable_holdout import verify
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-    worst_choice_nats,
-)
-from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.certainty import THEORY, ConfidenceBound, worst_choice_nats
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics import mae
-from reusable_holdout.ways import CELL, FAILED, State, Told, Winner
+from reusable_holdout.ways import FAILED, State, Told, Winner
 from reusable_holdout.ways.reveal import Choose
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 CHOOSING = {"prior_error": ASKING["prior_error"], "choices": [3, 3]}
 
@@ -79,19 +73,6 @@ def test_of_losses_the_smallest_wins_and_the_others_are_no_smaller(make_guard):
     )  # of the others the rows' spread is not told
 
 
-def test_of_equal_candidates_the_first_is_told(make_guard, scoring):
-    choice = make_guard(**CHOOSING).choose([scoring(0.7, k) for k in range(3)], [0.7] * 3)
-    assert (choice.index, choice.answer.told) == (0, "candidate 0 of 3, rank 1, cell 5")
-
-
-def test_each_candidate_is_one_of_the_declared_queries(make_guard, three):
-    guard = make_guard(**CHOOSING)
-    assert guard.choose(list(three), [0.66, 0.7, 0.68]).answer.query == 1
-    assert (guard.queries_asked, guard.charges_left) == (3, 3)
-    assert guard.history()["asked"].tolist() == [3]
-    assert "3 of 40 queries asked, 3 of 3 charges left" in repr(guard)
-
-
 def test_with_noise_the_winner_may_be_another_and_all_that_is_said_holds(make_guard, scoring):
     """Scores a standard deviation of the noise apart."""
     scores, winners = (0.68, 0.7, 0.69), set()
@@ -124,17 +105,6 @@ def test_a_candidate_that_comes_again_in_another_choice_has_fresh_noise(make_gua
 # ---- which question it is
 
 
-@BOTH
-def test_the_same_choice_again_is_free_and_says_the_same_of_the_others(make_guard, place, three, spend):
-    guard = make_guard(place, **CHOOSING)
-    first = guard.choose(list(three), [0.66, 0.7, 0.68], name="first")
-    spend(guard)
-    again = guard.choose(list(np.stack(three)), np.array([0.66, 0.7, 0.68]), name="again")
-    assert (again.index, again.others) == (first.index, first.others)
-    assert again.answer == first.answer._replace(replayed=True, charges_left=0)
-    assert guard.queries_asked == 6
-
-
 def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
     guard = make_guard(**CHOOSING | {"choices": [3] * 5})
     asked = [
@@ -148,71 +118,9 @@ def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
     assert guard.queries_asked == 3 + 3 + 3 + 2
 
 
-def test_models_are_chosen_among(make_guard, problem):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.tree import DecisionTreeClassifier
-
-    X_train, y_train, X, y = problem
-    good = LogisticRegression().fit(X_train, y_train)
-    bad = DecisionTreeClassifier(max_depth=1).fit(X_train, y_train)
-    guard = make_guard(X=X, y=y, **CHOOSING)
-    choice = guard.choose([bad, good], [0.65, 0.8])
-    assert choice.index == 1
-    assert choice.answer.low < good.score(X, y) < choice.answer.high
-    assert bad.score(X, y) <= choice.others
-    assert guard.choose([bad, good], [0.65, 0.8]).answer.replayed
-
-
 # ---- what is refused
 
 
-@for_each(
-    ("candidates", "priors"),
-    [
-        ("none", []),
-        ("no list", [0.7]),
-        ("all", [0.7, 0.7]),
-        ("all", 0.7),
-        ("all", None),
-        ("all", [0.7, 0.7, 1.2]),
-        ("all", [0.7, 0.7, np.nan]),
-        ("all", ["a", "b", "c"]),
-        ("short", [0.7, 0.7, 0.7]),
-    ],
-)
-def test_bad_input_is_refused_and_costs_nothing(make_guard, three, candidates, priors):
-    given = {"all": three, "short": [one[:-1] for one in three], "none": [], "no list": None}
-    guard = make_guard(**CHOOSING)
-    with pytest.raises(InputError):
-        guard.choose(given[candidates], priors)
-    assert guard.queries_asked == 0
-
-
-def test_models_need_features_and_a_list(make_guard, problem):
-    with pytest.raises(InputError, match="ask with predictions"):
-        make_guard(**CHOOSING).choose([Crashing()], [0.5])
-    guard = make_guard(X=problem[2], y=problem[3], **CHOOSING)
-    for models in ([], None, Crashing()):
-        with pytest.raises(InputError, match="list"):
-            guard.choose(models, [0.5])
-    assert guard.queries_asked == 0
-
-
-@BOTH
-def test_more_candidates_than_queries_are_left_are_refused_whole(make_guard, place, scoring):
-    guard = make_guard(place, queries=4, choices=[4, 4])
-    guard.evaluate(scoring(0.7), prior=0.7)
-    many = [scoring(0.7, k) for k in range(4)]
-    with pytest.raises(BudgetError, match="4 new questions asked, 3 left of 4"):
-        guard.choose(list(many), [0.7] * 4)
-    assert guard.queries_asked == 1
-    assert guard.choose(list(many[:3]), [0.7] * 3).answer.query == 2
-    assert guard.halt_reason == "queries"
-    with pytest.raises(Halted):
-        guard.choose(list(many), [0.7] * 4)  # a halt comes first, however many there are
-
-
-@BOTH
 def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(make_guard, place, labels, three):
     words = set()
     for y in (labels, 1 - labels):
@@ -243,14 +151,6 @@ def test_as_many_choices_as_were_set_aside_are_answered_whatever_they_tell(make_
     assert left == [2, 1, 0]
 
 
-def test_nothing_is_chosen_after_a_halt(make_guard, spend, three):
-    guard = make_guard(**CHOOSING)
-    spend(guard)
-    with pytest.raises(Halted, match="all 3 charges are spent"):
-        guard.choose(list(three), [0.66, 0.7, 0.68])
-    assert guard.queries_asked == 3
-
-
 # ---- what fails
 
 
@@ -276,7 +176,6 @@ def test_a_candidate_that_failed_never_wins_over_one_whose_noisy_score_is_below_
         assert outcome.told == Told(FAILED, winner=Winner(1, 3, 3))
 
 
-@BOTH
 def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, place, problem):
     guard = make_guard(place, X=problem[2], y=problem[3], **CHOOSING)
     for _ in range(2):  # the second is a replay
@@ -291,66 +190,4 @@ def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, pla
     assert (math.isnan(row.low), math.isnan(row.high), row.asked, guard.charges_left) == (True, True, 2, 3)
 
 
-def test_a_metric_that_fails_on_one_candidate_names_the_other(make_guard, ledger, scoring):
-    guard = make_guard(ledger, metric=fragile(), **CHOOSING)
-    with pytest.raises(ModelError, match="is number 2"):
-        guard.choose([scoring(0.9, 100), scoring(0.7)], [0.9, 0.7])
-    assert verify(ledger).problems == []
-
-
 # ---- where it stands
-
-
-@BOTH
-def test_listeners_hear_of_a_choice_once(make_guard, place, three):
-    guard, heard = make_guard(place, **CHOOSING), []
-    guard.subscribe(heard.extend)
-    choice = guard.choose(list(three), [0.66, 0.7, 0.68])
-    guard.choose(list(three), [0.66, 0.7, 0.68])
-    assert heard == [choice.answer]
-
-
-def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, three):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    guard = make_guard(ledger, **CHOOSING)
-    choice = guard.choose(list(three), [0.66, 0.7, 0.68])
-    assert "(chosen; query 1, 3 charges left)" in str(choice.answer)
-    (row,) = guard.history().itertuples()
-    assert (row.way, row.told, row.value, row.asked) == (
-        "choose",
-        choice.answer.told,
-        choice.answer.value,
-        3,
-    )
-    axes = guard.plot()
-    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
-    assert asked_for.get_xydata().tolist() == [[1.0, choice.answer.value]]
-    pyplot.close("all")
-    guard.close()
-    assert verify(ledger).problems == []
-    again = reopen(ledger).choose(list(three), [0.66, 0.7, 0.68])
-    assert (again.index, again.others) == (choice.index, choice.others)
-
-
-@for_each(
-    "told",
-    [
-        "",
-        "agreed",
-        "cell 5",
-        "candidate 0 of 3, rank 1, cell",
-        "candidate 3 of 3, rank 1, cell 5",
-        "candidate 0 of 3, rank 0, cell 5",
-        "candidate 0 of 3, rank 4, cell 5",
-        "candidate 0 of 3, rank 1, cell 5 ",
-        "candidate -1 of 3, rank 1, cell 5",
-    ],
-)
-def test_what_names_no_outcome_of_a_choice_is_read_as_none(told):
-    read = Told.parse(told)
-    assert read is None or read.winner is None
-
-
-def test_the_name_of_an_outcome_is_read_as_it_was_written():
-    for told in (Told(CELL, 9, winner=Winner(0, 1, 1)), Told(FAILED, winner=Winner(11, 12, 7))):
-        assert Told.parse(told.text()) == told

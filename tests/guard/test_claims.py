@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from cases import for_each
 from children import Child
 from guard.forging import all_rows, seal_again, sql
 from made_guards import made_guard
@@ -135,11 +134,7 @@ def test_others_make_intervals_wider_and_each_answer_keeps_its_own(board):
 def test_another_process_another_thread_and_another_opening_follow_the_same_board(board, closed_at_the_end):
     guard = board(seed=3)
     twin = pickle.loads(pickle.dumps(guard))
-    ask = [
-        guard,
-        twin,
-        closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3)),
-    ]
+    ask = [guard, twin, closed_at_the_end(ReusableHoldout.open(guard.ledger, None, LABELS, seed=3))]
 
     def claim(number):
         prior = 0.9 if number % 5 == 0 else 0.7
@@ -284,32 +279,6 @@ def test_another_metric_of_the_rows_has_claims_of_its_own(board):
     answer = other.evaluate(right(0.7), prior=0.7, series="a")
     assert (answer.told, answer.query) == ("measured 0", 3)
     assert sound(guard)
-
-
-@for_each(
-    ("ask", "words"),
-    [
-        ({"series": "a"}, "pass prior="),
-        ({"prior": 0.7, "tolerance": 0.1}, "tolerance"),
-        ({"prior": 1.7}, "prior"),
-        ({"prior": 0.7, "series": 3}, "name"),
-    ],
-)
-def test_a_slip_is_refused_and_nothing_is_asked(board, ask, words):
-    guard = board(None)
-    with pytest.raises(InputError, match=words):
-        guard.evaluate(right(0.7), **ask)
-    assert guard.answered == 0
-
-
-def test_anew_and_compare_are_refused_in_words_that_say_where_they_belong(board):
-    plain = made_guard(None, LABELS, queries=20, tolerance=0.2)
-    with pytest.raises(InputError, match="board of claims"):
-        plain.evaluate(right(0.7), prior=0.7, anew=True)
-    with pytest.raises(InputError, match="a board of claims"):
-        board(None).compare(right(0.7), right(0.6), prior=0.1)
-    with pytest.raises(InputError, match="tolerance"):
-        board(None, tolerance=0.1)
 
 
 def test_a_board_goes_on_with_fresh_rows(board):

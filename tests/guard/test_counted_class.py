@@ -20,8 +20,7 @@ def words(labels):
 
 
 @for_each(
-    "metric",
-    ["f1", "precision", "recall", "specificity", "jaccard", "average_precision", fbeta(beta=2)],
+    "metric", ["f1", "precision", "recall", "specificity", "jaccard", "average_precision", fbeta(beta=2)]
 )
 def test_a_metric_of_one_class_of_two_says_which_it_counts(make_guard, words, metric):
     with pytest.warns(UserWarning, match=WORDS) as heard:

@@ -103,14 +103,7 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
         rng = np.random.default_rng([47, run])
         labels, classifiers = flips(rng, rows), flips(rng, (count, rows))
         guard = made_guard(
-            None,
-            labels,
-            queries=count + 1,
-            seed=run,
-            vacuous=True,
-            threshold=0.02,
-            charges=60,
-            noise=1e-5,
+            None, labels, queries=count + 1, seed=run, vacuous=True, threshold=0.02, charges=60, noise=1e-5
         )
         answers = []
         try:
@@ -127,64 +120,3 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
         gains.append((vote == labels).mean() - TRUTH)
     assert missed <= MOST_MISSES
     assert np.mean(gains) > 0.05  # the attack works: only the intervals stand in its way
-
-
-def climb(ask, rng, rows, questions, block):
-    """Flip random blocks of predictions, and keep a flip unless the answer got worse."""
-    best, value, answers = flips(rng, rows), TRUTH, []
-    try:
-        answers += [ask(best, value)]
-        value = answers[-1].value
-        for _ in range(questions - 1):
-            tried = best.copy()
-            tried[rng.integers(0, rows, block)] ^= 1
-            answers += [ask(tried, value)]
-            if answers[-1].value > value:
-                best, value = tried, answers[-1].value
-    except Halted:
-        pass
-    return best, answers
-
-
-def test_hill_climbing_does_not_fool_the_guard():
-    rows, missed, gains = 1_000, 0, []
-    for run in range(RUNS):
-        rng = np.random.default_rng([53, run])
-        labels = flips(rng, rows)
-        guard = made_guard(
-            None,
-            labels,
-            queries=300,
-            seed=run,
-            vacuous=True,
-            threshold=0.01,
-            charges=40,
-            noise=1e-5,
-        )
-
-        def ask(tried, value, guard=guard):
-            return guard.evaluate(tried, prior=value)
-
-        best, answers = climb(ask, rng, rows, 300, block=60)
-        missed += bool(misses(answers))
-        gains.append((best == labels).mean() - TRUTH)
-    assert missed <= MOST_MISSES
-    assert np.mean(gains) > 0.03  # she climbed, and the intervals went with her
-
-
-def test_hill_climbing_fools_a_plain_holdout():
-    """The twin: exact answers to such a climber, and the textbook interval of one question."""
-    rows, fooled, gains = 1_000, 0, []
-    for run in range(20):
-        rng = np.random.default_rng([53, run])
-        labels = flips(rng, rows)
-
-        class Exact:
-            def __init__(self, tried, labels=labels):
-                self.value = (tried == labels).mean()
-
-        best, _ = climb(lambda tried, _: Exact(tried), rng, rows, 300, block=20)
-        gains.append((best == labels).mean() - TRUTH)
-        fooled += gains[-1] > np.sqrt(np.log(2 / 0.05) / (2 * rows))
-    assert fooled == 20
-    assert np.mean(gains) > 0.08

@@ -6,26 +6,11 @@ import polars as pl
 import pytest
 import scipy.sparse
 from cases import for_each
+from guard.counting import Sign
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import mae, resolve_metric
-
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
-
-
-class Sign:
-    """Predicts by the sign of the first column, whatever the container."""
-
-    def predict(self, X):
-        if scipy.sparse.issparse(X):
-            first = X.tocsr()[:, [0]].toarray()[:, 0]
-        elif isinstance(X, pd.DataFrame | pl.DataFrame):
-            first = X["a"].to_numpy()
-        else:
-            first = X[:, 0]
-        return (first > 0).astype(int)
-
 
 CONTAINERS = {
     "numpy": np.asarray,
@@ -92,13 +77,8 @@ STRINGS = np.array(["no", "yes"])
 @for_each(
     "wrap",
     [
-        lambda y: y,
-        lambda y: y.astype(object),
-        list,
-        pd.Series,
-        lambda y: pd.Series(pd.Categorical(y)),
-        lambda y: pd.Series(y, dtype="string"),
-        pl.Series,
+        *(lambda y: y, lambda y: y.astype(object), list, pd.Series),
+        *(lambda y: pd.Series(pd.Categorical(y)), lambda y: pd.Series(y, dtype="string"), pl.Series),
         lambda y: pl.Series(y).cast(pl.Categorical),
     ],
     ids=["numpy", "object", "list", "pandas", "categorical", "string dtype", "polars", "polars categorical"],

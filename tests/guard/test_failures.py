@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from cases import for_each
+from guard.counting import AGREEMENT
 from made_guards import made_guard
 
 from reusable_holdout import Metric, Question, verify
@@ -171,10 +172,7 @@ class Player:
 
     def guarded(self):
         (new, _), (old, _) = self.entry("new", "metric"), self.entry("old", "metric")
-        self.expected["both"] = (
-            self.expected["new"][0] or self.expected["old"][0],
-            self.expected["new"][1],
-        )
+        self.expected["both"] = (self.expected["new"][0] or self.expected["old"][0], self.expected["new"][1])
         rail = self.guard.on(self.metric.metric("rail"), allow={"vacuous"})
         self.guard.gate(new, 0.5, name="both", guardrails={rail: (old, 0.3)})
 
@@ -234,8 +232,7 @@ def own_metric(fails):
             raise ValueError(f"a private word: {y!r}")
         return predictions == y
 
-    given = {"lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"}
-    return Metric(name="own", loss=loss, **given)
+    return Metric(name="own", loss=loss, **AGREEMENT)
 
 
 @pytest.fixture
@@ -300,26 +297,18 @@ def test_a_batch_of_a_thousand_with_one_broken_entry_answers_all_others(gate, la
     assert (guard.charges_left, guard.queries_asked) == (2, 1_000)
 
 
-def test_failures_halt_a_batch_as_charges_do_and_are_among_its_answers(gate, labels):
-    guard = gate(metric=own_metric(lambda y, predictions: predictions[0] != y[0]))
-    several = [np.where(np.arange(len(labels)) == k, 1 - labels, labels) for k in range(1, 4)]
-    broken = [np.where(np.arange(len(labels)) % (k + 2), labels, 1 - labels) for k in range(4)]
-    with pytest.raises(Halted) as halted:
-        guard.gate([*broken, *several], [0.9] * 7)
-    assert halted.value.answers == [None] * 3
-    assert (guard.queries_asked, guard.charges_left) == (3, 0)
-
-
 @pytest.mark.parametrize("gates", [False, True])
 def test_a_metric_that_always_fails_takes_no_more_than_the_charges_there_are(gate, labels, gates):
     broken = []
     guard = gate(gates=gates, metric=own_metric(lambda y, predictions: broken))
     broken.append(True)
     several = [np.roll(labels, k) for k in range(1, 6)]
-    with pytest.raises(Halted):
+    with pytest.raises(Halted) as halted:
         ask = guard.gate if gates else lambda some, prior: guard.evaluate(some, prior=prior)
         ask(several, [0.9] * 5)
     assert guard.history()["told"].tolist() == ["failed"] * 3
+    assert halted.value.answers == [None] * 3
+    assert (guard.queries_asked, guard.charges_left) == (3, 0)
 
 
 # ---- whatever is raised
@@ -444,24 +433,6 @@ def test_a_metric_of_ones_own_that_fails_on_the_labels_is_opened_as_any_and_fail
     assert guard.history()["told"].iloc[-1] == "failed"
     plain = guard.on(reading(row, 9), allow={"vacuous"})
     assert plain.plan.tolerance == one.plan.tolerance  # what is public is the same
-
-
-# ---- choices
-
-
-def test_a_choice_of_which_a_candidate_failed_has_no_value_and_says_nothing_of_the_others(gate, labels):
-    rows = np.arange(len(labels))
-    best, poor = np.where(rows, labels, 1 - labels), np.where(rows % 2, labels, 1 - labels)
-    broken = own_metric(lambda y, predictions: np.sum(y != predictions) == 1)
-    guard = gate(policy="thresholdout", metric=broken, choices=[3, 2])
-    for _ in range(2):  # the second is a replay
-        with pytest.raises(ModelError, match="number 2"):
-            guard.choose([best, poor, 1 - labels], [0.9, 0.5, 0.1])
-    (row,) = guard.history().itertuples()
-    assert np.isnan([row.value, row.low, row.high]).all()
-    plain = guard.choose([poor, 1 - labels], [0.5, 0.1])
-    assert plain.answer.low < 0.5 < plain.answer.high
-    assert plain.others < 1.0
 
 
 # ---- a thousand

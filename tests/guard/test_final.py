@@ -3,23 +3,21 @@
 import itertools
 import math
 import pickle
-import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from children import Child
+from guard.counting import fragile
 from guard.forging import every_way, recompute, seal_again, sql
-from guard.test_reveal import ASKING, Crashing, fragile
+from guard.killing import DEATHS, DYING, died
+from guard.test_reveal import ASKING
 from joblib import Parallel, delayed
 from made_guards import made_guard
 
-from reusable_holdout import Difference, verify
+from reusable_holdout import verify
 from reusable_holdout.certainty import ConfidenceBound
-from reusable_holdout.errors import Halted, InputError, ModelError, RotatedError
-from reusable_holdout.metrics import mae
+from reusable_holdout.errors import Halted, ModelError, RotatedError
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
 
@@ -36,34 +34,9 @@ def places_of(charges, last):
     return -math.log(0.9 / even + 0.1 / by_last)
 
 
-def new_questions(guard, scoring):
-    """Every way to ask something new, of predictions."""
-    fresh = scoring(0.7, 77)
-    asked = {
-        "all": [
-            lambda: guard.evaluate(fresh, prior=0.7),
-            lambda: guard.evaluate([fresh], prior=[0.7]),
-            lambda: guard.compare(fresh, scoring(0.6), prior=0.7),
-        ],
-        "gates": [
-            lambda: guard.gate(fresh, 0.7),
-            lambda: guard.gate([fresh], [0.7]),
-            lambda: guard.gate(Difference(fresh, scoring(0.6)), 0.7),
-        ],
-    }
-    return [
-        *asked[guard.plan.asks],
-        lambda: guard.reveal(fresh, prior=0.7),
-        lambda: guard.choose([fresh], [0.7]),
-        lambda: guard.final(fresh),
-        lambda: guard.final([fresh, scoring(0.6, 77)]),
-    ]
-
-
 # ---- what is told
 
 
-@BOTH
 @pytest.mark.parametrize("score", [0.0, 0.5, 0.7005, 0.8345, 1.0])
 def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, scoring, score):
     guard = make_guard(place)
@@ -98,7 +71,6 @@ def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(
     assert verify(ledger).problems == []
 
 
-@BOTH
 def test_the_last_charge_of_a_batch_is_at_its_own_index_after_those_that_a_choice_takes(
     make_guard, place, scoring
 ):
@@ -152,65 +124,9 @@ def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
     assert guard.queries_asked == 0  # a final takes none of them
 
 
-def test_of_losses_and_of_other_ranges(make_guard):
-    metric = mae(lower=-1.0, upper=3.0)
-    guard = make_guard(y=np.zeros(ROWS), metric=metric, estimate=0.5, threshold=0.4)
-    answer = guard.final(np.full(ROWS, 0.625))
-    assert answer.value == pytest.approx(0.625, abs=1e-8)
-    assert -1.0 < answer.low < 0.625 < answer.high < 3.0
-
-
-def test_models_are_told_by_their_names(make_guard, problem):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-
-    X_train, y_train, X, y = problem
-    linear, bayes = LogisticRegression().fit(X_train, y_train), GaussianNB().fit(X_train, y_train)
-    guard = make_guard(X=X, y=y)
-    answers = guard.final([linear, bayes])
-    assert [answer.name for answer in answers] == ["LogisticRegression", "GaussianNB"]
-    assert [answer.value for answer in answers] == pytest.approx([linear.score(X, y), bayes.score(X, y)])
-    assert guard.final(bayes) == answers[1]._replace(replayed=True)
-
-
 # ---- once
 
 
-@BOTH
-@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
-def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
-    guard = make_guard(place, policy=policy, reveals=2, choices=[2])
-    last = guard.final(scoring(0.7))
-    assert (guard.halted, guard.halt_reason, guard.charges_left) == (True, "final", 3)
-    before = guard.history()
-    for ask in new_questions(guard, scoring):
-        with pytest.raises(Halted, match="a final was given") as halt:
-            ask()
-        assert halt.value.reason == "final"
-        assert "final(model) still" not in str(halt.value)
-    assert guard.history().equals(before)
-    assert guard.final(scoring(0.7)) == last._replace(replayed=True)
-
-
-@BOTH
-def test_what_was_asked_before_replays_free_afterwards(make_guard, place, scoring):
-    guard = make_guard(place, **ASKING, choices=[2])
-    before = [
-        guard.evaluate(scoring(0.7), prior=0.85),
-        guard.reveal(scoring(0.7), prior=0.7),
-        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
-    ]
-    guard.final(scoring(0.7))
-    again = [
-        guard.evaluate(scoring(0.7), prior=0.85),
-        guard.reveal(scoring(0.7), prior=0.7),
-        guard.choose([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
-    ]
-    assert again == [answer._replace(replayed=True, charges_left=2) for answer in before]
-    assert len(guard.history()) == 4
-
-
-@BOTH
 def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, place, scoring):
     guard = make_guard(place)
     one, other = guard.final([scoring(0.7), scoring(0.6)])
@@ -224,7 +140,6 @@ def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, pla
     assert len(guard.history()) == 2
 
 
-@BOTH
 def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     guard = make_guard(place)
     told = sum(answer.nats for answer in spend(guard))
@@ -265,35 +180,6 @@ def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
 # ---- what is refused, and what fails
 
 
-def test_bad_input_is_refused_and_ends_nothing(make_guard, scoring, problem):
-    guard = make_guard()
-    for predictions in ([], (), None, scoring(0.7)[:5], [scoring(0.7), scoring(0.7)[:5]], scoring(0.7) + 5):
-        with pytest.raises(InputError):
-            guard.final(predictions)
-    with pytest.raises(InputError, match="two are the same"):
-        guard.final([scoring(0.7), scoring(0.7)])
-    with pytest.raises(InputError, match="names must be text"):
-        guard.final(scoring(0.7), name=3)
-    with pytest.raises(InputError, match="ask with predictions"):
-        guard.final(Crashing())
-    with pytest.raises(InputError):
-        make_guard(X=problem[2], y=problem[3]).final([])
-    assert not guard.halted
-    assert len(guard.history()) == 0
-
-
-@BOTH
-def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
-    guard = make_guard(place, X=problem[2], y=problem[3])
-    for _ in range(2):  # the second is a replay
-        with pytest.raises(ModelError, match="withheld"):
-            guard.final(Crashing())
-    (row,) = guard.history().itertuples()
-    assert (row.way, row.told, row.nats) == ("final", "failed", 0)
-    assert np.isnan([row.value, row.low, row.high]).all()
-    assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
-
-
 def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile())
     with pytest.raises(ModelError) as caught:
@@ -307,49 +193,7 @@ def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, s
 # ---- where it stands
 
 
-def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scoring):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    guard, heard = make_guard(ledger), []
-    guard.subscribe(heard.append)
-    first = guard.evaluate(scoring(0.7), prior=0.7)
-    answers = guard.final([scoring(0.6), scoring(0.65)])
-    guard.final(scoring(0.6))
-    assert heard == [[first], answers]
-    assert str(answers[0]).endswith("(final; query 2, 3 charges left)")
-    history = guard.history()
-    assert history["way"].tolist() == ["check", "final", "final"]
-    assert history["asked"].tolist() == [1, 1, 1]
-    for column in ("told", "nats", "value", "prior", "low", "high", "threshold", "charged"):
-        assert history[column].tolist() == [getattr(answer, column) for answer in (first, *answers)]
-    axes = guard.plot()
-    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
-    assert asked_for.get_xydata().tolist() == [[2.0, 0.6], [3.0, 0.65]]
-    pyplot.close("all")
-    guard.close()
-    assert verify(ledger).problems == []
-    again = reopen(ledger)
-    assert again.halt_reason == "final"
-    assert again.final(scoring(0.65)) == answers[1]._replace(replayed=True)
-    with pytest.raises(Halted):
-        again.final(scoring(0.7))
-
-
 # ---- of all threads and processes, one
-
-
-def test_threads_give_one_final(make_guard, ledger, scoring):
-    for place in (None, ledger):
-        guard = make_guard(place)
-
-        def ask(k, guard=guard):
-            try:
-                return guard.final(scoring(0.7, k)).query
-            except Halted as halt:
-                return halt.reason
-
-        with ThreadPoolExecutor(8) as pool:
-            outcomes = list(pool.map(ask, range(24)))
-        assert (outcomes.count(1), outcomes.count("final")) == (1, 23)
 
 
 def _final(guard, predictions):
@@ -367,43 +211,25 @@ def test_workers_give_one_final(make_guard, ledger, scoring):
     assert verify(ledger).problems == []
 
 
-_DIE = """
-import os, signal, sys
+_FINAL = """
+import sys
 import numpy as np
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.ledger.storage import Transaction
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 guard = ReusableHoldout.open(sys.argv[1], None, labels)
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_after(method):
-    return lambda *arguments: (method(*arguments), die())
-
-if sys.argv[2] == "before the rows":
-    Transaction.append = die
-elif sys.argv[2] == "before the commit":
-    Transaction.append = dying_after(Transaction.append)
-else:
-    Transaction.__exit__ = dying_after(Transaction.__exit__)
+dies(sys.argv[2])
 guard.final([labels, 1 - labels])
 """
 
 
-@pytest.mark.parametrize(
-    ("moment", "given"),
-    [("before the rows", False), ("before the commit", False), ("after the commit", True)],
-)
+@DEATHS
 def test_a_final_that_was_killed_was_given_whole_or_not_at_all(
-    make_guard, ledger, labels, scoring, moment, given
+    make_guard, ledger, labels, scoring, moment, recorded
 ):
     guard = make_guard(ledger)
-    process = Child(_DIE, ledger, moment)
-    assert process.communicate() == ""
-    assert process.returncode == -signal.SIGKILL
-    assert len(guard.history()) == (2 if given else 0)
-    if given:
+    died(Child(DYING + _FINAL, ledger, moment))
+    assert len(guard.history()) == 2 * recorded
+    if recorded:
         with pytest.raises(Halted):
             guard.final(scoring(0.7))
         assert [answer.value for answer in guard.final([labels, 1 - labels])] == [1.0, 0.0]
@@ -478,11 +304,6 @@ def test_a_forged_row_is_found(all_kinds, name):
     sql(all_kinds, (f"UPDATE answers SET {FORGERIES[name]}",))
     seal_again(all_kinds)
     assert not verify(all_kinds).sound
-
-
-def test_the_forgers_tool_changes_nothing_by_itself(all_kinds):
-    recompute(all_kinds, 1)
-    assert verify(all_kinds).problems == []
 
 
 @pytest.mark.parametrize(

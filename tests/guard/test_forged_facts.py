@@ -19,17 +19,8 @@ from reusable_holdout.ledger.records import genesis, seal
 
 PAGE = Path(__file__).parents[2] / "docs" / "one-budget.md"
 WORDS = [
-    "allow",
-    "refuse",
-    "noiseless",
-    "standard-svt",
-    "mean",
-    "bounded",
-    "ratio",
-    "paired",
-    "gate",
-    "claims",
-    "",
+    *("allow", "refuse", "noiseless", "standard-svt", "mean", "bounded", "ratio", "paired", "gate"),
+    *("claims", ""),
 ]
 KINDS = ["check", "compare", "reveal", "choose", "final", "gate", "ladder", "claim"]
 GOLDENS = {golden.name: golden for golden in goldens()}

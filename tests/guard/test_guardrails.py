@@ -29,14 +29,7 @@ def predictions(first, second=None):
 @pytest.fixture
 def gate(tmp_path):
     with made_guard(
-        None,
-        LABELS,
-        policy="gate",
-        queries=40,
-        charges=4,
-        noise=0.0,
-        ledger=tmp_path / "gate.db",
-        seed=1,
+        None, LABELS, policy="gate", queries=40, charges=4, noise=0.0, ledger=tmp_path / "gate.db", seed=1
     ) as made:
         yield made
 
@@ -180,12 +173,7 @@ def test_an_outcome_with_another_spelling_is_none(gate):
     way = gate._view.ways.guarded_gate
     assert isinstance(way, GuardedGate)
     for told in (
-        "yes",
-        "yes with",
-        "yes with 1:0.50",
-        "maybe with 1:0.5",
-        "yes with 1:0.5 2",
-        "agreed",
+        *("yes", "yes with", "yes with 1:0.50", "maybe with 1:0.5", "yes with 1:0.5 2", "agreed"),
         "cell 0",
     ):
         read = Told.parse(told)

@@ -59,13 +59,7 @@ def exercised(guard):
 @pytest.mark.long(*GUARD)
 @for_each(
     "settings",
-    [
-        {},
-        {"groups": USERS},
-        {"sample_weight": SLICE},
-        {"sample_weight": 1.0 + SLICE},
-        {"noise": 0.01},
-    ],
+    [{}, {"groups": USERS}, {"sample_weight": SLICE}, {"sample_weight": 1.0 + SLICE}, {"noise": 0.01}],
     ids=str,
 )
 def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):
@@ -229,60 +223,31 @@ def test_refused_scores_ask_nothing_and_charge_nothing(judged, name):
     assert (guard.queries_asked, guard.charges_left, len(guard.history())) == (0, 3, 0)
 
 
-def test_too_few_repeats_ask_nothing(judged):
-    guard = judged(metric="pass@5")
-    with pytest.raises(InputError, match="at least 5 repeats of every row; got 4"):
-        guard.evaluate(PASSES[0], prior=0.9)
-    with pytest.raises(InputError, match="at least 5 repeats"):
-        guard.evaluate(list(PASSES), prior=[0.9] * 6)
-    with pytest.raises(InputError, match=r"prior must be a number in \[0, 1\]"):
-        guard.evaluate(PASSES[0], prior=72)
-    assert guard.queries_asked == 0
+LABELLED = {"y": np.arange(ROWS) % 2, "metric": "accuracy"}, {"y": np.arange(ROWS) / ROWS, "metric": MEAN}
+NO_LABELS = r"must have (labels|targets) of the rows; got a guard of 'score', whose rows have ids"
+NO_IDS = r"must have ids of the rows; got a guard of .*, whose rows have (labels|targets)"
+REFUSED = [  # settings of a guard, what is asked, words
+    ({"metric": "pass@5"}, lambda g: g.evaluate(PASSES[0], prior=0.9), "at least 5 repeats of every row; got 4"),
+    ({"metric": "pass@5"}, lambda g: g.evaluate(list(PASSES), prior=[0.9] * 6), "at least 5 repeats"),
+    ({"metric": "pass@5"}, lambda g: g.evaluate(PASSES[0], prior=72), r"prior must be a number in \[0, 1\]"),
+    ({}, lambda g: g.evaluate(object(), prior=0.5), r"labels only|score"),
+    *(({}, lambda g, m=metric: g.on(m), NO_LABELS) for metric in ("accuracy", "brier", MEAN, "roc_auc")),
+    *((y, lambda g, m=metric: g.on(m), NO_IDS) for metric in ("score", "pass@3") for y in LABELLED),
+    ({"y": [*IDS[:-1], "q5"]}, None, "got more than once q5;"),
+    ({"y": [*IDS[:-1], None]}, None, "got none at places 2000"),
+    ({"X": np.zeros((ROWS, 2))}, None, "X must be None for metric 'score'"),
+    ({"classes": [0, 1]}, None, "must be ids of the rows, not classes"),
+    ({"prevalence": 0.5}, None, "is about classes, and metric 'score' has none"),
+]  # fmt: skip
 
 
-def test_ids_that_come_twice_make_no_guard(judged, ledger):
-    with pytest.raises(InputError, match="got more than once q5;"):
-        judged(ledger, y=[*IDS[:-1], "q5"])
-    with pytest.raises(InputError, match="got none at places 2000"):
-        judged(ledger, y=[*IDS[:-1], None])
+@for_each(("settings", "ask", "words"), REFUSED)
+def test_what_ids_and_scores_do_not_go_with_is_refused_in_words(judged, ledger, settings, ask, words):
+    guard = judged(**settings) if ask else None
+    with pytest.raises(InputError, match=words):
+        ask(guard) if ask else judged(ledger, **settings)
     assert not ledger.exists()
-
-
-def test_features_classes_and_shares_of_classes_have_no_place(judged):
-    for changes, words in (
-        ({"X": np.zeros((ROWS, 2))}, "X must be None for metric 'score'"),
-        ({"classes": [0, 1]}, "must be ids of the rows, not classes"),
-        ({"prevalence": 0.5}, "is about classes, and metric 'score' has none"),
-    ):
-        with pytest.raises(InputError, match=words):
-            judged(**changes)
-
-
-def test_a_model_is_not_asked_for_scores(judged):
-    with pytest.raises(InputError, match=r"labels only|score"):
-        judged().evaluate(object(), prior=0.5)
-
-
-@for_each("metric", ["accuracy", "brier", MEAN, "roc_auc"], ids=str)
-def test_ids_are_no_labels(judged, metric):
-    guard = judged()
-    with pytest.raises(
-        InputError,
-        match=r"must have (labels|targets) of the rows; got a guard of 'score', whose rows have ids",
-    ):
-        guard.on(metric)
-    assert len(guard.history()) == 0
-
-
-@for_each("metric", ["score", "pass@3"])
-def test_labels_are_no_ids(make_guard, metric):
-    for guard in (make_guard(), make_guard(y=np.arange(ROWS) / ROWS, metric=MEAN)):
-        with pytest.raises(
-            InputError,
-            match=r"must have ids of the rows; got a guard of .*, whose rows have (labels|targets)",
-        ):
-            guard.on(metric)
-        assert len(guard.history()) == 0
+    assert guard is None or (guard.queries_asked, len(guard.history())) == (0, 0)
 
 
 def test_other_judged_metrics_and_slices_share_the_budget(judged):

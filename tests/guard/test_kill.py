@@ -1,12 +1,11 @@
 """Kill -9 at any moment: what was released is recorded, once, and nothing is paid twice."""
 
-import json
 import signal
-import time
 
 import numpy as np
 import pytest
 from children import Child
+from guard.killing import DEATHS, DYING, LAST_QUESTIONS, after_a_death, as_told, died, kill_after
 
 from reusable_holdout import Answer, ReusableHoldout, verify
 from reusable_holdout.errors import Halted
@@ -37,29 +36,6 @@ try:
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
-_DIE = """
-from reusable_holdout.ledger.storage import Transaction
-guard = guard_of(sys.argv[1])
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_after(method):
-    return lambda *arguments: (method(*arguments), die())
-
-moment = sys.argv[2]
-if moment == "before the row":
-    Transaction.append = die
-elif moment == "before the commit":
-    Transaction.append = dying_after(Transaction.append)
-elif moment == "after the commit":
-    Transaction.__exit__ = dying_after(Transaction.__exit__)
-if sys.argv[3] == "batch":
-    asked = [question(number) for number in range(20)]
-    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-else:
-    guard.evaluate(question(0)[0], prior=question(0)[1])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +48,6 @@ def here():
 
 def child(script, *arguments):
     return Child(_COMMON + script, *arguments)
-
-
-def kill_after(process, lines, delay):
-    """Read so many lines, wait, kill; give everything that was printed whole."""
-    printed = [line for _ in range(lines) if (line := process.stdout.readline())]
-    time.sleep(delay)
-    process.kill()
-    printed += process.communicate().splitlines(keepends=True)
-    return [json.loads(line) for line in printed if line.endswith("\n")]
 
 
 def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, here):
@@ -97,20 +64,12 @@ def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, he
     told = [Answer(*answer) for answer in printed if answer != "charges"]
     with guard_of(ledger) as guard:
         history = guard.history()
-        assert len(history) == int(history["charged"].sum()) == CHARGES
-        assert history["query"].tolist() == list(range(1, CHARGES + 1))
-        assert len({answer.query for answer in told}) == len(told)  # none was told twice
-        assert len(told) >= CHARGES - rounds  # a child may die before it could say what it had committed
-        recorded = history.set_index("query")
-        for answer in told:
-            row = recorded.loc[answer.query]
-            for column in ("value", "prior", "charged", "low", "high", "threshold", "charges_left", "name"):
-                assert row[column] == getattr(answer, column)
+        as_told(told, history, charges=CHARGES, rounds=rounds)
         for number in range(CHARGES):
             predictions, prior = question(number)
             again = guard.evaluate(predictions, prior=prior)
             assert (again.replayed, again.query) == (True, number + 1)
-            assert again.value == recorded.loc[number + 1, "value"]
+            assert again.value == history["value"].iloc[number]
         with pytest.raises(Halted) as halt:
             guard.evaluate(question(CHARGES)[0], prior=question(CHARGES)[1])
         assert halt.value.reason == "charges"
@@ -120,31 +79,16 @@ def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, he
 
 
 @pytest.mark.parametrize("how", ["single", "batch"])
-@pytest.mark.parametrize(
-    ("moment", "recorded"), [("before the row", 0), ("before the commit", 0), ("after the commit", 1)]
-)
+@DEATHS
 def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_answer(
     tmp_path, here, moment, recorded, how
 ):
     guard_of, question = here
     ledger = tmp_path / "guard.db"
     guard_of(ledger).close()
-    process = child(_DIE, ledger, moment, how)
-    assert process.communicate() == ""
-    assert process.returncode == -signal.SIGKILL
-
-    count = 20 if how == "batch" else 1
-    twin = guard_of(None)  # the same seed and no deaths
-    asked = [question(number) for number in range(count)]
+    died(child(DYING + "guard = guard_of(sys.argv[1])" + LAST_QUESTIONS, ledger, moment, how))
     with guard_of(ledger) as guard:
-        assert guard.queries_asked == recorded * count  # the whole batch or nothing
-        answers = guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-        expected = twin.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-        assert [answer.replayed for answer in answers] == [bool(recorded)] * count
-        assert [answer.value for answer in answers] == [answer.value for answer in expected]
-        assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
-        assert guard.queries_asked == count
-        assert int(guard.history()["charged"].sum()) == count
+        after_a_death(guard, guard_of(None), question, recorded=recorded, how=how)
     assert verify(ledger).problems == []
 
 

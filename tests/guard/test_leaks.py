@@ -577,15 +577,8 @@ class Private(BaseException):
 @pytest.mark.parametrize(
     "kind",
     [
-        ValueError,
-        InputError,
-        MemoryError,
-        RecursionError,
-        StopIteration,
-        GeneratorExit,
-        SystemExit,
-        Private,
-        Halted,
+        *(ValueError, InputError, MemoryError, RecursionError, StopIteration, GeneratorExit, SystemExit),
+        *(Private, Halted),
     ],
 )
 def test_whatever_a_model_raises_on_the_holdout_is_withheld_and_takes_a_charge(guard, secrets, kind):
@@ -603,12 +596,7 @@ def test_a_model_that_gives_nonsense_on_the_holdout_takes_a_charge_and_is_not_qu
         def predict(self, X):
             return self.answer(X) if len(X) == ROWS else np.zeros(len(X))
 
-    answers = [
-        lambda X: X,
-        lambda X: X[:, 1],
-        lambda X: [f"a private word {X[0, 1]}"] * ROWS,
-        lambda _: None,
-    ]
+    answers = [lambda X: X, lambda X: X[:, 1], lambda X: [f"a private word {X[0, 1]}"] * ROWS, lambda _: None]
     for answer, prior in zip(answers, itertools.count(50), strict=False):
         error = outcome(lambda a=answer, p=prior: guard.evaluate(Nonsense(a), prior=p / 100))
         assert isinstance(error, ModelError | Halted)

@@ -2,15 +2,14 @@
 
 import json
 import pickle
-import signal
 import subprocess
 import sys
-import time
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from children import Child, fresh_workers
+from guard.killing import DEATHS, DYING, LAST_QUESTIONS, after_a_death, as_told, died, kill_after
 from joblib import Parallel, delayed
 from long_tests import GUARD
 from servers import PASSWORD
@@ -65,29 +64,6 @@ try:
     sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
-"""
-_DIE = """
-from reusable_holdout.ledger.storage import Transaction
-guard = guard_of(*sys.argv[1:3])
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_after(method):
-    return lambda *arguments: (method(*arguments), die())
-
-moment = sys.argv[3]
-if moment == "before the row":
-    Transaction.append = die
-elif moment == "before the commit":
-    Transaction.append = dying_after(Transaction.append)
-elif moment == "after the commit":
-    Transaction.__exit__ = dying_after(Transaction.__exit__)
-if sys.argv[4] == "batch":
-    asked = [question(number) for number in range(10)]
-    guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-else:
-    ask(guard, 0)
 """
 
 
@@ -166,15 +142,6 @@ def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key
 # ---- deaths
 
 
-def kill_after(process, lines, delay):
-    """Read so many lines, wait, kill; give everything that was printed whole."""
-    printed = [line for _ in range(lines) if (line := process.stdout.readline())]
-    time.sleep(delay)
-    process.kill()
-    printed += process.communicate().splitlines(keepends=True)
-    return [json.loads(line) for line in printed if line.endswith("\n")]
-
-
 def test_charged_answers_on_a_server_survive_kill_9_at_random_moments(server_url, key, here):
     moments = np.random.default_rng(8)
     printed, rounds = [], 0
@@ -188,15 +155,7 @@ def test_charged_answers_on_a_server_survive_kill_9_at_random_moments(server_url
     told = [Answer(*answer) for answer in printed if answer != "charges"]
     with here["guard_of"](server_url, key) as guard:
         history = guard.history()
-        assert history["query"].tolist() == list(range(1, CHARGES + 1))
-        assert int(history["charged"].sum()) == CHARGES
-        assert len({answer.query for answer in told}) == len(told)  # none was told twice
-        assert len(told) >= CHARGES - rounds  # a child may die before it could say what it had committed
-        recorded = history.set_index("query")
-        for answer in told:
-            row = recorded.loc[answer.query]
-            for column in ("value", "prior", "charged", "low", "high", "threshold", "charges_left", "name"):
-                assert row[column] == getattr(answer, column)
+        as_told(told, history, charges=CHARGES, rounds=rounds)
         for number in range(CHARGES):
             again = here["ask"](guard, number)
             assert (again.replayed, again.query) == (True, number + 1)
@@ -207,28 +166,16 @@ def test_charged_answers_on_a_server_survive_kill_9_at_random_moments(server_url
 
 
 @pytest.mark.parametrize("how", ["single", "batch"])
-@pytest.mark.parametrize(
-    ("moment", "recorded"), [("before the row", 0), ("before the commit", 0), ("after the commit", 1)]
-)
+@DEATHS
 def test_a_death_at_the_worst_moment_on_a_server_neither_loses_nor_doubles_nor_renews_an_answer(
     server_url, key, here, moment, recorded, how
 ):
     here["guard_of"](server_url, key).close()
-    process = child(_DIE, server_url, key, moment, how)
-    assert process.communicate() == ""
-    assert process.returncode == -signal.SIGKILL
-
-    count = 10 if how == "batch" else 1
-    twin = here["guard_of"](key.with_name("twin.db"), key)  # the same key and no deaths
-    asked = [here["question"](number) for number in range(count)]
+    script = DYING + "guard = guard_of(*sys.argv[1:3])" + LAST_QUESTIONS
+    died(child(script, server_url, key, moment, how))
+    twin = here["guard_of"](key.with_name("twin.db"), key)
     with here["guard_of"](server_url, key) as guard, twin:
-        assert guard.queries_asked == recorded * count  # the whole batch or nothing
-        answers = guard.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-        expected = twin.evaluate([one for one, _ in asked], prior=[prior for _, prior in asked])
-        assert [answer.replayed for answer in answers] == [bool(recorded)] * count
-        assert [answer.value for answer in answers] == [answer.value for answer in expected]
-        assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
-        assert guard.queries_asked == int(guard.history()["charged"].sum()) == count
+        after_a_death(guard, twin, here["question"], recorded=recorded, how=how)
     assert verify(server_url).problems == []
 
 

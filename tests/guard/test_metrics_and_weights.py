@@ -22,7 +22,12 @@ SCORES = LABELS + RNG.normal(size=ROWS)
 GUESSES = np.where(WRONG, (CLASSES + 1) % 3, CLASSES)
 VALUES = np.clip(TARGETS + RNG.normal(size=ROWS), 0, 10)
 
+PROBABILITIES = np.clip(0.25 + 0.5 * PREDICTED + 0.2 * RNG.random(ROWS), 0.0, 1.0)
+
 CATALOGUE = {
+    "zero_one_loss": (LABELS, PREDICTED, sk.zero_one_loss),
+    "brier": (LABELS, PROBABILITIES, sk.brier_score_loss),
+    "log_loss": (LABELS, PROBABILITIES, sk.log_loss),
     "recall": (LABELS, PREDICTED, sk.recall_score),
     "precision": (LABELS, PREDICTED, sk.precision_score),
     "f1": (LABELS, PREDICTED, sk.f1_score),

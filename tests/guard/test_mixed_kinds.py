@@ -3,22 +3,15 @@
 What is marked as failing is a known defect: when it is mended, the mark goes.
 """
 
-import contextlib
-import sqlite3
-
 import numpy as np
 import pytest
-from guard.forging import state_after
+from guard.forging import all_rows, fitting, seal_again, sql, state_after
 from made_guards import made_guard
 
-from reusable_holdout import Plan, verify
+from reusable_holdout import verify
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import Row
-from reusable_holdout.ledger.records import genesis, seal
-from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.ways import State, Terms, Told
-from reusable_holdout.ways.reveal import Choose
+from reusable_holdout.ways import State, Told
 from reusable_holdout.ways.table import Ways
 
 ROWS = 2_000
@@ -37,54 +30,26 @@ def guard_of(**changes):
 
 def forged(path, change):
     """Seal changed rows again, each with what follows from its kind, outcome and batch, as one commit or several."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        (text,) = connection.execute("SELECT text FROM configuration").fetchone()
-        rows = [
-            Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")
-        ]
-        changed = recomputed(Ways(Configuration.parse(text).view.kept), change(sorted(rows)))
-        connection.execute("DELETE FROM answers")
-        previous, commit = genesis(text), []
-        names = [*Row._fields, "seal", "epoch"]
-        for row, after in zip(changed, [*changed[1:], None], strict=True):
-            commit.append(row)
-            sealed = None
-            if after is None or after.batch == after.query:
-                previous = sealed = seal(previous, commit)
-                commit = []
-            values = ", ".join("?" * len(names))
-            connection.execute(
-                f"INSERT INTO answers ({', '.join(names)}) VALUES ({values})", [*row, sealed, 1]
-            )
+    text, rows, _ = all_rows(path)
+    changed = recomputed(Ways(Configuration.parse(text).view.kept), change(rows))
+    names = [*Row._fields, "seal", "epoch"]
+    insert = f"INSERT INTO answers ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    last = [after is None or after.batch == after.query for after in [*changed[1:], None]]
+    rows = [(insert, *row, b"" if ends else None, 1) for row, ends in zip(changed, last, strict=True)]
+    sql(path, ("DELETE FROM answers",), *rows)
+    seal_again(path)
     return verify(path).problems
 
 
 def recomputed(ways, rows):
     states, found = [State(last_charge=0)], []
     for number, row in enumerate(rows, start=1):
-        way, state, told = ways.named(row.kind), states[-1], Told.parse(row.told)
-        if told is None:
+        if Told.parse(row.told) is None:
             raise ValueError(f"{row.told} is no outcome")
-        terms = Terms(row.prior, way.unit(row.prior, state, None))
-        outcome = way.outcome(told, terms)
         answers = sum(other.kind == "final" and other.batch == row.batch for other in rows)
-        low, high = way.interval(told, terms, way.length(states[row.batch - 1], answers if way.ends else 1))
-        found.append(
-            row._replace(
-                query=number,
-                threshold=terms.unit,
-                value=outcome.value,
-                charged=int(outcome.charged),
-                nats=outcome.nats,
-                charges=state.charges + outcome.charged,
-                spent_nats=state.nats + outcome.nats,
-                asked=state.asked + way.takes(told),
-                low=float(low),
-                high=float(high),
-            )
-        )
-        states.append(state_after(found[-1], state))
+        began = states[row.batch - 1]
+        found.append(fitting(ways.named(row.kind), row, states[-1], began, answers)._replace(query=number))
+        states.append(state_after(found[-1], states[-1]))
     return found
 
 
@@ -164,13 +129,6 @@ def test_a_batch_is_of_one_kind(ledger):
         return [charged, other._replace(batch=1, kind="compare", prior=0.0)]
 
     assert forged(ledger, joined)
-
-
-def test_a_candidate_that_failed_is_the_worst_of_a_choice():
-    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, noise=0.0)
-    way = Choose(plan.told, "choose", KeyedNoise(bytes(32)), by_rows=False)
-    _, outcome = way.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
-    assert outcome.told.text().startswith("candidate 1 of 2, rank 2, ")
 
 
 @pytest.mark.parametrize("gates", [False, True])

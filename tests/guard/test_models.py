@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import for_each
+from guard.counting import Crashing
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
@@ -17,12 +18,10 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout import verify
-from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.models import check_model, fitted, predictions_of
 from reusable_holdout.guard.training_estimate import training_estimate
 from reusable_holdout.metrics import mae, resolve_metric
-
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 
 
 def test_training_data_give_the_prior_and_the_fit(make_guard, problem):
@@ -112,38 +111,6 @@ def test_a_model_that_cannot_be_pickled_is_a_new_question_each_time(make_guard, 
     assert guard.queries_asked == 2
 
 
-class Crashing:
-    """A model that fails on the holdout, and tells its rows."""
-
-    def predict(self, X):
-        raise ValueError(f"cannot digest {X!r}")
-
-
-@BOTH
-def test_a_model_that_fails_takes_one_charge_and_no_second(make_guard, place, problem):
-    guard = make_guard(place, X=problem[2], y=problem[3])
-    for _ in range(2):  # the second is a replay
-        with pytest.raises(ModelError, match="withheld"):
-            guard.evaluate(Crashing(), prior=0.5)
-    history = guard.history()
-    assert history["charged"].tolist() == [True]
-    assert history[["value", "low", "high"]].isna().to_numpy().all()
-    assert guard.charges_left == 2
-
-
-def test_failures_alone_halt_the_guard(make_guard, problem):
-    guard = make_guard(X=problem[2], y=problem[3])
-    for prior in (0.5, 0.51, 0.52):
-        with pytest.raises(ModelError):
-            guard.evaluate(Crashing(), prior=prior)
-    with pytest.raises(Halted) as halt:
-        guard.evaluate(Crashing(), prior=0.53)
-    assert halt.value.reason == "charges"
-    assert halt.value.history["charged"].tolist() == [True] * 3
-    with pytest.raises(ModelError):  # a replay, also after the halt
-        guard.evaluate(Crashing(), prior=0.5)
-
-
 @pytest.mark.parametrize("nonsense", [np.nan, 7, -1, 0.5], ids=str)
 def test_predictions_that_cannot_be_scored_are_a_failure_and_the_ledger_stays_sound(
     make_guard, ledger, problem, nonsense
@@ -174,12 +141,6 @@ TWO = np.array([0, 1])
 THREE = np.array(["a", "b", "c"])
 
 
-@pytest.mark.parametrize("response", ["labels", "values"])
-def test_labels_and_values_are_what_the_model_predicts(response):
-    predicted = np.array([1, 0, 1])
-    assert predictions_of(Fixed(predict=predicted), None, response=response, classes=TWO) is predicted
-
-
 def test_probabilities_come_in_the_order_of_the_guards_classes():
     model = Fixed(predict_proba=np.array([[0.2, 0.8]]), classes_=np.array(["c", "a"]))
     assert predictions_of(model, None, response="probabilities", classes=THREE).tolist() == [[0.8, 0.0, 0.2]]
@@ -201,14 +162,6 @@ def test_a_model_that_saw_one_class_scores_the_other_with_zero(problem):
     X_train, _, X, _ = problem
     model = DummyClassifier().fit(X_train, np.zeros(600, dtype=int))
     assert predictions_of(model, X, response="scores", classes=TWO).tolist() == [0.0] * 2_000
-
-
-@for_each(
-    ("response", "words"), [("labels", "predict"), ("probabilities", "predict_proba"), ("scores", "proba")]
-)
-def test_a_missing_method_is_named(response, words):
-    with pytest.raises(InputError, match=words):
-        predictions_of(object(), None, response=response, classes=TWO)
 
 
 # ---- the parts: what is refused before the holdout is touched
@@ -247,25 +200,6 @@ def test_what_may_fit_is_let_through_and_not_called(wrap, said):
 # ---- the parts: fits
 
 
-def test_a_fitted_model_is_the_very_same_object_even_with_training_data(problem):
-    model = LogisticRegression().fit(problem[0], problem[1])
-    assert fitted(model, problem[0], 1 - problem[1]) is model
-    assert fitted(model, None, None) is model
-
-
-def test_whatever_is_no_estimator_is_taken_to_be_ready():
-    model = Crashing()
-    assert fitted(model, None, None) is model
-
-
-def test_an_unfitted_model_is_cloned(problem):
-    model = DecisionTreeClassifier(max_depth=2, random_state=0)
-    ready = fitted(model, problem[0], problem[1])
-    assert ready is not model
-    assert not hasattr(model, "tree_")
-    assert ready.get_params() == model.get_params()
-
-
 @pytest.mark.parametrize("given", [(None, None), ([[0.0]], None), (None, [0])], ids=["none", "X", "y"])
 def test_an_unfitted_model_needs_both_features_and_labels(given):
     with pytest.raises(InputError, match="unfitted LogisticRegression"):
@@ -299,13 +233,6 @@ def test_folds_hold_every_class_in_its_share_and_values_are_split_as_they_come(p
             scores.append(right if metric == "accuracy" else 1.0 - right)
         estimated = estimate(model, X, y, cv=3, metric=metric, classes=classes)
         assert estimated == pytest.approx(np.mean(scores), abs=1e-12)
-
-
-def test_cross_validation_leaves_the_model_alone(problem):
-    model = LogisticRegression().fit(problem[0], problem[1])
-    before = model.coef_.copy()
-    estimate(model, problem[0], problem[1])
-    assert np.array_equal(model.coef_, before)
 
 
 def test_a_class_rarer_than_the_folds_does_not_stop_the_estimate(problem):

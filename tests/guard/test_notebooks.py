@@ -3,7 +3,6 @@
 import re
 from html import escape
 
-import numpy as np
 import pytest
 
 from reusable_holdout import Plan
@@ -16,11 +15,6 @@ def cells(shown):
     assert shown.startswith("<table><caption>")
     assert shown.count("<table>") == shown.count("</table>") == 1
     return dict(re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", shown))
-
-
-@pytest.fixture
-def labels():
-    return np.random.default_rng(0).integers(0, 2, 2_000)
 
 
 def test_a_guard_shows_what_is_left(make_guard, labels):
@@ -39,11 +33,7 @@ def test_a_guard_shows_what_is_left(make_guard, labels):
 def test_a_closed_guard_can_be_shown(make_guard, tmp_path):
     guard = make_guard(tmp_path / "guard.db")
     guard.close()
-    assert cells(guard._repr_html_()) == {
-        "metric": "accuracy",
-        "holdout": "2,000 rows",
-        "state": "closed",
-    }
+    assert cells(guard._repr_html_()) == {"metric": "accuracy", "holdout": "2,000 rows", "state": "closed"}
 
 
 def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(make_guard, labels):

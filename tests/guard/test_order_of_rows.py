@@ -117,16 +117,10 @@ def test_only_the_same_labels_each_once_in_another_order_are_reordered():
     values = pd.Series(range(3), index=[5, 6, 7])
     assert is_reordered(values.iloc[[0, 2, 1]], values.index)
     for other in (
-        pd.Index([5, 6, 7]),
-        pd.Index([5.0, 6.0, 7.0]),
-        pd.Index([7, 6, 8]),
-        pd.Index([7, 6]),
-        pd.Index([7, 7, 5]),
-        pd.Index(["7", "6", "5"]),
-        pd.RangeIndex(3),
+        *(pd.Index([5, 6, 7]), pd.Index([5.0, 6.0, 7.0]), pd.Index([7, 6, 8]), pd.Index([7, 6])),
+        *(pd.Index([7, 7, 5]), pd.Index(["7", "6", "5"]), pd.RangeIndex(3)),
         pd.MultiIndex.from_tuples([(7, 1), (6, 1), (5, 1)]),
-        pd.IntervalIndex.from_tuples([(0, 7), (1, 6), (2, 5)]),
-        None,
+        *(pd.IntervalIndex.from_tuples([(0, 7), (1, 6), (2, 5)]), None),
     ):
         assert not is_reordered(values, other)
     numbered = pd.Series(range(3))

@@ -37,11 +37,6 @@ def frame(X, names=NAMES):
     return pd.DataFrame(X, columns=names)
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return tmp_path / "guard.db"
-
-
 class TestTraining:
     def test_rows_that_were_trained_on_are_refused_with_how_many(self):
         with pytest.raises(
@@ -63,14 +58,10 @@ class TestTraining:
     @pytest.mark.parametrize(
         ("held", "trained"),
         [
-            (frame(HELD), frame(MIXED)),
-            (frame(HELD), frame(MIXED)[sorted(NAMES)]),
+            *((frame(HELD), frame(MIXED)), (frame(HELD), frame(MIXED)[sorted(NAMES)])),
             (frame(HELD), pl.DataFrame(frame(MIXED)[sorted(NAMES)])),
-            (pl.DataFrame(frame(HELD)), frame(MIXED)[sorted(NAMES)]),
-            (frame(HELD), MIXED),
-            (HELD, frame(MIXED)),
-            (HELD.tolist(), MIXED),
-            (scipy.sparse.csr_array(HELD), MIXED),
+            *((pl.DataFrame(frame(HELD)), frame(MIXED)[sorted(NAMES)]), (frame(HELD), MIXED)),
+            *((HELD, frame(MIXED)), (HELD.tolist(), MIXED), (scipy.sparse.csr_array(HELD), MIXED)),
             (HELD, scipy.sparse.csc_array(MIXED)),
         ],
     )

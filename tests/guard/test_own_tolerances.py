@@ -72,13 +72,7 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_with_nothing_asked(guessing,
 
 def test_a_refusal_names_a_tolerance_in_the_metrics_unit_and_hardly_a_wider_one_than_needed(make_guard):
     wide = rmse(lower=0.0, upper=100.0)  # of a mean the rows decide, whatever its tolerance
-    guard = make_guard(
-        y=np.zeros(2_000),
-        metric=wide,
-        threshold=None,
-        estimate=70.0,
-        noise=None,
-    )
+    guard = make_guard(y=np.zeros(2_000), metric=wide, threshold=None, estimate=70.0, noise=None)
     with pytest.raises(InputError, match="at least") as refused:
         guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=0.01)
     named = float(str(refused.value).split("at least ")[1].split()[0])
@@ -134,14 +128,7 @@ def test_whether_a_metric_fails_does_not_decide_whether_a_batch_is_refused(make_
             raise ArithmeticError
         return (truth != predicted).astype(float)
 
-    metric = Metric(
-        name="probing",
-        lower=0,
-        upper=1,
-        greater_is_better=False,
-        response="labels",
-        loss=loss,
-    )
+    metric = Metric(name="probing", lower=0, upper=1, greater_is_better=False, response="labels", loss=loss)
     outcomes = []
     for first in (np.ones(2_000, dtype=int), np.arange(2_000) % 2):
         guard = make_guard(metric=metric)

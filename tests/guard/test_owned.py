@@ -9,27 +9,13 @@ import polars as pl
 import pytest
 import scipy.sparse
 from cases import for_each
+from guard.counting import Sign
 
 from reusable_holdout import verify
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.digests import holdout_digest, own
 
 ROWS = 2_000
-
-
-class Sign:
-    """Predicts by the sign of the first column; each number is another model."""
-
-    def __init__(self, number=0):
-        self.number = number
-
-    def predict(self, X):
-        if scipy.sparse.issparse(X):
-            return (X.tocsc()[:, [0]].toarray()[:, 0] > 0).astype(int)
-        if isinstance(X, list):
-            return [int(row[0] > 0) for row in X]
-        first = X["a"].to_numpy() if hasattr(X, "columns") else np.asarray(X)[:, 0]
-        return (first > 0).astype(int)
 
 
 def negated_list(X):

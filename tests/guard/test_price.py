@@ -70,15 +70,6 @@ def test_the_final_width_follows_what_was_told(make_guard, scoring):
     assert (answer.high - answer.low) / 2 == pytest.approx(expected, abs=2 / ROWS)
 
 
-def test_asking_for_a_price_costs_nothing_and_leaves_no_trace(make_guard, ledger):
-    guard = make_guard(ledger, **PLENTY)
-    before = ledger.read_bytes(), guard.history()
-    for asked, *_ in PRICES.values():
-        assert guard.price(**asked) == guard.price(**asked)
-    assert guard.history().equals(before[1])
-    assert ledger.read_bytes() == before[0]
-
-
 def test_a_price_does_not_depend_on_the_holdout(make_guard, labels):
     for asked, *_ in PRICES.values():
         prices = {make_guard(y=y, **PLENTY).price(**asked) for y in (labels, 1 - labels)}

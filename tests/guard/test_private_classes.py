@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from guard.counting import AGREEMENT
 from made_guards import made_guard
 from reusable_holdout_sklearn import prior_scorer
 from sklearn.dummy import DummyClassifier
@@ -110,14 +111,7 @@ def test_other_metrics_name_the_remedy(name):
 
 
 def test_a_metric_of_ones_own_must_not_see_private_labels():
-    own = Metric(
-        name="accuracy",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        response="labels",
-        loss=lambda y, p: y == p,
-    )
+    own = Metric(name="accuracy", loss=lambda y, p: y == p, **AGREEMENT)
     with pytest.raises(InputError, match="declared with classes="):
         guard_of(NAMES, metric=own)
 

@@ -1,8 +1,5 @@
 """A guard of a ratio or a ranking: decided by its rows alone, with no class counts told and no noise."""
 
-import math
-import pickle
-
 import numpy as np
 import pytest
 from cases import for_each
@@ -10,7 +7,7 @@ from made_guards import made_guard
 from sklearn import metrics as sk
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.errors import Halted, InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import r2, resolve_metric
 
 ROWS = 3_000
@@ -71,15 +68,6 @@ def test_a_batch_decides_as_its_questions_do_one_by_one():
     assert [one.charged for one in together] == [False, True, False, True]
 
 
-def test_it_halts_after_its_charges_and_replays_then():
-    guard = make(charges=2)
-    for prior in (0.97, 0.98):
-        assert guard.evaluate(PREDICTED, prior=prior).charged
-    with pytest.raises(Halted):
-        guard.evaluate(PREDICTED, prior=0.6)
-    assert guard.evaluate(PREDICTED, prior=0.97).replayed
-
-
 def test_a_tolerance_of_its_own_is_kept_or_refused():
     guard = make(tolerance=0.2)
     value = sk.f1_score(LABELS, PREDICTED)
@@ -98,10 +86,7 @@ def test_a_gate_says_yes_only_with_evidence():
     assert (rejected.charged, rejected.low, rejected.high) == (False, 0.0, 1.0)
 
 
-@for_each(
-    "changes",
-    [{"noise": 1e-4}, {"threshold": 0.1}],
-)
+@for_each("changes", [{"noise": 1e-4}, {"threshold": 0.1}])
 def test_with_noise_or_a_threshold_it_rests_on_class_counts_that_are_told(changes):
     guard = make(charges=None, tolerance=0.25, **changes) if "threshold" not in changes else make(**changes)
     assert guard.plan.family == "bounded-difference"
@@ -144,40 +129,24 @@ def test_what_is_explained_about_a_centre_is_asked_in_all_ways(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
-@for_each("changes", [{"noise": 1e-3}, {"board": "claims"}, {"threshold": 0.1}])
-def test_nothing_else_is_known_of_what_is_explained_about_a_centre(changes):
-    with pytest.raises(InputError, match="pass variance= in place of center="):
-        explained(**changes)
+REFUSED = [
+    *((lambda changes=changes: explained(**changes), "pass variance= in place of center=")
+      for changes in ({"noise": 1e-3}, {"board": "claims"}, {"threshold": 0.1})),
+    (lambda: explained(prevalence=0.3), "prevalence= is about classes"),
+    (lambda: r2(lower=0, upper=10), "neither"),
+    (lambda: r2(lower=0, upper=10, center=5, variance=4), "both"),
+    (lambda: r2(lower=0, upper=10, center=11), "center must lie in"),
+    (lambda: r2(lower=0, upper=10, center=5, least=1), "least must be"),
+    (lambda: r2(lower=0, upper=10, variance=4, least=0), "least= goes with center="),
+    (lambda: make().compare(PREDICTED, 1 - PREDICTED, prior=0.1), "compared row by row"),
+    (lambda: make(spread=0.3), "spread, your guess of"),
+]  # fmt: skip
 
 
-def test_class_shares_are_not_guessed_where_there_are_no_classes():
-    with pytest.raises(InputError, match="prevalence= is about classes"):
-        explained(prevalence=0.3)
-
-
-@for_each(
-    ("wrong", "words"),
-    [
-        ({}, "neither"),
-        ({"center": 5, "variance": 4}, "both"),
-        ({"center": 11}, "center must lie in"),
-        ({"center": 5, "least": 1}, "least must be"),
-        ({"variance": 4, "least": 0}, "least= goes with center="),
-    ],
-)
-def test_r2_names_one_model_to_compare_with(wrong, words):
+@for_each(("call", "words"), REFUSED)
+def test_what_a_ratio_does_not_take_is_refused_in_words(call, words):
     with pytest.raises(InputError, match=words):
-        r2(lower=0, upper=10, **wrong)
-
-
-def test_two_models_are_not_compared_by_a_ratio():
-    with pytest.raises(InputError, match="compared row by row"):
-        make().compare(PREDICTED, 1 - PREDICTED, prior=0.1)
-
-
-def test_a_guess_of_the_rows_spread_is_refused():
-    with pytest.raises(InputError, match="spread, your guess of"):
-        make(spread=0.3)
+        call()
 
 
 def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
@@ -228,32 +197,11 @@ def test_the_next_holdout_is_guessed_to_be_like_the_last_one(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
-@for_each("wrong", [math.nan, [math.nan, 0.5], {0: 0.7, "1": 0.3}, {0: 0.7, 1: 0.3, 2: 0.1}, "a", True, 0, 1])
-def test_class_shares_that_are_none_are_refused(wrong):
-    for metric in ("f1", "accuracy"):
-        with pytest.raises(InputError, match="prevalence= must be the shares"):
-            make(metric, prevalence=wrong)
-
-
 @for_each("share", [1e-9, 1 - 1e-9, np.float32(0.3)])
 @for_each("metric", ["f1", "precision", "jaccard", "balanced_accuracy", "average_precision"])
 def test_any_class_share_may_be_guessed(metric, share):
     guard = make(metric, prevalence=share, queries=1, charges=1, confidence=0.5)
     assert guard.plan.rows >= 1
-
-
-def test_another_guess_of_the_class_shares_is_another_guard(tmp_path):
-    make(ledger=tmp_path / "guard.db").close()
-    with pytest.raises(LedgerMismatchError, match="prevalence"):
-        make(ledger=tmp_path / "guard.db", prevalence=0.5)
-
-
-def test_it_goes_to_other_processes(tmp_path):
-    with make(ledger=tmp_path / "guard.db", seed=None) as guard:
-        guard.evaluate(PREDICTED, prior=0.6)
-        copy = pickle.loads(pickle.dumps(guard))
-        assert copy.evaluate(PREDICTED, prior=0.6).replayed
-        copy.close()
 
 
 @for_each("name", ["f1", "precision", "jaccard", "balanced_accuracy"])

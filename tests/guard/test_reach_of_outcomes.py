@@ -13,13 +13,11 @@ from cases import for_each
 from long_tests import VALIDITY
 
 from reusable_holdout.certainty import THEORY, Certificate, Shares
-from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.rules import Distance
-from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways import State, Terms
 from reusable_holdout.ways.check import Asked, Check
-from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
 
@@ -154,41 +152,3 @@ def test_no_other_candidate_is_better_than_a_choice_says(mechanism):
                 low, high = way.interval(outcome.told, terms, 1.0)
                 assert low <= grid[winner] / GRID <= high
                 assert all(others >= score / GRID for place, score in enumerate(grid) if place != winner)
-
-
-def test_a_final_holds_the_value_that_it_rounds():
-    way = Final(certificate("noiseless", 0.1), "final")
-    for score in (0, GRID, *(GRID * k // 997 for k in range(1, 997))):
-        terms, outcome = way.decide(score, 1.0)
-        low, high = way.interval(outcome.told, terms, 1.0)
-        assert low <= score / GRID <= (score + 1) / GRID <= high or score == GRID
-
-
-def test_candidates_with_equal_priors_have_ranks_of_their_own():
-    way = Choose(certificate("noiseless", 0.07), "choose", NOBODYS, by_rows=False)
-    ranks = []
-    for winner in range(4):
-        grid = [GRID // 2 if place == winner else 0 for place in range(4)]
-        _, outcome = way.choose(grid, np.full(4, 0.5), [b"1", b"2", b"3", b"4"], State())
-        ranks.append(outcome.told.winner.rank)
-    assert ranks == [1, 2, 3, 4]
-
-
-@for_each("name", ["check", "gate", "reveal"])
-@for_each("threshold", THRESHOLDS)
-def test_the_weights_of_all_outcomes_that_cost_something_sum_to_one_at_most(name, threshold):
-    way = made(name, "noiseless", threshold)
-    for prior in (0.0, 0.4, 1.0):
-        terms = Terms(prior, way.unit(prior, State(), None))
-        told = [Told(word, place) for word in ("failed", "cell", "yes") for place in (None, *range(20))]
-        told = [one for one in told if (one.word == "cell") == (one.place is not None)]
-        weights = [math.exp(-way.outcome(one, terms).nats) for one in told if is_outcome(way, one, terms)]
-        assert 0.5 <= math.fsum(weights) <= 1.0 + 1e-12
-
-
-def is_outcome(way, told, terms):
-    try:
-        way.outcome(told, terms)
-    except InputError:
-        return False
-    return True

@@ -30,12 +30,8 @@ def make(tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        {"tolerance": 0.06},
-        {"queries": 500},
-        {"metric": "zero_one_loss"},
-        {"metric": "f1", "tolerance": 0.2},
-        {"gates": True},
-        {"classes": [0, 1, 2]},
+        *({"tolerance": 0.06}, {"queries": 500}, {"metric": "zero_one_loss"}),
+        *({"metric": "f1", "tolerance": 0.2}, {"gates": True}, {"classes": [0, 1, 2]}),
         {"sample_weight": np.arange(4_000) < 3_000},
     ],
     ids="-".join,

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from guard.counting import AGREEMENT
 from made_guards import made_guard
 
 from reusable_holdout import Metric
 from reusable_holdout.errors import Halted, InputError, LedgerError, LedgerKeyError, LedgerMismatchError
 from reusable_holdout.metrics import resolve_metric
-
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 
 
 def test_opening_resumes_where_the_ledger_ends(make_guard, reopen, ledger, scoring):
@@ -39,12 +38,8 @@ def test_opening_again_does_not_refill(make_guard, reopen, ledger, scoring):
 def test_the_same_settings_resume_however_they_are_spelled(make_guard, ledger, labels, settings, scoring):
     make_guard(ledger).evaluate(scoring(0.9), prior=0.5)
     spellings = [
-        {"y": labels.tolist()},
-        {"y": pd.Series(labels)},
-        {"y": labels.astype(np.int32)},
-        {"confidence": 0.95},
-        {"metric": resolve_metric("accuracy")},
-        {"threshold": np.float64(0.1)},
+        *({"y": labels.tolist()}, {"y": pd.Series(labels)}, {"y": labels.astype(np.int32)}),
+        *({"confidence": 0.95}, {"metric": resolve_metric("accuracy")}, {"threshold": np.float64(0.1)}),
     ]
     for changes in spellings:
         assert make_guard(ledger, **changes).queries_asked == 1
@@ -54,16 +49,11 @@ def test_the_same_settings_resume_however_they_are_spelled(make_guard, ledger, l
         assert guard.queries_asked == 1
 
 
-@BOTH
 @pytest.mark.parametrize(
     "changes",
     [
-        {"queries": np.int64(40)},
-        {"charges": np.int32(3)},
-        {"threshold": np.float32(0.125)},
-        {"confidence": np.float32(0.875)},
-        {"estimate": np.float32(0.75)},
-        {"seed": np.int64(3)},
+        *({"queries": np.int64(40)}, {"charges": np.int32(3)}, {"threshold": np.float32(0.125)}),
+        *({"confidence": np.float32(0.875)}, {"estimate": np.float32(0.75)}, {"seed": np.int64(3)}),
     ],
     ids=str,
 )
@@ -74,20 +64,9 @@ def test_settings_may_be_numbers_of_numpy(make_guard, place, scoring, changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"queries": 41},
-        {"queries": 39},
-        {"charges": 4},
-        {"charges": 2},
-        {"threshold": 0.11},
-        {"noise": 0.001},
-        {"prior_error": 0.03},
-        {"reveals": 3},
-        {"choices": [10]},
-        {"confidence": 0.9},
-        {"estimate": 0.71},
-        {"delta": 0.01},
-        {"tolerance": 0.3},
-        {"metric": "zero_one_loss"},
+        *({"queries": 41}, {"queries": 39}, {"charges": 4}, {"charges": 2}, {"threshold": 0.11}),
+        *({"noise": 0.001}, {"prior_error": 0.03}, {"reveals": 3}, {"choices": [10]}, {"confidence": 0.9}),
+        *({"estimate": 0.71}, {"delta": 0.01}, {"tolerance": 0.3}, {"metric": "zero_one_loss"}),
         {"metric": "balanced_accuracy"},
     ],
     ids=str,
@@ -110,12 +89,8 @@ def test_other_data_are_refused(make_guard, reopen, ledger, labels):
     other = X.copy()
     other[5, 2] += 1e-12
     for changes in (
-        {"X": X, "y": flipped},
-        {"X": X, "y": labels[::-1]},
-        {"X": other},
-        {"X": X[:, ::-1]},
-        {"X": X[:, :2]},
-        {"X": None},
+        *({"X": X, "y": flipped}, {"X": X, "y": labels[::-1]}, {"X": other}, {"X": X[:, ::-1]}),
+        *({"X": X[:, :2]}, {"X": None}, {"X": X[:-1], "y": labels[:-1]}),
         {"X": pd.DataFrame(X, columns=list("abc"))},
     ):
         with pytest.raises(LedgerMismatchError, match="other data"):
@@ -123,12 +98,6 @@ def test_other_data_are_refused(make_guard, reopen, ledger, labels):
         with pytest.raises(LedgerMismatchError, match="other data"):
             make_guard(ledger, **changes)
     assert reopen(ledger, X).queries_asked == 0
-
-
-def test_another_number_of_rows_is_refused(make_guard, reopen, ledger, labels):
-    make_guard(ledger)
-    with pytest.raises(LedgerMismatchError):
-        reopen(ledger, y=labels[:-1])
 
 
 def test_another_seed_is_refused_and_the_same_resumes(make_guard, reopen, ledger):
@@ -139,13 +108,6 @@ def test_another_seed_is_refused_and_the_same_resumes(make_guard, reopen, ledger
     for opened in (lambda: make_guard(ledger, seed=8), lambda: reopen(ledger, seed=8)):
         with pytest.raises(LedgerKeyError):
             opened()
-
-
-def test_another_key_is_refused_and_the_same_resumes(make_guard, reopen, ledger):
-    make_guard(ledger, key=bytes(range(32)))
-    assert reopen(ledger, key=bytes(range(32))).queries_asked == 0
-    with pytest.raises(LedgerMismatchError, match="noise key"):
-        reopen(ledger, key=bytes(32))
 
 
 def test_a_lost_key_is_not_replaced(make_guard, reopen, ledger):
@@ -173,15 +135,7 @@ def test_opening_what_was_never_made_is_refused(reopen, tmp_path):
 
 
 def test_a_metric_of_ones_own_resumes_with_itself_only(make_guard, reopen, ledger, labels, scoring):
-    own = Metric(
-        name="agreement",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="binomial",
-        response="labels",
-        loss=lambda y, p: y == p,
-    )
+    own = Metric(name="agreement", loss=lambda y, p: y == p, **AGREEMENT)
     make_guard(ledger, metric=own).evaluate(scoring(0.9), prior=0.5)
     with pytest.raises(InputError, match="pass the same metric="):
         reopen(ledger)

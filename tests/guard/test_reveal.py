@@ -4,18 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from cases import for_each
+from guard.counting import fragile
 
-from reusable_holdout import Metric, ReusableHoldout, verify
-from reusable_holdout.certainty import (
-    THEORY,
-    ConfidenceBound,
-)
-from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.certainty import THEORY, ConfidenceBound
+from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import mae
-from reusable_holdout.ways.reveal import Reveal
 
-BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
 
 # cells are 0.02 wide near the prior: 1.1/sqrt(2) of an honest deviation's standard deviation
@@ -40,25 +34,6 @@ CELLS = [
 ]
 
 
-class Crashing:
-    """A model that fails on the holdout."""
-
-    def predict(self, X):
-        raise RuntimeError(X)
-
-
-def fragile():
-    """A metric that fails where the first row is mistaken, and quotes it."""
-
-    def loss(y, p):
-        if y[0] != p[0]:
-            raise ValueError(f"row 0 is {y[0]}")
-        return y == p
-
-    own = {"lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"}
-    return Metric(name="agreement", loss=loss, **own)
-
-
 def level_of_a_first_question(queries=40, beta=0.05):
     """Log level of one side: half of what a question has that comes first in a plan of 3 charges."""
     length = math.log(queries) + math.log(2) - math.log(0.75)  # K places, no charge (p = 1/2), no final (3/4)
@@ -80,15 +55,6 @@ def test_a_reveal_tells_the_cell_of_the_holdouts_value(
     assert (answer.prior, answer.query, answer.charges_left, answer.replayed) == (prior, 1, 3, False)
     assert (answer.threshold, answer.name) == (pytest.approx(UNIT), "how good?")
     assert answer.low < score < answer.high
-
-
-@BOTH
-def test_a_reveal_takes_one_query_and_no_charge(make_guard, place, scoring):
-    guard = make_guard(place, **ASKING)
-    answer = guard.reveal(scoring(0.7), prior=0.69)
-    assert (guard.queries_asked, guard.charges_left, guard.halted) == (1, 3, False)
-    assert not answer.charged
-    assert guard.evaluate(scoring(0.7), prior=0.85).charges_left == 2
 
 
 def test_its_interval_is_that_of_its_cell_at_half_the_level_to_each_side(make_guard, scoring):
@@ -135,63 +101,21 @@ def test_its_noise_is_that_of_a_charged_value_and_its_interval_knows_it(make_gua
 # ---- which question it is
 
 
-@BOTH
-def test_the_same_reveal_again_is_free_and_another_prior_is_another_question(make_guard, place, scoring):
-    guard = make_guard(place, **ASKING)
-    first = guard.reveal(scoring(0.7), prior=0.7, name="first")
-    again = guard.reveal(scoring(0.7).tolist(), prior=np.float64(0.7), name="again")
-    assert again == first._replace(replayed=True)
-    assert guard.queries_asked == 1
-    assert not guard.reveal(scoring(0.7), prior=0.71).replayed
-
-
 def test_other_ways_to_ask_about_the_same_predictions_are_other_questions(make_guard, scoring):
     guard = make_guard(**ASKING, choices=[1])
     asked = [
         guard.reveal(scoring(0.7), prior=0.7),
+        guard.reveal(scoring(0.7), prior=0.71),
         guard.evaluate(scoring(0.7), prior=0.7),
         guard.choose([scoring(0.7)], [0.7]).answer,
         guard.final(scoring(0.7)),
     ]
-    assert [answer.replayed for answer in asked] == [False] * 4
-    assert [answer.query for answer in asked] == [1, 2, 3, 4]
-    assert guard.history()["way"].tolist() == ["reveal", "check", "choose", "final"]
-
-
-def test_a_model_is_revealed_with_its_cross_validated_prior(make_guard, problem):
-    from sklearn.linear_model import LogisticRegression
-
-    X_train, y_train, X, y = problem
-    guard, model = make_guard(X=X, y=y, **ASKING), LogisticRegression().fit(X_train, y_train)
-    answer = guard.reveal(model, X_train, y_train)
-    assert (answer.way, answer.name) == ("reveal", "LogisticRegression")
-    assert answer.low < model.score(X, y) < answer.high
-    assert guard.reveal(model, prior=answer.prior).replayed
-    assert not guard.evaluate(model, prior=answer.prior).replayed
-
-
-def test_a_guard_of_gates_can_be_asked_for_a_value(make_guard, ledger, scoring):
-    guard = make_guard(ledger, gates=True, threshold=None, reveals=2)
-    answer = guard.reveal(scoring(0.7), prior=0.7)
-    assert (answer.told, answer.value) == ("cell 5", 0.7)
-    guard.gate(scoring(0.6), 0.6)
-    assert verify(ledger).problems == []
+    assert [answer.replayed for answer in asked] == [False] * 5
+    assert [answer.query for answer in asked] == [1, 2, 3, 4, 5]
+    assert guard.history()["way"].tolist() == ["reveal", "reveal", "check", "choose", "final"]
 
 
 # ---- what is refused
-
-
-def test_a_prior_must_be_stated_and_lie_within_the_bounds(make_guard, scoring):
-    guard = make_guard(**ASKING)
-    for prior in (None, np.nan, 1.1, -0.1, "0.7", [0.7]):
-        with pytest.raises(InputError, match="prior"):
-            guard.reveal(scoring(0.7), prior=prior)
-    for predictions in (scoring(0.7)[:5], None, scoring(0.7) + 5):
-        with pytest.raises(InputError):
-            guard.reveal(predictions, prior=0.7)
-    with pytest.raises(InputError, match="ask with predictions"):
-        guard.reveal(Crashing(), prior=0.7)
-    assert guard.queries_asked == 0
 
 
 def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_guard, scoring):
@@ -203,21 +127,6 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
         charged = guard.evaluate(scoring(0.05, k), prior=0.99)
         assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
     assert guard.halt_reason == "charges"
-
-
-@BOTH
-def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(
-    make_guard, place, scoring, monkeypatch
-):
-    guard = make_guard(place)  # nothing is set aside
-    drawn = []
-    monkeypatch.setattr(Reveal, "noisy", lambda *_: drawn.append(1))
-    before = guard.history()
-    with pytest.raises(InputError, match=r"can cost 3.7 nats, and 0.0 are left .* nothing was told"):
-        guard.reveal(scoring(0.7), prior=0.7)
-    assert guard.history().equals(before)
-    assert (guard.queries_asked, guard.charges_left, drawn) == (0, 3, [])
-    assert guard.price("reveal").allowed is False
 
 
 def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, scoring):
@@ -247,83 +156,7 @@ def test_what_cheap_reveals_leave_over_can_be_spent_on_more(make_guard, scoring)
         assert guard.evaluate(scoring(0.05, place), prior=0.99).charges_left == 2 - place
 
 
-@BOTH
-def test_nothing_is_revealed_after_a_halt_and_what_was_replays_free(make_guard, place, spend, scoring):
-    guard = make_guard(place, **ASKING)
-    first = guard.reveal(scoring(0.7), prior=0.7)
-    spend(guard)
-    with pytest.raises(Halted, match="all 3 charges are spent") as halt:
-        guard.reveal(scoring(0.7), prior=0.71)
-    assert halt.value.reason == "charges"
-    assert guard.reveal(scoring(0.7), prior=0.7) == first._replace(replayed=True, charges_left=0)
-    assert guard.queries_asked == 4
-
-
-def test_nothing_is_revealed_after_the_last_query(make_guard, scoring):
-    guard = make_guard(queries=3, **ASKING)
-    for k in range(3):
-        guard.reveal(scoring(0.7, k), prior=0.7)
-    with pytest.raises(Halted, match="all 3 declared queries are asked") as halt:
-        guard.reveal(scoring(0.7, 3), prior=0.7)
-    assert halt.value.reason == "queries"
-    with pytest.raises((Halted, BudgetError)):
-        guard.evaluate([scoring(0.7, 4)], prior=[0.7])
-
-
 # ---- what fails
 
 
-@BOTH
-def test_a_model_that_fails_takes_nats_once_and_no_charge(make_guard, place, problem):
-    guard = make_guard(place, X=problem[2], y=problem[3], **ASKING)
-    for _ in range(2):  # the second is a replay
-        with pytest.raises(ModelError, match=r"withheld.* took 3.7 nats"):
-            guard.reveal(Crashing(), prior=0.5)
-    (row,) = guard.history().itertuples()
-    assert (row.way, row.told, row.charged) == ("reveal", "failed", False)
-    assert np.isnan([row.value, row.low, row.high]).all()
-    assert row.nats == pytest.approx(-math.log(0.025))
-    assert (guard.queries_asked, guard.charges_left) == (1, 3)
-
-
-def test_a_metric_that_fails_is_a_failure_and_its_words_are_withheld(make_guard, ledger, scoring):
-    guard = make_guard(ledger, metric=fragile(), **ASKING)
-    with pytest.raises(ModelError) as caught:
-        guard.reveal(scoring(0.9, 100), prior=0.7)
-    assert "row 0" not in str(caught.value)
-    assert verify(ledger).problems == []
-
-
 # ---- where it stands
-
-
-def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scoring):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    guard = make_guard(ledger, **ASKING)
-    answers = [
-        guard.evaluate(scoring(0.7), prior=0.7),
-        guard.reveal(scoring(0.6), prior=0.65, name="how good?"),
-    ]
-    assert "(revealed; query 2, 3 charges left)" in str(answers[1])
-    history = guard.history()
-    for column in ("way", "told", "nats", "value", "low", "high", "threshold", "name"):
-        assert history[column].tolist() == [getattr(answer, column) for answer in answers]
-    assert history["asked"].tolist() == [1, 2]
-    axes = guard.plot()
-    axes.figure.canvas.draw()
-    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
-    assert asked_for.get_xydata().tolist() == [[2.0, answers[1].value]]
-    pyplot.close("all")
-    guard.close()
-    assert verify(ledger).problems == []
-    assert isinstance(reopen(ledger), ReusableHoldout)
-    assert reopen(ledger).reveal(scoring(0.6), prior=0.65) == answers[1]._replace(replayed=True)
-
-
-@for_each("noise", [0.0, 1e-6])
-def test_a_guard_reveals_with_noise_and_without(make_guard, scoring, noise):
-    guard = make_guard(noise=noise, seed=1, **ASKING)
-    answer = guard.reveal(scoring(0.668), prior=0.7)
-    assert (answer.told, answer.value) == ("cell 3", pytest.approx(0.65))
-    guard.evaluate(scoring(0.7), prior=0.85)
-    assert guard.reveal(scoring(0.732), prior=0.7).told == "cell 7"

@@ -35,11 +35,6 @@ def halt(guard, y):
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return tmp_path / "guard.db"
-
-
-@pytest.fixture
 def halted(ledger):
     y = labels(0)
     guard = made_guard(None, y, ledger=ledger, seed=0, **WISH)
@@ -177,13 +172,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "y",
         [
-            np.full(ROWS, np.nan),
-            np.array([]),
-            np.full(ROWS, 7),
-            np.array(["a", "b"] * (ROWS // 2)),
-            labels(1).reshape(2, -1),
-            None,
-            "text",
+            *(np.full(ROWS, np.nan), np.array([]), np.full(ROWS, 7), np.array(["a", "b"] * (ROWS // 2))),
+            *(labels(1).reshape(2, -1), None, "text"),
         ],
     )
     def test_bad_labels_are_refused(self, halted, y):

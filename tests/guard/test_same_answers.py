@@ -14,22 +14,10 @@ LABELS, NEXT = np.random.default_rng(0).integers(0, 2, (2, ROWS))
 X, NEXT_X = np.random.default_rng(1).normal(size=(2, ROWS, 3))
 THIRD = (np.arange(ROWS) % 3 == 0).astype(float)
 WAYS = [
-    "one",
-    "batch",
-    "slice",
-    "slice batch",
-    "gate",
-    "rails",
-    "comparison",
-    "reveal",
-    "choice",
-    "failure",
-    "again",
+    *("one", "batch", "slice", "slice batch", "gate", "rails", "comparison", "reveal", "choice"),
+    *("failure", "again"),
 ]
-SETTINGS = [
-    {},
-    {"gates": True},
-]
+SETTINGS = [{}, {"gates": True}]
 
 
 class Failing:

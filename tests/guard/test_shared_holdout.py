@@ -141,8 +141,7 @@ def test_a_holdout_that_was_mapped_by_its_owner_is_mapped_again(sent, features, 
 
 
 @pytest.mark.parametrize(
-    "metric",
-    ["accuracy", "balanced_accuracy", "f1", "matthews_corrcoef", "roc_auc", "brier", "log_loss"],
+    "metric", ["accuracy", "balanced_accuracy", "f1", "matthews_corrcoef", "roc_auc", "brier", "log_loss"]
 )
 def test_metrics_score_read_only_labels_and_weights_as_others(sent, labels, metric):
     guess = np.random.default_rng(1).random(ROWS)

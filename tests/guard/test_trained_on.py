@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from guard.counting import Crashing
 from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
 from sklearn.linear_model import LogisticRegression
@@ -27,11 +28,6 @@ OVER = np.r_[TRAIN[:-100], HELD[:100]]
 FEW = np.r_[TRAIN[:-3], HELD[:3]]  # too few to risk a false alarm
 NAMES = ["b", "a", "c"]
 MODEL = LogisticRegression().fit(TRAIN, Y_TRAIN)
-
-
-class Crashing:
-    def predict(self, X):
-        raise ValueError(f"rows {X}")  # in another way on any other, or it is refused free
 
 
 class Sure(Crashing):

@@ -33,6 +33,14 @@ WISH = {
 }
 
 
+WAYS = (
+    lambda guard, model: guard.evaluate(model, prior=0.5),
+    lambda guard, model: guard.reveal(model, prior=0.5),
+    lambda guard, model: guard.choose([model], [0.5]),
+    lambda guard, model: guard.final(model),
+)
+
+
 def frame(seed=0, rows=ROWS):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
@@ -55,10 +63,7 @@ def guard_of(X, y=None, **changes):
 
 def pipeline():
     columns = ColumnTransformer(
-        [
-            ("words", OneHotEncoder(), ["city", "kind"]),
-            ("numbers", StandardScaler(), ["age", "income"]),
-        ]
+        [("words", OneHotEncoder(), ["city", "kind"]), ("numbers", StandardScaler(), ["age", "income"])]
     )
     return make_pipeline(columns, LogisticRegression())
 
@@ -105,14 +110,9 @@ def booster(X):
 )
 def test_what_fails_alike_on_whatever_rows_is_refused_in_its_own_words(does, words):
     guard, model = guard_of(np.zeros((ROWS, 3))), Predicting(does)
-    for ask in (
-        lambda: guard.evaluate(model, prior=0.5),
-        lambda: guard.reveal(model, prior=0.5),
-        lambda: guard.choose([model], [0.5]),
-        lambda: guard.final(model),
-    ):
+    for ask in WAYS:
         with pytest.raises(InputError, match=f"(?s)with {words}.*nothing was charged") as caught:
-            ask()
+            ask(guard, model)
         assert caught.value.__cause__ is None  # its frames hold what they hold
     assert ROWS not in model.given
     assert (guard.answered, guard.charges_left) == (0, 3)
@@ -159,14 +159,9 @@ def ending_in(predictions):
 )
 def test_what_is_no_list_of_classes_is_refused_before_it_can_end_a_project(model, words):
     guard = guard_of(np.zeros((ROWS, 3)))
-    for ask in (
-        lambda: guard.evaluate(model, prior=0.5),
-        lambda: guard.reveal(model, prior=0.5),
-        lambda: guard.choose([model], [0.5]),
-        lambda: guard.final(model),
-    ):
+    for ask in WAYS:
         with pytest.raises(InputError, match=f"(?s)made-up ones.*{words}.*nothing was charged"):
-            ask()
+            ask(guard, model)
     assert (guard.answered, guard.charges_left) == (0, 3)
     assert guard.final(labels()).value == 1.0
 

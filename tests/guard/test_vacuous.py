@@ -6,7 +6,7 @@ from cases import for_each
 from made_guards import made_guard
 
 from reusable_holdout import KeptLessWarning, ReusableHoldout
-from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.errors import PlanError
 from reusable_holdout.metrics import mae
 
 ROWS = 5_000
@@ -159,8 +159,3 @@ def test_counts_may_leave_a_plan_that_says_nothing_and_it_says_so():
         with pytest.warns(KeptLessWarning, match="which says nothing"):
             auc = guard.on("roc_auc", prevalence=0.5)
         assert auc.plan.vacuous
-
-
-def test_a_wrong_guess_of_the_shares_is_refused_before_anything_is_told():
-    with made_guard(None, LABELS, **ASKED) as guard, pytest.raises(InputError, match="prevalence="):
-        guard.on("roc_auc", prevalence=0.0)

@@ -13,17 +13,9 @@ from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
-from reusable_holdout.certainty import (
-    THEORY,
-)
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.certainty.certificate import GRID_SLACK
-from reusable_holdout.errors import (
-    Halted,
-    InputError,
-    LedgerMismatchError,
-    PlanError,
-    RotatedError,
-)
+from reusable_holdout.errors import Halted, InputError, LedgerMismatchError, PlanError, RotatedError
 from reusable_holdout.guard.new_view import Opening
 
 ROWS = 5_000
@@ -245,10 +237,17 @@ def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
     assert made.on(sample_weight=GROUP).view == 1  # which tells nothing
 
 
-@for_each("prevalence", [0.0, 1.0, [0.5], [0.5, 0.6], {0: 0.5, 2: 0.5}, "half", [0.3, -0.3], {1: 0.4}])
-def test_shares_that_are_none_are_refused_in_words(prevalence):
+WRONG_SHARES = [
+    *(0.0, 1.0, [0.5], [0.5, 0.6], {0: 0.5, 2: 0.5}, "half", [0.3, -0.3], {1: 0.4}, float("nan"), True, 0, 1),
+    *([float("nan"), 0.5], {0: 0.7, "1": 0.3}, {0: 0.7, 1: 0.3, 2: 0.1}),
+]
+
+
+@for_each("prevalence", WRONG_SHARES)
+@for_each("metric", ["roc_auc", "f1", "accuracy"])
+def test_shares_that_are_none_are_refused_in_words(prevalence, metric):
     with pytest.raises(InputError, match="prevalence= must be the shares of the 2 classes"):
-        made_guard(None, LABELS, metric="roc_auc", prevalence=prevalence, queries=10, charges=1)
+        made_guard(None, LABELS, metric=metric, prevalence=prevalence, queries=10, charges=1)
 
 
 def test_the_same_guess_must_resume_a_guard(tmp_path):
@@ -312,20 +311,16 @@ def with_fewer_charges(plan):
     return plan | {"charges": plan["charges"] - 1}
 
 
-def with_less_told(plan):
-    return plan | {"shared": plan["shared"] | {"told_nats": 0.0}}
-
-
-def with_another_number(plan):
-    return plan | {"shared": plan["shared"] | {"view": 2}}
+def less_shared(**changes):
+    return lambda plan: plan | {"shared": plan["shared"] | changes}
 
 
 @for_each(
     ("change", "problem"),
     [
         (lambda rows: changed_view(rows, plan=with_fewer_charges), "not on the budget of the guard"),
-        (lambda rows: changed_view(rows, plan=with_less_told), "not on the budget of the guard"),
-        (lambda rows: changed_view(rows, plan=with_another_number), "not on the budget of the guard"),
+        (lambda rows: changed_view(rows, plan=less_shared(told_nats=0.0)), "not on the budget of the guard"),
+        (lambda rows: changed_view(rows, plan=less_shared(view=2)), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, number=lambda _: 2), "must be number 1"),
         (lambda rows: changed_view(rows, counts=lambda _: None), "costs what was told for it"),
         (lambda rows: changed_view(rows, counts=lambda told: told | {"place": 99}), "cell"),

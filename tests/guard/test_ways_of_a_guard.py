@@ -1,27 +1,36 @@
-"""Checks, gates and claims: what each tells, what it charges, what it refuses, and what all of them share."""
+"""Checks, gates and claims: what each tells, charges and refuses, what all of them share, and their ledgers."""
 
 import contextlib
+import pickle
 
 import numpy as np
 import pytest
 from cases import for_each
+from guard.counting import Crashing
+from guard.forging import all_rows, seal_again, sql
+from joblib import Parallel, delayed
+from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import Question, ReusableHoldout
+from reusable_holdout import Question, verify
 from reusable_holdout.certainty import THEORY
-from reusable_holdout.errors import BudgetError, Halted, InputError, LedgerMismatchError
+from reusable_holdout.errors import BudgetError, Halted, InputError, LedgerMismatchError, ModelError
+from reusable_holdout.guard import released
 from reusable_holdout.metrics import mae
 
 WAYS = ["check", "gate", "claim"]
 BOARD = {"board": "claims", "threshold": None, "noise": None, "tolerance": None}
 
 
+SHARED = {"charges": 20, "queries": 200}
+
+
 @pytest.fixture
 def make(make_guard):
     """Guards by the way that they are asked."""
 
-    def guard(way, **changes):
+    def guard(way, ledger=None, **changes):
         settings = {"gate": {"gates": True, "threshold": None}, "claim": BOARD}.get(way, {})
-        return make_guard(**{**changes, **settings})
+        return make_guard(ledger, **{**changes, **settings})
 
     return guard
 
@@ -31,8 +40,23 @@ def gate(make):
     return make("gate", charges=8)
 
 
-def ask(guard, way, subject, prior):
-    return guard.gate(subject, prior) if way == "gate" else guard.evaluate(subject, prior=prior)
+def ask(guard, way, subject, prior, name=None):
+    asked = (
+        guard.gate if way == "gate" else lambda one, prior, name: guard.evaluate(one, prior=prior, name=name)
+    )
+    return asked(subject, prior, name=name)
+
+
+def ask_much(guard, way, scoring):
+    """Single questions, a failure, a batch; up to a halt."""
+    with contextlib.suppress(Halted):
+        for k, score in enumerate((0.5, 0.55, 0.72, 0.6)):
+            ask(guard, way, scoring(score, k), 0.6, name=str(k))
+        with pytest.raises(ModelError):
+            ask(guard, way, Crashing(), 0.7)
+        asked = [scoring(score, 20 + k) for k, score in enumerate((0.7, 0.81, 0.6, 0.9, 0.88, 0.95))]
+        ask(guard, way, asked, [0.75] * 6)
+        ask(guard, way, scoring(0.97), 0.7)
 
 
 def untouched(guard):
@@ -114,6 +138,8 @@ def test_series_belong_to_a_board(make, labels, way):
 def test_a_board_that_does_not_exist_is_refused(make_guard, board):
     with pytest.raises(InputError, match='board must be "claims"'):
         make_guard(board=board)
+    with pytest.raises(InputError, match="tolerance"):
+        make_guard(**BOARD | {"charges": None, "tolerance": 0.1})
 
 
 def test_a_plan_for_other_ways_is_another_budget(make_guard, ledger):
@@ -148,6 +174,7 @@ def test_a_batch_decides_as_single_questions_do(make, labels, way, noise):
     for mine, theirs in zip(alone, together, strict=True):
         assert mine.low <= theirs.low + 1e-12  # the batch shares the history before it
         assert mine.high >= theirs.high - 1e-12
+    assert any(mine.low < theirs.low - 1e-6 for mine, theirs in zip(alone, together, strict=True))
 
 
 @for_each("way", ["check", "gate"])
@@ -169,13 +196,152 @@ def test_it_halts_when_the_charges_are_spent(make, scoring, way):
     assert ask(guard, way, scoring(0.9), 0.7).replayed
 
 
-@for_each("way", WAYS)
+@for_each("way", [*WAYS, "reveal", "choose", "final", "compare"])
 def test_models_are_asked_in_each_way(problem, make, way):
-    linear = pytest.importorskip("sklearn.linear_model").LogisticRegression()
+    """Beside one that is worse, where two are asked about; with a prior from cross-validation where there is one."""
     X_train, y_train, X, y = problem
-    guard = make(way, X=X, y=y, charges=8)
-    linear.fit(X_train, y_train)
-    answer = ask(guard, way, linear, 0.6)
-    assert isinstance(guard, ReusableHoldout)
-    assert answer.low < 0.81 < answer.high  # the best there is has 1/2 + asin(sqrt(9/13))/pi = 0.813
-    assert ask(guard, way, linear, 0.6).replayed
+    guard = make(way, X=X, y=y, charges=8, reveals=1, choices=[2])
+    model = LogisticRegression().fit(X_train, y_train)
+    worse = LogisticRegression().fit(X_train * [0, 0, 0, 1], y_train)
+    asks = {
+        "check": lambda **prior: guard.evaluate(model, X_train, y_train, **prior),
+        "claim": lambda **prior: guard.evaluate(model, X_train, y_train, **prior),
+        "gate": lambda **_: guard.gate(model, 0.6),
+        "reveal": lambda **prior: guard.reveal(model, X_train, y_train, **prior),
+        "choose": lambda **_: guard.choose([worse, model], [0.5, 0.8]).answer,
+        "final": lambda **_: guard.final([model, worse])[0],
+        "compare": lambda **prior: guard.compare(model, worse, X_train, y_train, **prior),
+    }
+    answer, truth = asks[way](), model.score(X, y) - (worse.score(X, y) if way == "compare" else 0.0)
+    assert answer.low <= truth <= answer.high
+    assert guard.history()["way"].tolist()[0] == answer.way == way
+    pair = "LogisticRegression less LogisticRegression"
+    assert answer.name == {"compare": pair, "choose": ""}.get(way, "LogisticRegression")
+    assert asks[way](prior=answer.prior).replayed
+    if way == "choose":
+        assert answer.told.startswith("candidate 1 of 2, rank 1")
+
+
+# ---- their ledgers
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("noise", [0.0, 0.003])
+def test_the_ledger_of_every_way_is_sound_and_can_be_drawn(make, ledger, scoring, way, noise):
+    guard = make(way, ledger, X=np.zeros((2_000, 1)), noise=noise, seed=5, **SHARED | {"threshold": 0.05})
+    guard.plot()
+    ask_much(guard, way, scoring)
+    guard.plot().figure.canvas.draw()
+    pytest.importorskip("matplotlib.pyplot").close("all")
+    history, found = guard.history(), verify(ledger)
+    assert (found.problems, found.charges) == ([], int(history["charged"].sum()))
+    assert 3 <= found.charges < found.queries
+    assert released(ledger).history.equals(history)
+
+
+@pytest.mark.parametrize("way", ["check", "gate"])
+def test_the_ledger_of_a_plan_by_tolerance_and_of_a_loss_is_sound(make_guard, ledger, way):
+    y, wish = np.zeros(2_000), {"tolerance": 0.6, "charges": None, "threshold": None}
+    metric = mae(lower=-1.0, upper=3.0)
+    guard = make_guard(ledger, y=y, metric=metric, gates=way == "gate", queries=60, estimate=0.5, **wish)
+    answers = ask(guard, way, list(np.outer([0.5, 1.5, 0.7, 0.1, 0.6, 0.2], np.ones(2_000))), [0.7] * 6)
+    assert verify(ledger).problems == []
+    assert 0 < sum(answer.charged for answer in answers) < 6
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.25])
+def test_a_ledger_of_tolerances_is_sound(make_guard, ledger, scoring, tolerance):
+    guard = make_guard(ledger, tolerance=0.2, queries=100, charges=None, threshold=None)
+    for k, score in enumerate((0.7, 0.5, 0.72)):
+        guard.evaluate(scoring(score, k), prior=0.7, tolerance=tolerance)
+    guard.evaluate([scoring(0.6, 7), scoring(0.5, 8)], prior=[0.7, 0.7], tolerance=[0.15, 0.2])
+    assert verify(ledger).problems == []
+
+
+@pytest.mark.parametrize(
+    "forged", ["value = 0.61", "high = 0.9", "prior = 0.65", "nats = 0.0", "charged = 0"]
+)
+def test_a_forged_yes_of_a_gate_is_found(make, ledger, scoring, forged):
+    with make("gate", ledger) as guard:
+        guard.gate(scoring(0.75), 0.6)
+    seal_again(ledger)
+    assert verify(ledger).problems == []
+    sql(ledger, (f"UPDATE answers SET {forged} WHERE query = 1",))
+    seal_again(ledger)
+    assert verify(ledger).problems
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_ledger_is_not_that_of_a_plan_for_other_ways(make, ledger, scoring, way):
+    with make(way, ledger, X=np.zeros((2_000, 1)), **SHARED) as guard:
+        ask_much(guard, way, scoring)
+    asks, text = {"check": "all", "gate": "gates", "claim": "claims"}, all_rows(ledger)[0]
+    for other in {*asks.values()} - {asks[way]}:
+        changed = text.replace(f'"asks":"{asks[way]}"', f'"asks":"{other}"')
+        assert changed != text
+        sql(ledger, ("UPDATE configuration SET text = ?", changed))
+        seal_again(ledger)
+        assert verify(ledger).problems
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_guard_resumes_where_it_was_and_its_history_says_all(make, reopen, ledger, scoring, way):
+    settings = {"noise": 0.003, "seed": 5, **SHARED}
+    through, scores = make(way, ledger.with_name("other.db"), **settings), [0.5, 0.62, 0.58, 0.75, 0.7, 0.9]
+    expected = [ask(through, way, scoring(score, k), 0.7, name=str(k)) for k, score in enumerate(scores)]
+    history = through.history()
+    for name in ("value", "charged", "low", "high", "prior", "query", "charges_left", "threshold", "name"):
+        assert history[name].tolist() == [getattr(answer, name) for answer in expected]
+    make(way, ledger, another_budget=True, **settings).close()
+    answers = []
+    for k, score in enumerate(scores):
+        with reopen(ledger, seed=5) as guard:
+            assert guard.plan.asks == through.plan.asks
+            answers.append(ask(guard, way, scoring(score, k), 0.7, name=str(k)))
+    assert [answer._replace(another_budget=False) for answer in answers] == expected
+    assert verify(ledger).problems == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_guard_goes_to_workers_with_its_plan(make, ledger, scoring, way):
+    guard = make(way, ledger, **SHARED)
+    assert pickle.loads(pickle.dumps(guard)).plan == guard.plan
+    answers = Parallel(n_jobs=2, backend="loky")(
+        delayed(ask)(guard, way, scoring(0.7 + 0.02 * k, k), 0.65) for k in range(4)
+    )
+    assert sorted(answer.query for answer in answers) == list(range(1, 5))
+    assert ask(guard, way, scoring(0.7), 0.65).replayed
+    assert verify(ledger).problems == []
+
+
+# ---- what is asked for
+
+ASKED_FOR = {
+    "reveal": (lambda guard, one: guard.reveal(one, prior=0.65, name="which?"), "revealed"),
+    "choose": (lambda guard, one: guard.choose([one, 1 - one], [0.65, 0.3], name="which?"), "chosen"),
+    "final": (lambda guard, one: guard.final(one, name="which?"), "final"),
+}
+
+
+@pytest.mark.parametrize("way", ASKED_FOR)
+def test_what_is_asked_for_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scoring, way):
+    ask_for, word = ASKED_FOR[way]
+    guard, heard = make_guard(ledger, reveals=3, choices=[2]), []
+    guard.subscribe(heard.append)
+    whole = [guard.evaluate(scoring(0.7), prior=0.7), ask_for(guard, scoring(0.6))]
+    ask_for(guard, scoring(0.6))
+    answers = [getattr(one, "answer", one) for one in whole]
+    assert heard == [[one] for one in answers]
+    assert str(answers[1]).endswith(f"({word}; query 2, 3 charges left)")
+    history = guard.history()
+    assert history["asked"].tolist() == [1, {"reveal": 2, "choose": 3, "final": 1}[way]]
+    for column in {*history} & {*answers[0]._fields}:
+        assert history[column].tolist() == [getattr(answer, column) for answer in answers]
+    (drawn,) = (line for line in guard.plot().lines if line.get_label() == "reveal, choice, final")
+    assert drawn.get_xydata().tolist() == [[2.0, answers[1].value]]
+    pytest.importorskip("matplotlib.pyplot").close("all")
+    guard.close()
+    assert verify(ledger).problems == []
+    again = ask_for(reopen(ledger), scoring(0.6))
+    assert getattr(again, "answer", again) == answers[1]._replace(replayed=True)
+    assert getattr(again, "others", None) == getattr(whole[1], "others", None)

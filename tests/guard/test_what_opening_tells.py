@@ -94,12 +94,8 @@ def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, 
 @for_each(
     "bounded",
     [
-        mae,
-        mse,
-        rmse,
-        lambda **given: r2(variance=4, **given),
-        lambda **given: quantile_loss(quantile=0.5, **given),
-        lambda **given: negated(mae(**given)),
+        *(mae, mse, rmse, lambda **given: r2(variance=4, **given)),
+        *(lambda **given: quantile_loss(quantile=0.5, **given), lambda **given: negated(mae(**given))),
     ],
 )
 def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):

@@ -81,13 +81,7 @@ def test_failures_at_some_scores_buy_no_miss_alone_in_batches_and_in_choices(kin
 
 def test_a_gate_that_says_no_where_a_model_failed_misses_more_often_and_that_is_found():
     game = Game(
-        rows=6,
-        queries=1,
-        charges=1,
-        beta=0.5,
-        threshold=0.0,
-        gate=True,
-        kinds=frozenset({"failure", "main"}),
+        rows=6, queries=1, charges=1, beta=0.5, threshold=0.0, gate=True, kinds=frozenset({"failure", "main"})
     )
     assert game.worst() <= 0.5
     game.says_of_a_failure = Told(NO)

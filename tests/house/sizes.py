@@ -50,11 +50,11 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
         room = rest[0] if package == "reusable_holdout" and rest else package
         rooms[room] = rooms.get(room, 0) + code_lines(module.text)
     apart = {room for room in rooms if room in _OTHERS or room.startswith("reusable_holdout_")}
-    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 17_050, 12_000)
+    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 17_010, 12_000)
     yield Size("code lines of `earlier`", rooms["earlier"], 900, 900)
-    yield Size("code lines of package and integrations", sum(rooms.values()), 35_350, 33_000)
-    yield Size("code lines of tests", _code_in(TOP / "tests"), 53_750, 45_000)
-    yield Size("code lines of examples", _code_in(TOP / "examples"), 9_050, 9_000)
+    yield Size("code lines of package and integrations", sum(rooms.values()), 35_250, 33_000)
+    yield Size("code lines of tests", _code_in(TOP / "tests"), 50_500, 45_000)
+    yield Size("code lines of examples", _code_in(TOP / "examples"), 9_000, 9_000)
     yield Size("ways to ask, and rules", len(_concrete(Way)) + len(_concrete(Rule)), 10, 10)
     yield Size("longest ancestry of a way or rule", max(map(_depth, _concrete(Way) | _concrete(Rule))), 4, 4)
     arguments = inspect.signature(reusable_holdout.ReusableHoldout).parameters
@@ -69,7 +69,7 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
     )
     pages = [page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md")]
     yield Size("pages", len(pages), 24, 24)
-    yield Size("words of all pages", sum(len(page.split()) for page in pages), 22_800, 20_000)
+    yield Size("words of all pages", sum(len(page.split()) for page in pages), 20_000, 20_000)
 
 
 def code_lines(text: str) -> int:

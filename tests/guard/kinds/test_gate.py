@@ -100,14 +100,7 @@ def test_yes_and_a_failure_are_all_that_costs_and_their_weights_sum_to_one():
     assert (yes.charged, no.charged, no.nats, failed.charged) == (True, False, 0.0, True)
     assert max(yes.nats, failed.nats) == way.certificate.charge_nats
     for text in (
-        "cell 0",
-        "cell 1",
-        "span 0",
-        "steps 1",
-        "agreed",
-        "yes with 1:0.5",
-        "no with 1:0.5",
-        "yes 1",
+        *("cell 0", "cell 1", "span 0", "steps 1", "agreed", "yes with 1:0.5", "no with 1:0.5", "yes 1"),
     ):
         refused(way, text, terms)
 

@@ -12,15 +12,7 @@ from within_reach import answered, refused
 from reusable_holdout import Plan
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import (
-    average_precision,
-    balanced_accuracy,
-    f1,
-    fbeta,
-    jaccard,
-    precision,
-    r2,
-)
+from reusable_holdout.metrics import average_precision, balanced_accuracy, f1, fbeta, jaccard, precision, r2
 from reusable_holdout.rules.samples import RatioSample, sample_of, unpacked
 from reusable_holdout.ways import FAILED, NO, SPAN, YES, State, Terms, Told
 from reusable_holdout.ways.check import Check

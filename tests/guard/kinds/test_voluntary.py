@@ -267,6 +267,12 @@ def test_a_choice_of_which_a_candidate_failed_names_the_best_of_the_others_and_n
         "candidate 0 of 2, rank 0, failed",
         "candidate 0 of 2, rank 1, cell 10",
         "candidate 0 of 2, rank 1, agreed",
+        *(
+            "",
+            "candidate 0 of 2, rank 1, cell",
+            "candidate 0 of 2, rank 1, cell 5 ",
+            "candidate -1 of 2, rank 1, cell 5",
+        ),
         "candidate 0 of 2, rank 1, candidate 0 of 2, rank 1, cell 3",
     ],
 )
