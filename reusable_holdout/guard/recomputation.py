@@ -113,20 +113,28 @@ def _content_problems(
 
 
 def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], values: Floats) -> Iterator[str]:
-    """Yield finals whose weights do not follow from their priors; without priors a prior is the value."""
+    """Yield finals whose weights do not follow from their priors; where none was stated, the prior is the value."""
     if not mine:
         return
-    together = [row for row in rows if row.batch == mine[0].batch]
+    together = [row for row in rows if row.batch == mine[0].batch and row.kind == FINAL]
     priors = [row.prior for row in mine]
-    is_stated = way.certificate.theory.weighs_finals and priors != values.tolist()
-    if not is_stated and not np.allclose(priors, values, rtol=0.0, atol=_SAME):
+    unstated = np.allclose(priors, values, rtol=0.0, atol=_SAME)
+    if not (unstated or way.certificate.theory.weighs_finals):
         yield f"query {mine[0].query}: a prior is not the value, and this edition has no priors of finals"
-    stated = priors if is_stated else [0.0] * len(mine)
-    weights = way.weights(stated, len(together), len({row.view for row in together})) or [None] * len(mine)
-    for row, weight in zip(mine, weights, strict=True):
-        own = _told(row).weight
-        if (own is None) != (weight is None) or abs((own or 0) - (weight or 0)) > 1:
-            yield f"query {row.query}: its weight among the answers must be {weight}, the ledger says {own}"
+    own = [_told(row).weight for row in mine]
+    metrics = len({row.view for row in together})
+    each = [
+        way.weights(stated, len(together), metrics) for stated in (priors, *([[0.0] * len(mine)] * unstated))
+    ]
+    if not any(_same_weights(own, weights) for weights in each):
+        yield f"query {mine[0].query}: the weights of the answers must be {each[-1]}, the ledger says {own}"
+
+
+def _same_weights(own: Sequence[int | None], weights: Sequence[int] | None) -> bool:
+    """Return True if weights are the same, but for a unit of rounding."""
+    if weights is None:
+        return all(one is None for one in own)
+    return all(one is not None and abs(one - other) <= 1 for one, other in zip(own, weights, strict=True))
 
 
 def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
