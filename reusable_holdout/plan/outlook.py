@@ -67,7 +67,7 @@ class Outlook:
     @cached_property
     def scores(self) -> Certificate:
         """Certificate of questions about one model."""
-        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        least = self._wish.least_threshold(self._numbers)
         certificate = self._wish.certificate(self._numbers)
         return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 

@@ -22,7 +22,7 @@ from reusable_holdout.certainty import (
     Theory,
     edition,
 )
-from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.noise import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 
 __all__ = [
@@ -212,7 +212,7 @@ class Wish:
             beta=self.beta,
             noise_scale=self.scale(numbers),
             tolerance=numbers.tolerance,
-            least_threshold=min(self.deviation_sd(rows), 1.0) if sds else -math.inf,
+            least_threshold=self.least_threshold(numbers) if sds else -math.inf,
             charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             decides=self.decides,
@@ -290,6 +290,14 @@ class Wish:
             return more.holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
+
+    def least_threshold(self, numbers: Numbers) -> float:
+        """Return the standard deviation of an honest deviation, with the noise that it is compared with."""
+        honest = self.deviation_sd(numbers.rows)
+        if self.theory.threshold_level:
+            threshold, query, _ = Calibration(self.mechanism, numbers.charges).scales
+            honest = math.hypot(honest, math.sqrt(2.0) * math.hypot(threshold, query) * self.scale(numbers))
+        return min(honest, 1.0)
 
     def final_half_width(self, numbers: Numbers) -> float:
         """Return the half-width of a final of one model if nothing was charged."""
