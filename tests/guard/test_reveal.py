@@ -36,7 +36,7 @@ CELLS = [
 
 def level_of_a_first_question(queries=40, beta=0.05):
     """Log level of one side: half of what a question has that comes first in a plan of 3 charges."""
-    length = math.log(queries) + math.log(2) - math.log(0.75)  # K places, no charge (p = 1/2), no final (3/4)
+    length = math.log(queries) + math.log(2) - math.log(0.25)  # K places, no charge (p = 1/2), no final (1/4)
     return math.log(beta / 2) - length
 
 
