@@ -82,7 +82,7 @@ class EvidenceSet:
     def of_rows(
         self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     ) -> tuple[float, float]:
-        """Return the lower and the upper end, rounded outwards.
+        """Return the least and the greatest mean that the evidence does not exclude, rounded outwards.
 
         Parameters
         ----------

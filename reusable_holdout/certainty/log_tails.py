@@ -102,7 +102,7 @@ def functions(x: Number) -> SimpleNamespace:
 def solve_where(
     wanted: Number, solve: Callable[..., Number], otherwise: Number, *arguments: Number
 ) -> Number:
-    """Solve where wanted and answer otherwise elsewhere, so that solvers never meet a degenerate case."""
+    """Solve the entries that are `wanted`, and return `otherwise` for the rest, which are degenerate cases."""
     if not isinstance(wanted, np.ndarray):
         return solve(*arguments) if wanted else otherwise
     result = np.array(np.broadcast_to(otherwise, wanted.shape), dtype=np.float64)

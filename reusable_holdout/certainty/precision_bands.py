@@ -16,7 +16,7 @@ __all__ = ["average_precision_interval"]
 
 
 class _Band(NamedTuple):
-    """Bounds of the share of draws that score at least as high, for each such number of rows; shape (rows + 1,)."""
+    """Bounds of the share of the population that scores as high as the k best rows; entry k of (rows + 1,)."""
 
     least: NDArray[np.float64]
     most: NDArray[np.float64]

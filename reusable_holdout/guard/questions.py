@@ -92,7 +92,7 @@ class Posed(NamedTuple):
 
 
 def posed(view: GuardedView, question: Question) -> Posed:
-    """Check and name a question, by public facts alone."""
+    """Check a question and give it the digests by which it is known again; only public facts are used."""
     at: GuardedView = view if question.view is None else view.checked_view(question.view)
     given = question.subjects
     several = is_several(given)

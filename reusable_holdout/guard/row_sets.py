@@ -176,7 +176,7 @@ def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
 
 
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
-    """Return the content of a :class:`RowSet`: a number for each row of a table, shape (rows,), and the bits."""
+    """Return the content of a :class:`RowSet`: a hash of each row of a table, shape (rows,), and the bits of a hash."""
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if is_chunked(X) else [X]:

@@ -149,7 +149,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
 
 
 def _check_is_gone(kept: str, key: bytes, place: str) -> None:
-    """Refuse another witness than a ledger has, while its own remembers it: a copy would go on by the side of it."""
+    """Refuse a second witness as long as the ledger's first one still knows it."""
     try:
         seen = witnesses.witness_at(kept, key).read()
     except LedgerError:

@@ -23,7 +23,7 @@ FROM current_setting('synchronous_commit') AS now
 
 
 def _translated(text: str) -> str:
-    """Return a statement without SQLite's names of indexes, and with the driver's marks; tests read its plans."""
+    """Return an SQLite statement for PostgreSQL: no index is named, and placeholders are the driver's."""
     return re.sub(r" NOT INDEXED| INDEXED BY \w+", "", text).replace("?", "%s")
 
 

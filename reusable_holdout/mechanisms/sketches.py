@@ -103,7 +103,7 @@ class DistinctSketch:
 
     @property
     def phantoms(self) -> int:
-        """Number of phantom items of each register."""
+        """Number of made-up items in each register, which hide the real ones."""
         return self._phantoms
 
     @property
@@ -171,7 +171,7 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
     ranks : Iterable[int]
         Ranks of the registers.
     phantoms : int
-        Number of phantom items of each register.
+        Number of made-up items in each register, which hide the real ones.
     least : int
         Lowest rank of a register.
 

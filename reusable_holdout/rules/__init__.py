@@ -72,7 +72,7 @@ class Rule(ABC):
 
     @abstractmethod
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
-        """Return the unit of each question's outcomes: the deviation that is charged, or half the tolerance."""
+        """Return the step in which the outcomes of each question are counted: its threshold, or half its tolerance."""
 
     @abstractmethod
     def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
@@ -80,7 +80,7 @@ class Rule(ABC):
 
     @abstractmethod
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if an answer at a description length can keep a tolerance."""
+        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
 
     @abstractmethod
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:

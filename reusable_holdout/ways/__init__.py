@@ -258,7 +258,7 @@ class Way(ABC):
         return 0.0
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if an answer at a description length can keep a tolerance."""
+        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return False
 
     def length(self, state: State, answers: int = 1) -> float:

@@ -102,7 +102,7 @@ class Check(Noisy):
         return self.rule.unit(prior, state.charges, state.nats, tolerance)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if an answer at a description length can keep a tolerance."""
+        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self.rule.keeps(prior, tolerance, length)
 
     def find_unkept(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:

@@ -90,7 +90,7 @@ class Reveal(Noisy):
         return min(near, far) - tail, max(near, far) + tail
 
     def _guessed(self, terms: Terms, length: float) -> float:
-        """Return how far the confidence set of rows of the guessed spread reaches beyond the cell."""
+        """Return how far the interval reaches beyond the cell if the rows vary as much as was guessed."""
         guessed = self.certificate.likely_half_width(self.certificate.needed(length, 0.5), terms.prior)
         covered = terms.unit / 4.0  # on average by the cell, on the side where it covers less
         return max(guessed - covered, guessed / 2.0, GRID_SLACK)

@@ -91,8 +91,8 @@ def read_scores(
     long = repeat in columns and repeat not in scores
     if long and len(scores) > 1:
         raise InputError(
-            f"repeats must be rows or columns; {where} has the column {repeat!r} and scores in {shown(scores)}; name "
-            "one of them with score="
+            f"repeats must be stored in one way, as rows or as columns; {where} has the column {repeat!r} and scores "
+            f"in {shown(scores)}; name one of them with score="
         )
     used = {id, groups, repeat, *scores}
     listed = {name: _listed(frame.iloc[:, place]) for name, place in columns.items() if name in used}

@@ -84,6 +84,6 @@ REFUSED = [  # the words of the refusal, and what is refused
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "call"), REFUSED, ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize(("words", "call"), REFUSED, ids=[words[:60] for words, _ in REFUSED])
 def test_what_does_not_fit_is_refused_in_words(words, call):
     refuses(InputError, words, call)
