@@ -90,7 +90,7 @@ def test_its_noise_is_that_of_a_charged_value_and_its_interval_knows_it(make_gua
     """At a scale of half a cell the told cell moves, and the interval holds in every case."""
     told = set()
     for seed in range(20):
-        guard = make_guard(**ASKING, noise=0.01, threshold=0.4, tolerance=None, seed=seed)
+        guard = make_guard(**ASKING, noise=0.05, threshold=0.4, tolerance=None, seed=seed)
         answer = guard.reveal(scoring(0.7), prior=0.7)
         told.add(answer.told)
         assert answer.low < 0.7 < answer.high
