@@ -236,10 +236,9 @@ class Overview:
             after = after._replace(charges=state.charges + 1, last_charge=state.asked + 1)
         ended = (asked or main).halt_reason(state) is not None
         ended = ended or (way == "choose" and count > self.plan.queries - state.asked)
-        allowed = not ended and (
-            not asked or not most or most <= asked.certificate.room(charges=state.charges, nats=state.nats)
-        )
-        return Price(least, most, self._final_width(after), allowed)
+        spent = {"charges": state.charges, "nats": state.nats}
+        has_room = asked is None or not most or most <= asked.certificate.room(**spent)
+        return Price(least, most, self._final_width(after), has_room and not ended)
 
     def _final_width(self, state: State) -> float:
         final = self._view.ways.final

@@ -217,11 +217,11 @@ class Terms(NamedTuple):
 class Way(ABC):
     """One way to ask, with its certificate; the ledger stores its name.
 
-    A subclass has public methods, which :func:`verify` calls too, and one that picks the outcome from the rows. All
-    ways have `outcome` and `interval`. A way that costs nats and no charge also has `least_nats` and `worst_nats`, and
-    ``decide(measured, prior, digest, state)``, which returns `Terms` and an `Outcome`. There `measured` is None if the
-    model failed. Otherwise it is a score on the grid, or if the way is made with `by_rows` a sample, whose `ends` are
-    those of its confidence set. The level of this set follows from ``self.length(state)``.
+    The public methods of a way use no rows: :func:`verify` calls them, too. Every way has `outcome` and `interval`. A
+    way that costs nats, and no charge, also has `least_nats`, `worst_nats` and one private method, ``decide(measured,
+    prior, digest, state)``. It picks the outcome from the rows, and returns `Terms` and an `Outcome`. `measured` is
+    None if the model failed; else it is the score on the grid, or with `by_rows` a sample, whose `ends` bound the
+    population value at the level that ``self.length(state)`` leaves.
     """
 
     #: True if several questions are asked together, and certified by the state before all of them.

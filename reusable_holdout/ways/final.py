@@ -28,9 +28,7 @@ class Final(Way):
 
     def __init__(self, certificate: Certificate, name: str) -> None:
         super().__init__(certificate, name)
-        self.by_rows = (
-            certificate.spread is not None
-        )  # then the interval is the set that their evidence leaves
+        self.by_rows = certificate.spread is not None  # then the rows' evidence leaves the interval
 
     def halt_reason(self, state: State) -> HaltReason | None:
         """Return "final" after a final: it is the one thing that is answered after a halt, and once."""

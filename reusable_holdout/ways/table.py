@@ -72,9 +72,16 @@ class Ways:
 
 
 class Line(NamedTuple):
-    """A line of the table: the making of a way, the plans that have it, and the word of its answers.
+    """A line of the table of ways.
 
-    Without a word, an answer is called by what was told.
+    Attributes
+    ----------
+    make : callable
+        Function of the ways of a plan and of a name, which makes the way.
+    plans : tuple of {"all", "gates", "claims"}
+        Purposes of the plans that have it.
+    word : str
+        `Answer.outcome` of all its answers; if it is empty, what was told decides.
     """
 
     make: Callable[[Ways, str], Way]
@@ -109,7 +116,7 @@ WAYS: dict[str, Line] = {
     "final": Line(lambda ways, name: Final(ways.plan.told, name), word="final"),
 }
 ON_REQUEST = tuple(name for name, line in WAYS.items() if line.word)
-"""Names of the ways whose every answer tells of the rows, because it is asked for; a question is named so, too."""
+"""Names of the ways that release a value whenever they are asked; `Question.way` has the same names."""
 
 
 def outcome_word(kind: str, told: Told) -> str:

@@ -96,13 +96,8 @@ class Sparse(YesNoStream):
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
-        how: dict[str, Any] = {
-            "delta": delta,
-            "composition": composition,
-            "ratio": ratio,
-            "monotonic": monotonic,
-        }
-        scales = partial(sparse_scales, charges=charges, epsilon=epsilon, **how)
+        how: dict[str, Any] = {"composition": composition, "ratio": ratio, "monotonic": monotonic}
+        scales = partial(sparse_scales, charges=charges, epsilon=epsilon, delta=delta, **how)
         super().__init__(
             threshold, scales=scales, charges=charges, sensitivity=sensitivity, seed=seed, noise=noise
         )
