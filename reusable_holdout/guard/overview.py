@@ -236,8 +236,8 @@ class Overview:
             after = after._replace(charges=state.charges + 1, last_charge=state.asked + 1)
         ended = (asked or main).halt_reason(state) is not None
         ended = ended or (way == "choose" and count > self.plan.queries - state.asked)
-        spent = {"charges": state.charges, "nats": state.nats}
-        has_room = asked is None or not most or most <= asked.certificate.room(**spent)
+        has_room = asked is None or not most
+        has_room = has_room or most <= main.certificate.room(charges=state.charges, nats=state.nats)
         return Price(least, most, self._final_width(after), has_room and not ended)
 
     def _final_width(self, state: State) -> float:
