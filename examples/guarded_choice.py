@@ -8,8 +8,8 @@ cross-validation
 plain
     The best score on the holdout, and that score.
 guarded
-    ``GuardedSearchCV(GridSearchCV(...), guard)``, which asks one choice with the means over the folds as priors; then
-    ``guard.final(search.best_estimator_)``.
+    ``GuardedSearchCV(GridSearchCV(...), guard, ask="choose")``, which asks one choice with the means over the folds as
+    priors; then ``guard.final(search.best_estimator_)``.
 
 The table has, of each, the regret: how much better the best of the 100 is on the fresh rows. Of the guarded one, too,
 how often it halted or was refused, what the choice cost, the final's half-width in exact looks (intervals for a single
@@ -93,7 +93,7 @@ def guarded(seed: int, rows: Rows, fitted: Fitted, parts: Split, size: int) -> d
         seed=seed,
     )
     grid = GridSearchCV(LookedUp(seed), {"candidate": list(range(candidates))}, cv=fitted.folds)
-    search = GuardedSearchCV(grid, guard)
+    search = GuardedSearchCV(grid, guard, ask="choose")
     try:
         search.fit(numbers[parts.train], rows.y[parts.train])
     except (Halted, InputError) as refused:

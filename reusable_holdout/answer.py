@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from reusable_holdout import markup
+from reusable_holdout.errors import ModelError
 
-__all__ = ["Answer", "Choice", "Guardrail", "Price"]
+__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price"]
 
 
 class Guardrail(NamedTuple):
@@ -140,6 +143,46 @@ class Choice:
             ("others", f"none is better than {self.others:.4f}"),
         ]
         return markup.facts_table(self.answer.name or "Choice", facts)
+
+
+class Finals(list["Answer | ModelError"]):
+    """The answers of a final about several models, in their order; all intervals hold together.
+
+    A model that failed on the holdout has a :class:`~reusable_holdout.errors.ModelError` in its place.
+
+    Attributes
+    ----------
+    index : int
+        Place of the best model: the one whose worse end of the interval is the best.
+    best : Answer
+        Its answer.
+
+    Raises
+    ------
+    ModelError
+        From `index` and `best`, if every model failed.
+    """
+
+    def __init__(self, answers: Sequence[Answer | ModelError], *, greater_is_better: bool = True) -> None:
+        super().__init__(answers)
+        self._sign = 1.0 if greater_is_better else -1.0
+
+    @property
+    def index(self) -> int:
+        """Place of the best model, from 0."""
+        worse = [
+            -math.inf if isinstance(one, ModelError) else min(self._sign * one.low, self._sign * one.high)
+            for one in self
+        ]
+        place = max(range(len(self)), key=worse.__getitem__)
+        if isinstance(self[place], ModelError):
+            raise cast("ModelError", self[place])
+        return place
+
+    @property
+    def best(self) -> Answer:
+        """Answer of the best model."""
+        return cast("Answer", self[self.index])
 
 
 def _facts(answer: Answer) -> list[tuple[str, str]]:

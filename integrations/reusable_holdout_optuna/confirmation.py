@@ -179,6 +179,21 @@ class Confirmation:
             if _kept(study.user_attrs, best) is None:
                 self.confirm_finished(study, best, value)
 
+    def end(self, study: Study, most: int | None) -> Best:
+        """Ask for one final of the completed trials, or of so many of the best, and note its winner."""
+        completed = [one for one in self._completed(study) if math.isfinite(one[0])]
+        done = sorted(completed, key=lambda one: (-self._sign * one[0], one[1].number))[:most]
+        if not done:
+            raise InputError(
+                "a final is of completed trials with a finite value; got none; nothing was asked"
+            )
+        priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
+        finals = self.guard.final(models, priors, name=[f"trial {trial.number}" for _, trial in done])
+        own = finals.best
+        best = Best(done[finals.index][1].number, own.value, own.low, own.high)
+        study.set_user_attr("guard_final", best._asdict())
+        return best
+
     def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
         """Return the completed trials, each after its value of the guarded objective."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

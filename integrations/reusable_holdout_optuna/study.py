@@ -138,6 +138,32 @@ class GuardedStudy:
             self._note(self._halted)
             raise self._halted.with_traceback(None)
 
+    @checked_call
+    def final(self, trials: int | None = None) -> Best:
+        """End the project: find the best of the completed trials on the holdout, and certify it, in one step.
+
+        The trials' values are the priors. The answer is also the study's user attribute `guard_final`.
+
+        Parameters
+        ----------
+        trials : int, optional
+            Ask about only this many trials, the best by their values; by default about all.
+
+        Returns
+        -------
+        Best
+
+        Raises
+        ------
+        Halted
+            If another final was given.
+        InputError
+            If no trial has completed with a finite value; nothing was asked.
+        ModelError
+            If every model fails on the holdout.
+        """
+        return self._confirmation.end(self.study, trials)
+
     @property
     def best(self) -> Best | None:
         """The trial with the best answer of the guard: its number, answer, low and high; None if there is no answer."""

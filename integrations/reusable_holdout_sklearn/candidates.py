@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
+from sklearn.utils.metadata_routing import process_routing
 
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
@@ -15,7 +17,15 @@ from reusable_holdout.guard import Measured
 from reusable_holdout_sklearn.guard_calls import Way, measure_model, printable_name
 from reusable_holdout_sklearn.priors import PriorColumn
 
-__all__ = ["Candidate", "Fit", "chosen_candidates", "fewest_candidates", "table_of"]
+__all__ = [
+    "Candidate",
+    "Fit",
+    "chosen_candidates",
+    "fewest_candidates",
+    "fit_params",
+    "is_routing",
+    "table_of",
+]
 
 
 class Candidate(NamedTuple):
@@ -181,3 +191,15 @@ def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: 
             line["answer"] = answer.value
         lines.append(line)
     return pd.DataFrame(lines, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+
+def is_routing() -> bool:
+    """Return True if scikit-learn routes metadata."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the parameters of the search's `fit` that reach the `fit` of its estimator."""
+    if not params or not is_routing():
+        return {name: value for name, value in params.items() if name != "groups"}
+    return dict(process_routing(search, "fit", **params).estimator.fit)

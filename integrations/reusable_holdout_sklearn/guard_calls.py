@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from reusable_holdout import Answer, Choice, Question, ReusableHoldout
+from reusable_holdout import Answer, Question, ReusableHoldout
 from reusable_holdout.errors import (
     BudgetError,
     Halted,
@@ -24,7 +24,7 @@ from reusable_holdout.guard.pools import let_pools_carry_halts
 __all__ = [
     "Way",
     "answer_once",
-    "ask_best",
+    "ask_about_all",
     "ask_each",
     "can_leave_the_process",
     "check_guard",
@@ -36,7 +36,7 @@ __all__ = [
     "refusals",
 ]
 
-Way: TypeAlias = Literal["evaluate", "choose"]
+Way: TypeAlias = Literal["evaluate", "choose", "final"]
 
 _LONGEST_NAME = 120
 _MOST_READ = 10_000  # most characters of a repr that are read; it may hold data
@@ -69,15 +69,20 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
         )
 
 
-def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Check that the guard's plan has room for a choice among this many candidates.
+def check_room(
+    guard: ReusableHoldout, ask: Way, candidates: int, priors: Sequence[float] | None = None
+) -> None:
+    """Check that the guard has room for a final, or its plan for a choice, of this many candidates.
 
     Raises
     ------
     BudgetError, InputError, Halted
-        If :func:`reusable_holdout.guard.prospects.check_choice` raises them. The message then also says how much room
+        If :mod:`reusable_holdout.guard.prospects` raises them. For a choice the message then also says how much room
         nested loops need.
     """
+    if ask == "final":
+        prospects.check_final(guard, candidates, priors)
+        return
     try:
         prospects.check_choice(guard, candidates, priors)
     except (BudgetError, InputError) as error:
@@ -152,11 +157,30 @@ def ask_each(
     return [None if isinstance(one, ModelError) else one for one in found], halted
 
 
-def ask_best(
-    guard: ReusableHoldout, models: Sequence[Measured], priors: Sequence[float], X_train: Any
-) -> Choice:
-    """Ask which of the models is the best on the holdout, in one question, and return the guard's choice."""
-    return guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
+def ask_about_all(
+    guard: ReusableHoldout,
+    ask: Way,
+    models: Sequence[Measured],
+    priors: Sequence[float],
+    names: Sequence[str],
+    X_train: Any,
+) -> tuple[list[Answer | None], int]:
+    """Ask for a choice or a final of all models.
+
+    Returns
+    -------
+    answers : list of (Answer or None)
+        None for a model that failed on the holdout, and for each that a choice did not take.
+    best : int
+        Place of the best model.
+    """
+    if ask == "choose":
+        choice = guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
+        return [
+            choice.answer if place == choice.index else None for place in range(len(models))
+        ], choice.index
+    finals = guard.final(list(models), list(priors), name=list(names), X_train=X_train)
+    return [None if isinstance(one, ModelError) else one for one in finals], finals.index
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:

@@ -8,6 +8,7 @@ from reusable_holdout.certainty.bound import ConfidenceBound, Interval
 from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
 from reusable_holdout.certainty.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.certainty.evidence_set import EvidenceSet
+from reusable_holdout.certainty.final_weights import WEIGHT_UNITS, final_weights, weight_nats
 from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.certainty.naive_reuse import majority_attack_gain
 from reusable_holdout.certainty.outcome_code import (
@@ -26,6 +27,7 @@ __all__ = [
     "EDITIONS",
     "GRID_SLACK",
     "THEORY",
+    "WEIGHT_UNITS",
     "AdaptiveCode",
     "Cell",
     "CellCode",
@@ -49,6 +51,7 @@ __all__ = [
     "average_precision_interval",
     "choice_nats",
     "edition",
+    "final_weights",
     "fixed_queries_half_width",
     "gains_of_rows",
     "lead_nats",
@@ -56,6 +59,7 @@ __all__ = [
     "majority_attack_gain",
     "paired_length",
     "sample_splitting_half_width",
+    "weight_nats",
     "worst_choice_nats",
     "worst_rows",
 ]

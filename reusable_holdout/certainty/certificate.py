@@ -31,6 +31,7 @@ GRID_SLACK = 8.0 * 2.0**-32
 """Bound of all rounding to the noise grid: of statistic, losses, prior, threshold and tails."""
 
 _LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
+_TOLERANCE_GRID = 2.0**-20  # of the range
 _AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
 
 
@@ -61,7 +62,10 @@ class Certificate:
     shares : Shares
         Shares of the sides of an interval in a question's failure probability.
     fixed_threshold : float, optional
-        A threshold that does not follow from the tolerance.
+        A threshold that a user stated, or that a board has: the same at every prior.
+    threshold_sds : float
+        Threshold in standard deviations of an honest deviation, `least_threshold` at `estimate`: then what is charged
+        does not depend on what was told, and the intervals widen instead. 0 if thresholds follow from the tolerance.
     mechanism : str
         Name of the mechanism whose noise it has.
     view : int
@@ -79,6 +83,8 @@ class Certificate:
     adaptive : bool
         True if every outcome is priced by what was public before it: then intervals grow, and no number of charges is
         promised.
+    final_share : float
+        Share of the failure probability that is kept for the final.
     theory : Theory
         Edition of the constants.
     """
@@ -95,6 +101,7 @@ class Certificate:
     decides: Decides = "distance"
     shares: Shares = THEORY.scores
     fixed_threshold: float | None = None
+    threshold_sds: float = 0.0
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
     told_before: float = 0.0
@@ -103,14 +110,15 @@ class Certificate:
     spread: float | None = None
     noisy: bool = False
     adaptive: bool = False
+    final_share: float = THEORY.final_share
     theory: Theory = THEORY
 
     @cached_property
     def code(self) -> TranscriptCode | AdaptiveCode:
         """The transcript code of the declared numbers of questions and charges."""
         if self.adaptive:
-            return AdaptiveCode(self.queries, self.theory)
-        return TranscriptCode(queries=self.queries, charges=max(1, self.charges), theory=self.theory)
+            return AdaptiveCode(self.queries, self.final_share)
+        return TranscriptCode(self.queries, max(1, self.charges), self.final_share, self.theory)
 
     @cached_property
     def tails(self) -> NoiseTails:
@@ -143,12 +151,9 @@ class Certificate:
         made, told = min(charges, self.queries - 1), nats + self.told_before
         return self.code.length(query=self.queries, charges=made, nats=told)
 
-    def final_length(
-        self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
-    ) -> float:
-        """Return the description length of a final of several answers, in this state."""
-        told = nats + self.told_before
-        return self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
+    def final_length(self, *, charges: int, nats: float, last_charge: int | None = None) -> float:
+        """Return the description length of a final in this state, of its first answer if that has all its weight."""
+        return self.code.final_length(charges=charges, nats=nats + self.told_before, last_charge=last_charge)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -202,14 +207,25 @@ class Certificate:
         least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0
 
-    def fixed_reach(self, length: float) -> float:
-        """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold.
+    def agreed_around(self, length: float) -> Interval:
+        """Return the interval of an agreed answer at `estimate`, for a threshold that is constant."""
+        at = self.estimate
+        if self.decides != "distance":
+            tolerance = self.tolerance_at(length)
+            return Interval(max(at - tolerance, 0.0), min(at + tolerance, 1.0))
+        reach = float(self.constant_threshold(at)) + self.comparison_tail
+        low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
+        return Interval(float(low), float(high))
+
+    def agreed_reach(self, length: float) -> float:
+        """Return the distance to the farther end of this interval.
 
         Both ends count, also if a question leaves one end open: the open end depends on the metric.
         """
-        at, reach = self.estimate, (self.fixed_threshold or 0.0) + self.comparison_tail
-        low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
-        return float(max(at - low, high - at))
+        if self.decides != "distance":
+            return self.tolerance_at(length)
+        low, high = self.agreed_around(length)
+        return max(self.estimate - low, high - self.estimate)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
@@ -218,7 +234,9 @@ class Certificate:
         return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
-        """Return the half-width of a final's interval around ``estimate`` at a description length."""
+        """Return the half-width of a final's interval around ``estimate``; infinite at an infinite length."""
+        if math.isinf(length):
+            return math.inf
         return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
 
     def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:
@@ -247,14 +265,45 @@ class Certificate:
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
         """Return the largest deviation from this prior that is not corrected.
 
-        It is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, up to
-        the plan's ``estimate``: so an agreed answer is within the tolerance of the population value. It changes only
-        when something is released.
+        It is a number of standard deviations of an honest deviation from this prior, whatever was told. In editions
+        before the fourth it is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within
+        ``a +- tolerance``, and changes when something is released.
         """
-        if self.fixed_threshold is not None:
-            fixed = self.fixed_threshold
-            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
+        if self.is_constant:
+            return self.constant_threshold(prior)
         return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
+
+    @property
+    def is_constant(self) -> bool:
+        """True if the threshold does not depend on what was told."""
+        return self.fixed_threshold is not None or self.threshold_sds > 0.0
+
+    def constant_threshold(self, prior: Numbers) -> Numbers:
+        """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
+
+        The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior
+        shrunk towards a half, as if four more rows had been seen.
+        """
+        fixed = self.fixed_threshold
+        if fixed is not None:
+            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
+        at_estimate = self.threshold_sds * self.least_threshold
+        if self.bound.family == "bounded-difference" or self.spread is not None:
+            return np.full_like(prior, at_estimate) if isinstance(prior, np.ndarray) else at_estimate
+        return at_estimate * (self._shrunken_sd(prior) / self._shrunken_sd(self.estimate))
+
+    def _shrunken_sd(self, prior: Numbers) -> Numbers:
+        shrunken = (self.bound.rows * prior + 2.0) / (self.bound.rows + 4.0)
+        found: Numbers = (shrunken * (1.0 - shrunken)) ** 0.5
+        return found
+
+    def tolerance_at(self, length: float) -> float:
+        """Return the tolerance of an agreement that evidence decides, at a description length.
+
+        It is the plan's, or for a constant threshold the smallest one at which a prior at `estimate` is agreed up to
+        the threshold by rows of the guessed spread.
+        """
+        return _tolerance_at(self, length) if self.threshold_sds else self.tolerance
 
     def threshold_of_length(
         self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
@@ -327,3 +376,15 @@ def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.fl
         cells = np.maximum(cells - certificate.theory.threshold_slack, certificate.least_threshold)
     cells.flags.writeable = False
     return cells
+
+
+@lru_cache(maxsize=1024)
+def _tolerance_at(certificate: Certificate, length: float) -> float:
+    """Return the smallest tolerance that keeps a constant threshold, on a grid that rounding cannot cross."""
+    least, at = float(certificate.constant_threshold(certificate.estimate)), certificate.estimate
+    kept, refused = 1.0, least
+    while kept - refused > _TOLERANCE_GRID:
+        middle = (kept + refused) / 2.0
+        threshold = certificate.threshold_of_length(at, length, tolerance=middle, least=-math.inf)
+        kept, refused = (middle, refused) if threshold >= least else (kept, middle)
+    return math.ceil(kept / _TOLERANCE_GRID) * _TOLERANCE_GRID

@@ -109,7 +109,16 @@ class Theory:
     ----------
     edition : int
     final_share : float
-        Share of the failure probability that is kept for the final.
+        Share of the failure probability that is kept for the final, unless a plan states another one.
+    first_share_of_finals : float
+        Share of a final's weight for histories without a charge.
+    falling : bool
+        True if the rest of a final's weight falls with the number of charges, as ``1/(j (j + 1))``; else it is even.
+    weighs_finals : bool
+        True if each answer of a final has a weight of its own; else all have the same.
+    threshold_level : float
+        Probability that chance charges any of a plan's honest questions, which fixes the thresholds; 0 if the
+        thresholds follow from the tolerance.
     early_share : float
         Share of a final's weight in which the positions of the charges are coded by the last of them: cheap if all came
         early.
@@ -159,6 +168,10 @@ class Theory:
 
     edition: int
     final_share: float
+    first_share_of_finals: float
+    falling: bool
+    weighs_finals: bool
+    threshold_level: float
     early_share: float
     final_noise_share: float
     noise_share: float
@@ -189,6 +202,10 @@ class Theory:
 _SECOND = Theory(
     edition=2,
     final_share=0.25,
+    first_share_of_finals=0.5,
+    falling=False,
+    weighs_finals=False,
+    threshold_level=0.0,
     early_share=0.1,
     final_noise_share=0.02,
     noise_share=0.05,
@@ -265,10 +282,20 @@ _THIRD = replace(
     failures_reserved=True,
 )
 
-EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD)}
+_FOURTH = replace(
+    _THIRD,
+    edition=4,
+    final_share=0.75,
+    first_share_of_finals=0.9,
+    falling=True,
+    weighs_finals=True,
+    threshold_level=0.05,
+)
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}
 """Every edition that a ledger may name."""
 
-THEORY = _THIRD
+THEORY = _FOURTH
 """Edition that new ledgers are certified by."""
 
 

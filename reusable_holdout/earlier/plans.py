@@ -18,6 +18,10 @@ _SAME = 1e-9  # of floats that were computed on another machine
 _SPARE_OF_VIEWS = (
     1024.0 - 2.0**-7
 )  # nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+_UNSTORED = {
+    *("bound", "decides", "shares", "theory", "estimate"),
+    *("final_share", "threshold_sds"),  # which no earlier version stated
+}
 _ASKS = {"gate": "gates", "claims": "claims"}
 _LADDERS = {"ladder", "parameter-free-ladder"}
 
@@ -255,7 +259,7 @@ def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[st
     same = {
         field.name: getattr(own, field.name)
         for field in fields(own)
-        if field.name not in scaled and field.name not in {"bound", "decides", "shares", "theory", "estimate"}
+        if field.name not in scaled and field.name not in _UNSTORED
     }
     if own.fixed_threshold == 0.0:
         scaled["fixed_threshold"] = 0.0

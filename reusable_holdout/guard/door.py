@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
@@ -26,8 +28,7 @@ from reusable_holdout.guard.subjects import (
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction
-from reusable_holdout.rules import Integers
-from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways import Outcome, State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
 
@@ -109,11 +110,10 @@ def _batch(one: Posed) -> list[AnswerOrError]:
     transcript = view.transcript
     tail, first = transcript.ledger.look(digests[0])
     state = transcript.state_at(tail)
-    asked = None
+    asked, found = None, []
     if way.halt_reason(state) is None and _needed(one, way, state, first):
         found = measured(view, way, one.subjects, one.question.X_train)
-        values, failed = weighed(way, view.holdout.bound, found, one.priors, one.tolerances)
-        asked = Asked(digests, one.priors, one.tolerances, values, failed)
+        asked = _asked_in(one, found, state)
     with transcript.ledger.transaction(digests[0]) as transaction:
         known = _known(transaction, digests)
         state = transcript.state_at(transaction.tail)
@@ -121,15 +121,28 @@ def _batch(one: Posed) -> list[AnswerOrError]:
         reason = way.halt_reason(state) if new else None
         rows: list[Row] = []
         if new and reason is None and asked is not None:
+            asked = _asked_in(one, found, state, asked)
             some = asked if len(new) == len(digests) else asked.at(new)
+            stated = None if one.tolerances is None else one.tolerances[new]
             transcript.check_room(len(new), state)
-            check_tolerances_kept(way, some.priors, some.tolerances, state, one.unit)
+            check_tolerances_kept(way, some.priors, stated, state, one.unit)
             names = [one.names[place] for place in new]
             decided = way.decide(some, state)
-            rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, some.tolerances)
+            rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, stated)
             reason = "charges" if len(rows) < len(new) else None
             transaction.append(rows)
     return _answers(one, known, rows, state, reason)
+
+
+def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | None = None) -> Asked:
+    """Return what is decided on, by the tolerances in a state; it is weighed anew only if these have changed."""
+    way: Any = one.way
+    limits = way.tolerances(one.tolerances, len(one.digests), state)
+    if before is not None and (limits is before.tolerances or np.array_equal(limits, before.tolerances)):
+        return before
+    return Asked(
+        one.digests, one.priors, limits, *weighed(way, one.view.holdout.bound, found, one.priors, limits)
+    )
 
 
 def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
@@ -184,7 +197,7 @@ def _single(
     one: Posed,
     digest: bytes,
     refuse: Callable[[State], None],
-    measure: Callable[[], Any],
+    measure: Callable[[State], Any],
     decide: Callable[[Any, State], Any],
     *,
     takes: int = 1,
@@ -201,7 +214,7 @@ def _single(
     found, has_measured = None, False
     if way.halt_reason(state) is None and row is None:
         refuse(state)
-        found, has_measured = measure(), True
+        found, has_measured = measure(state), True
     with transcript.ledger.transaction(digest) as transaction:
         row = transaction.row
         state = transcript.state_at(transaction.tail)
@@ -226,26 +239,28 @@ def _checked(one: Posed) -> AnswerOrError:
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
     digest, prior = one.digests[0], float(one.priors[0])
-    tolerance = None if tolerances is None else float(tolerances[0])
 
     def refuse(state: State) -> None:
         view.transcript.check_room(1, state)
         check_tolerances_kept(way, one.priors, tolerances, state, one.unit)
 
-    def measure() -> Integers | None:
-        found: Any = measured(view, way, one.subjects, one.question.X_train)[0]
-        if found is None:
-            return None
-        values: Integers = way.rule.weighed(view.holdout.bound, found[None], one.priors, tolerances)[0]
-        return values
+    def measure(state: State) -> tuple[Sequence[Any], Asked]:
+        found = measured(view, way, one.subjects, one.question.X_train)
+        return found, _asked_in(one, found, state)
+
+    def decide(both: tuple[Sequence[Any], Asked], state: State) -> tuple[Terms, Outcome]:
+        asked = _asked_in(one, both[0], state, both[1])
+        value = None if asked.weighed is None else asked.weighed[0]
+        limit = None if asked.tolerances is None else float(asked.tolerances[0])
+        return way.decide_one(value, prior, limit, digest, state)
 
     answer, _ = _single(
         one,
         digest,
         refuse,
         measure,
-        lambda found, state: way.decide_one(found, prior, tolerance, digest, state),
-        tolerance=tolerance or 0.0,
+        decide,
+        tolerance=0.0 if tolerances is None else float(tolerances[0]),
     )
     view.tell([answer])
     return answer
@@ -258,7 +273,7 @@ def _revealed(one: Posed, place: int) -> AnswerOrError:
         one._replace(names=[one.names[place]]),
         digest,
         lambda state: way.check_affordable(way.worst_nats(), state, f"a {way.name}"),
-        lambda: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
+        lambda _: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
         lambda found, state: way.decide(found, prior, digest, state),
     )
     one.view.tell([answer])
@@ -279,7 +294,7 @@ def _chosen(one: Posed) -> Choice | ModelError:
         one,
         digest,
         refuse,
-        lambda: measured(one.view, way, one.subjects, one.question.X_train),
+        lambda _: measured(one.view, way, one.subjects, one.question.X_train),
         lambda found, state: way.choose(found, one.priors, own, state),
         takes=count,
     )
@@ -302,7 +317,7 @@ def _guarded(one: Posed) -> AnswerOrError:
     parts = [one.digests[0], *(rail.digest for rail in named)]
     digest = one.view.content.several(b"guarded", parts)
 
-    def measure() -> list[Any]:
+    def measure(_: State) -> list[Any]:
         values = rails.values(one.view, way.gate, one.subjects[0], float(one.priors[0]), one.question.X_train)
         return [values, *(rail.value(one.question.X_train) for rail in named)]
 

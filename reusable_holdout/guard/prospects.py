@@ -20,7 +20,7 @@ from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
 from reusable_holdout.ways import Told, Way, Winner
 
-__all__ = ["check_choice", "could_have_chosen", "could_replay"]
+__all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay"]
 
 
 @sealed
@@ -83,6 +83,36 @@ def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = N
         raise guard.halt()
     transcript.check_room(count, state)
     way.check_affordable(way.worst_nats(count), state, f"a choice among {count} candidates")
+
+
+@sealed
+def check_final(guard: Any, candidates: int, priors: Sequence[float] | None = None) -> None:
+    """Refuse a final that would be refused, before a model is fitted for it; not one that could be a replay.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    candidates : int
+        Models of the final, as far as they are known; 1 if their number is not.
+    priors : sequence of float, optional
+        Priors of the models, once they are known.
+
+    Raises
+    ------
+    Halted
+        If another final was given.
+    InputError
+        If the plan keeps no share for a final, or a prior does not fit the metric.
+    """
+    view: GuardedView = guard._view
+    way = view.way_of("final", paired=False, guarded=False)
+    units = None if priors is None else set(_units(view, way, priors))
+    if way.halt_reason(view.transcript.state) is None:
+        return
+    told = [row for row in view.ledger.rows(kind=way.name) if row.view == view.number]
+    known = len(told) > 0 and (candidates == 1 or len(told) <= candidates)
+    if not known or (units is not None and units != {grid(way, row.prior) for row in told}):
+        raise guard.halt()
 
 
 def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:

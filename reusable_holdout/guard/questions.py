@@ -43,7 +43,8 @@ class Question(NamedTuple):
     subjects : model, predictions, Difference, or list of them
         Several are a list or tuple; an array is always one subject.
     priors : float or sequence of float
-        The analyst's own estimates, or what a gate must reach; none of a final.
+        The analyst's own estimates, or what a gate must reach. A final needs none; of several models it divides its
+        failure probability by them.
     tolerance : float or sequence of float, optional
         Largest distance of the answer to one question from the population value.
     view : guard, optional
@@ -108,7 +109,7 @@ def posed(view: GuardedView, question: Question) -> Posed:
         at.check_differences()
     unit = at.unit_of_pairs if paired else at.unit
     count = len(listed)
-    if question.way == "final":
+    if question.way == "final" and question.priors is None:
         priors = np.zeros(count)
     else:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
@@ -122,7 +123,9 @@ def posed(view: GuardedView, question: Question) -> Posed:
         check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
-        at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
+        at.content.question(
+            way.name, one.content, 0 if way.by_series or way.ends else grid(way, prior), limit
+        )
         for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
     ]
     if question.once:  # unless it was answered with this prior, by itself

@@ -42,14 +42,11 @@ class Verbs(Overview):
         subject : estimator, array-like of shape (rows,), (rows, classes) or (rows, repeats), Difference, or a list
             A model, fitted, or not, and then a clone is fitted on the training data; predictions for the holdout's
             rows, in their order; or the difference of two of these. Judged scores may be a table or series with ids as
-            a column or index. Several are a list or tuple: they share the history before them, which is cheaper and
-            tighter than one by one.
+            a column or index. Several are a list or tuple: they share the history before them, which is cheaper.
         X_train, y_train : array-like, optional
-            Training data, disjoint from the holdout; needed unless a prior is stated. A model that is asked about with
-            rows of the holdout fails.
+            Training data, needed unless a prior is stated. A model that is asked about with rows of the holdout fails.
         prior : float, sequence of float, "cross-validation" or "in-sample", optional
-            The analyst's own estimate; for a model cross-validated by default. A bad prior costs charges, never
-            validity.
+            The analyst's own estimate; for a model cross-validated by default. A bad one costs charges, never validity.
         tolerance : float, optional
             Largest distance of this answer from the population value; by default the guard's.
         cv : int or cross-validation splitter
@@ -254,57 +251,68 @@ class Verbs(Overview):
         return choice
 
     @checked_call
-    def final(self, subject: Any, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
-        """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
+    def final(
+        self,
+        subject: Any,
+        priors: Any = None,
+        *,
+        name: Any = None,
+        also: Sequence[Any] = (),
+        X_train: Any = None,
+    ) -> Any:
+        """Ask for the certified end of a project: the holdout's own values, with the narrowest intervals.
 
-        It is possible once, also after a halt. Nothing new is answered afterwards; earlier questions still replay free.
+        Of several models it finds and certifies the best in one step. It is possible once, also after a halt. Nothing
+        new is answered afterwards; earlier questions still replay free.
 
         Parameters
         ----------
         subject : estimator, array-like, or a list of them
-            Fitted models, or predictions. Several are certified together, with slightly wider intervals.
+            Fitted models, or predictions.
+        priors : float or sequence of float, optional
+            The analyst's own estimates. Of several models, those with high priors get narrower intervals.
         name : str, optional
             Name of the final in the history; by default the model's type.
         also : sequence of guards, or of tuples of a guard and a subject, optional
-            Other metrics of the rows, from :meth:`on`, that are certified with it; with a subject of its own where a
-            metric needs other predictions.
+            Other metrics of the rows, from :meth:`on`, that are certified with it; with their own predictions.
+        X_train : array-like, optional
+            Rows that the models were trained on: if they hold rows of the holdout, the models fail.
 
         Returns
         -------
-        Answer, or list of Answer
-            Answers for one subject, or for several; with `also`, for this metric and then for the others.
+        Answer or Finals
+            For a list of subjects :class:`Finals`, which names the best. With `also`, one list of all answers.
 
         Raises
         ------
         Halted
             If a final was given before.
-        InputError
-            If the input does not fit; nothing was told.
         ModelError
-            If a model fails on the holdout: the final was given, with this failure as its outcome.
+            If the model fails on the holdout, or all of several, or one with `also`: its failure was the final.
 
         Examples
         --------
         >>> import numpy as np
         >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
-        >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
+        >>> guard = ReusableHoldout(None, labels, seed=1)
         >>> last = guard.final(np.where(np.arange(10_000) % 10, labels, 1 - labels))
         >>> last.value, last.outcome, round((last.high - last.low) / 2, 3)
         (0.9, 'final', 0.008)
         """
         if isinstance(also, str | Overview) or not isinstance(also, Iterable):
+            given = f"got {type(also).__name__}; nothing was told"
             raise InputError(
-                "also= must be a list of guards from on(), or of tuples of one and a subject; got "
-                f"{type(also).__name__}; nothing was told"
+                f"also= must be a list of guards from on(), or of pairs of one and a subject; {given}"
             )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
-        questions = [Question("final", subject, name=label)]
-        questions += [Question("final", own, view=guard, name=label) for guard, own in pairs]
+        first = Question("final", subject, priors, name=label, X_train=X_train)
+        questions = [first, *(first._replace(subjects=own, priors=None, view=guard) for guard, own in pairs)]
         found = self.ask(questions)
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
-        _raise_failures(flat)
+        if also or all(isinstance(one, ModelError) for one in flat):
+            _raise_failures(flat)
         return flat if also else found[0]
 
     @sealed

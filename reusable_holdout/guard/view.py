@@ -98,9 +98,14 @@ class GuardedView:
         }.get(name, name)
         way = self.ways.named(ledger_name)
         if way is None or (paired and name not in {"evaluate", "gate"}) or (paired and asks == "claims"):
+            if name == "final" and not self.plan.final_share:
+                raise InputError(
+                    "the plan keeps no share of the failure probability for a final; nothing was asked; make the guard "
+                    "with one: Plan(..., final_share=0.25)"
+                )
             raise InputError(
                 f"{name} of {'a difference' if paired else 'one subject'} must be among the ways that the plan is for; "
-                f"this one is for {_ASKS[asks]}; nothing was asked"
+                f"this one is for {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
             )
         if guarded and name != "gate":
             raise InputError(f"guardrails belong to a gate; got {name}; nothing was asked; ask with gate()")

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.ledger import Row
-from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
@@ -282,6 +282,9 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
         yield "plan.spread"
     if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
         yield "plan.delta"
+    usual = usual_final_share(edition(record["shared"]["theory"]), record["asks"])
+    if "final_share" not in stated and record.get("final_share", usual) != usual:
+        yield "plan.final_share"
 
 
 class Views:

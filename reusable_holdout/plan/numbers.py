@@ -227,8 +227,18 @@ def bisected(
 
 
 STATED = (
-    *("charges", "choices", "confidence", "delta", "estimate", "noise", "prior_error", "queries", "reveals"),
-    *("spread", "threshold", "tolerance"),
+    *(
+        "charges",
+        "choices",
+        "confidence",
+        "delta",
+        "estimate",
+        "final_share",
+        "noise",
+        "prior_error",
+        "queries",
+    ),
+    *("reveals", "spread", "threshold", "tolerance"),
 )
 """Numbers of a plan that a person states."""
 

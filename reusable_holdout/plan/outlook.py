@@ -45,6 +45,7 @@ class Outlook:
     stated_threshold: float | None
     stated_prior_error: float | None
     stated_spread: float | None
+    final_share: float
     reveals: int
     choices: tuple[int, ...]
     shared: SharedBudget
@@ -66,7 +67,7 @@ class Outlook:
     @cached_property
     def scores(self) -> Certificate:
         """Certificate of questions about one model."""
-        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        least = self._wish.least_threshold(self._numbers)
         certificate = self._wish.certificate(self._numbers)
         return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 
@@ -134,7 +135,7 @@ class Outlook:
         nats : float
             Cost of reveals and choices beside them.
         answers : int
-            Models that the final is about.
+            Models that the final is about, all of one weight.
         estimate : float, optional
             Value that it finds; the plan's by default.
         """
@@ -142,8 +143,26 @@ class Outlook:
         if not 0 <= charges <= self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
         spent = certificate.charge_nats * charges + nats
-        length = certificate.final_length(charges=charges, nats=spent, answers=answers)
+        length = certificate.final_length(charges=charges, nats=spent) + math.log(answers)
         return certificate.final_half_width(length=length, estimate=at) * self.span
+
+    @checked_call
+    def agreed_half_width(self, *, charges: int) -> float:
+        """Return the half-width of an agreed answer's interval around `estimate`, after this many charges.
+
+        Parameters
+        ----------
+        charges : int
+            Charges made, each of the dearest, and fewer than the plan's: after the last nothing is asked.
+        """
+        if not 0 <= charges < self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
+        certificate = self.scores
+        if not certificate.is_constant:
+            return self.tolerance
+        length = certificate.length(charges=charges, nats=certificate.charge_nats * charges)
+        low, high = certificate.agreed_around(length)
+        return (high - low) / 2.0 * self.span
 
     @property
     def one_look(self) -> float:
@@ -184,7 +203,8 @@ class Outlook:
 
         Not a number for gates and claims, whose charges are no deviations of priors.
         """
-        return self._wish.honest(self._numbers) if self.asks == "all" else math.nan
+        asked = self.asks == "all" and self.final_share < 1.0
+        return self._wish.honest(self._numbers) if asked else math.nan
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
@@ -270,8 +290,13 @@ class Outlook:
 
     @cached_property
     def _compared(self) -> Wish:
-        """The same numbers of differences."""
-        return replace(self._wish, family="paired", estimate=0.5, spread=None)
+        """The same numbers of differences, halved, so that they lie in [0, 1]."""
+        wish = self._wish
+        if not wish.theory.threshold_level:
+            return replace(wish, family="paired", estimate=0.5, spread=None)
+        error = None if wish.prior_error is None else wish.prior_error / 2.0
+        # two models whose errors have half of their variance in common differ as much as one model's scores
+        return replace(wish, family="paired", estimate=0.5, spread=wish.row_spread / 2.0, prior_error=error)
 
     # ---- certificates
 
@@ -283,7 +308,7 @@ class Outlook:
     def gates(self, certificate: Certificate) -> Certificate:
         """Return the certificate of gates that goes with one of checks."""
         fixed = 0.0 if certificate.decides == "distance" else certificate.fixed_threshold
-        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed)
+        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed, threshold_sds=0.0)
 
     @property
     def told(self) -> Certificate:
@@ -317,7 +342,7 @@ class Outlook:
         if spare < 0.0 or scores.adaptive or self.shared.view:
             return False
         slack, length = 2.0 * _SAME, replace(scores, reserved_nats=nats).affordable_length
-        if scores.fixed_threshold is not None and scores.decides == "distance":
-            return scores.fixed_reach(length) <= scores.tolerance + slack
+        if scores.threshold_sds or (scores.fixed_threshold is not None and scores.decides == "distance"):
+            return scores.agreed_reach(length) <= scores.tolerance + slack
         threshold = scores.threshold_of_length(scores.estimate, length, least=-math.inf)
         return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd / self.span) - slack)

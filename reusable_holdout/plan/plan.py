@@ -20,7 +20,6 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
-_CANDIDATES = 100  # of the choice that is reserved if none is stated
 
 
 class Plan(Outlook):
@@ -56,9 +55,7 @@ class Plan(Outlook):
         Number of reveals, at least 0, whose most expensive outcomes are reserved beside the charges. Further reveals
         are answered as long as the promises allow.
     choices : sequence of int, optional
-        Number of candidates of each reserved choice. If neither reveals nor choices are stated and the charges are
-        derived, one choice among 100 candidates (or as many as there are queries) is reserved, if the tolerance leaves
-        a charge beside it.
+        Number of candidates of each reserved choice.
     noise : float, optional
         Scale s of the sparse vector's noise, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s),
         answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
@@ -72,6 +69,9 @@ class Plan(Outlook):
         For families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at
         most half the distance of the bounds; by default the largest possible at `estimate`. The numbers of the plan
         follow from it. No interval rests on it: rows that spread more are charged more often.
+    final_share : float, optional
+        Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75, and 0 if only gates are
+        asked, who then have no final. With 1 nothing but a final can be asked: for a guard of one search.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states what an honest board keeps; each series has `charges`, by default 2.
@@ -129,6 +129,7 @@ class Plan(Outlook):
     """
 
     _is_kept = False
+    _kept_sds: float | None = None
 
     @checked_call
     def __init__(
@@ -147,6 +148,7 @@ class Plan(Outlook):
         threshold: float | None = None,
         delta: float | None = None,
         spread: float | None = None,
+        final_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
         bounds: tuple[float, float] = (0.0, 1.0),
@@ -177,13 +179,14 @@ class Plan(Outlook):
         self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = numbers.wholes("choices", choices)
+        self._stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
         self.influence = numbers.real("influence", influence, above=0.0)
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
+        if self._stated_final_share == 1.0:  # nothing is asked that could be counted or charged
+            queries, allowance = queries or 1, allowance or 1
         self._wish = self._wished(rows, queries, allowance, limit, noise)
-        if reveals is None and choices is None and allowance is None:
-            self._set_a_choice_aside()
         self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
 
     def _wished(
@@ -209,6 +212,8 @@ class Plan(Outlook):
             mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
+            stated_final_share=self._stated_final_share,
+            kept_sds=self._kept_sds,
         )
 
     def _reserved_nats(self) -> float:
@@ -216,20 +221,11 @@ class Plan(Outlook):
         told = theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
         return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
 
-    def _set_a_choice_aside(self) -> None:
-        """Keep room for one choice, where the other numbers leave a charge beside it."""
-        wish = self._wish
-        if not (wish.asks == "all" and wish.rows and wish.queries and wish.tolerance):
-            return
-        self.choices = (min(_CANDIDATES, wish.queries),)
-        self._wish = replace(wish, reserved_nats=self._reserved_nats())
-        if self._wish.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
-            self.choices, self._wish = (), wish
-
     def _settle(self, limit: float | None, delta: float | None) -> None:
         """Derive the number that was not stated."""
         found = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = found
+        self.final_share = self._wish.final_share
         derived = numbers.round_up(found.tolerance * self.span)
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
@@ -267,10 +263,11 @@ class Plan(Outlook):
             noisy=scores.noisy or scores.noise_scale > 0.0,
             tolerance=self.tolerance / (2.0 * self.span),
             fixed_threshold=None if scores.fixed_threshold is None else scores.fixed_threshold / 2.0,
+            threshold_sds=scores.threshold_sds if wish.decides == "evidence" else 0.0,
             least_threshold=min(wish.deviation_sd(self.rows), 1.0),
             shares=shares,
             estimate=0.5,
-            spread=0.5,
+            spread=wish.row_spread,
             decides=wish.decides,
         )
 
@@ -278,7 +275,10 @@ class Plan(Outlook):
 
     def record(self) -> dict[str, Any]:
         """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
-        return {
+        added: dict[str, Any] = {}
+        if self._wish.theory.threshold_level:  # editions that did not know them wrote none
+            added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
+        return added | {
             "rows": self.rows,
             "queries": self.queries,
             "charges": self.charges,
@@ -307,8 +307,8 @@ class Plan(Outlook):
     def kept(cls, record: Mapping[str, Any]) -> Self:
         """Return the plan of a ledger's record unchanged: a later version that plans differently breaks no promise."""
         plan = cls.__new__(cls)
-        plan._is_kept = True
-        names = {*record} - {"asks", "stated", "told_nats"}
+        plan._is_kept, plan._kept_sds = True, record.get("threshold_sds")
+        names = {*record} - {"asks", "stated", "told_nats", "threshold_sds"}
         given = {name: record[name] for name in names}
         given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
         if record["asks"] == "claims":

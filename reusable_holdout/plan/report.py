@@ -13,7 +13,9 @@ __all__ = ["promise_table", "report"]
 
 def report(plan: Outlook) -> str:
     """Return the promise, its theorems, and the results of other methods with the same rows, as text."""
-    sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
+    sections = [_promise(plan), _privacy(plan), _otherwise(plan)]
+    if plan.final_share < 1.0:
+        sections.insert(1, _means(plan))
     title = _title(plan)
     lines = [title, "=" * len(title)]
     for heading, rows in sections:
@@ -51,17 +53,25 @@ def _promises_of_claims(plan: Outlook) -> list[Row]:
 
 
 def _promises(plan: Outlook) -> list[Row]:
+    if plan.final_share == 1.0:
+        holds = f"with probability {plan.confidence:g}; nothing but one final can be asked"
+        return [("every interval holds", holds), _final_after(plan, 0)]
     rows = {
         "every interval holds": f"with probability {plan.confidence:g}, all queries at once (transcript code)",
         "answers are within": f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
         "the guard halts after": f"{_charges(plan.charges)}, whatever was told at each",
         "an honest search": _honest(plan),
     }
-    for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)}):
-        one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
-        width = plan.final_half_width(charges=charges)
-        rows[f"a final after {_charges(charges)}"] = f"within {width:.4f}{one_look}"
-    return [*rows.items()]
+    if not plan.final_share:
+        return [*rows.items(), ("a final", "cannot be asked: the plan keeps no share for one")]
+    shown = sorted({0, min(1, plan.charges), min(5, plan.charges)})
+    return [*rows.items(), *(_final_after(plan, charges) for charges in shown)]
+
+
+def _final_after(plan: Outlook, charges: int) -> Row:
+    one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
+    width = plan.final_half_width(charges=charges)
+    return f"a final after {_charges(charges)}", f"within {width:.4f}{one_look}"
 
 
 def _charges(number: int) -> str:

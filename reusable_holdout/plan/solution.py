@@ -49,13 +49,17 @@ def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
     def would_do(**found: float) -> bool:
         return wish.serves(Numbers(**(others | found)))
 
+    def is_ample(**found: float) -> bool:
+        return wish.ample(Numbers(**(others | found)))
+
     if name == "rows":
         return _fewest_rows(would_do)
     if name == "queries":
         return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=others["charges"])
     if name == "charges":
         return wish.most_charges(others["rows"], others["queries"], others["tolerance"])
-    return _narrowest(would_do)
+    ample = _narrowest(is_ample)
+    return ample if ample is not None and says_something(ample, 1.0) else _narrowest(would_do)
 
 
 def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from reusable_holdout.certainty import (
     Theory,
     edition,
 )
-from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.noise import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Numbers",
     "Wish",
     "charges_of_a_search",
+    "usual_final_share",
 ]
 
 MOST_ROWS = 10**12
@@ -43,8 +45,10 @@ ALLOWANCE = 2
 """Charges of each series of claims, if no other number is stated."""
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_NOISE_SHARE_OF_THRESHOLD = 0.08  # of a threshold in standard deviations: likewise
 _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
+_FINAL_SHARE_OF_BOARDS = 0.25
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
 _MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are at least a standard deviation
@@ -75,9 +79,12 @@ class Wish:
     """The numbers of a plan in units of the metric's range; a number that was not stated is None.
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
-    tolerance of the population value, with a threshold that is not below one standard deviation of an honest
-    deviation (a smaller one would charge every third honest question). It *serves* when, besides, an honest search is
-    answered to its last question with probability 0.95; a number that is derived serves if any does.
+    tolerance of the population value. It *serves* when, besides, an honest search is answered to its last question with
+    probability 0.95; a number that is derived serves if any does.
+
+    A threshold is a number of standard deviations of an honest deviation: as many as the tolerance allows, at least
+    one (less would charge every third honest question), and at most so many that chance charges one of all honest
+    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is.
     """
 
     rows: int | None
@@ -97,11 +104,37 @@ class Wish:
     mechanism: GuardMechanism
     asks: Asks
     shared: SharedBudget = OWN_BUDGET
+    stated_final_share: float | None = None
+    kept_sds: float | None = None  # of a ledger's plan
 
     @property
     def theory(self) -> Theory:
         """Edition that it is certified by."""
         return edition(self.shared.theory)
+
+    @property
+    def final_share(self) -> float:
+        """Share of the failure probability for the final."""
+        stated = self.stated_final_share
+        return usual_final_share(self.theory, self.asks) if stated is None else stated
+
+    def most_sds(self, queries: int) -> float:
+        """Return the largest threshold in standard deviations of an honest deviation; 0 if it is no number of these."""
+        level = self.theory.threshold_level
+        if not level or self.asks != "all" or self.threshold is not None or self.final_share == 1.0:
+            return 0.0
+        return -NormalDist().inv_cdf(level / (2.0 * queries))
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
+    def threshold_sds(self, numbers: Numbers) -> float:
+        """Return the threshold that the tolerance allows, in standard deviations; 0 if it is no number of these."""
+        most = self.most_sds(numbers.queries)
+        if self.kept_sds is not None or not most:
+            return self.kept_sds or 0.0
+        certificate = self._certificate(numbers, most)
+        length, limit = certificate.affordable_length, numbers.tolerance
+        allowed = certificate.threshold_of_length(self.estimate, length, tolerance=limit, least=-math.inf)
+        return min(most, float(allowed) / certificate.least_threshold)
 
     def deviation_sd(self, rows: int) -> float:
         """Return the standard deviation of the holdout value minus an honest prior."""
@@ -152,15 +185,24 @@ class Wish:
             return self.noise_scale
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
+        threshold = min(
+            self.most_sds(numbers.queries) * self.deviation_sd(numbers.rows), numbers.tolerance / 2.0
+        )
         if self.decides == "evidence":
-            evidence = Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+            tolerance = 2.0 * threshold or numbers.tolerance
+            evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
             return share / numbers.rows / tails.comparison
-        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
+        room = _NOISE_SHARE * numbers.tolerance
+        if threshold or self.threshold:
+            room = _NOISE_SHARE_OF_THRESHOLD * threshold or _FIXED_NOISE_SHARE * (self.threshold or 0.0)
         return room / tails.comparison
 
     def certificate(self, numbers: Numbers) -> Certificate:
         """Return the certificate of a check, or of what else the plan is for."""
+        return self._certificate(numbers, self.threshold_sds(numbers))
+
+    def _certificate(self, numbers: Numbers, sds: float) -> Certificate:
         rows, by_rows = numbers.rows, self.family in BY_ROWS
         family: Any = "bounded" if by_rows else self.family
         return Certificate(
@@ -170,12 +212,13 @@ class Wish:
             beta=self.beta,
             noise_scale=self.scale(numbers),
             tolerance=numbers.tolerance,
-            least_threshold=-math.inf,
+            least_threshold=self.least_threshold(numbers) if sds else -math.inf,
             charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             decides=self.decides,
             shares=self._shares,
             fixed_threshold=self.fixed_threshold(rows),
+            threshold_sds=sds,
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
@@ -184,6 +227,7 @@ class Wish:
             spread=self.row_spread if by_rows else None,
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
+            final_share=self.final_share,
             theory=self.theory,
         )
 
@@ -212,15 +256,19 @@ class Wish:
         """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold."""
         certificate = self.certificate(numbers)
         if not certificate.adaptive:
-            return certificate.fixed_reach(certificate.affordable_length)
+            return certificate.agreed_reach(certificate.affordable_length)
         told = honest_nats(numbers.queries, self.theory)
-        return certificate.fixed_reach(certificate.length(charges=0, nats=told))
+        return certificate.agreed_reach(certificate.length(charges=0, nats=told))
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def holds(self, numbers: Numbers) -> bool:
         """Return True if these four numbers can be promised together."""
         if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
             return False
+        if self.final_share == 1.0:
+            return self.final_half_width(numbers) <= numbers.tolerance + _SLACK
+        if self.most_sds(numbers.queries):
+            return self.threshold_sds(numbers) >= 1.0
         if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
             return self.reach(numbers) <= numbers.tolerance + _SLACK
         certificate = self.certificate(numbers)
@@ -230,20 +278,44 @@ class Wish:
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
         """Return the nats that reveals and choices may cost, beside all charges, while a plan keeps these numbers."""
-        if self.asks == "claims":
-            return 0.0  # whose intervals grow with all that is told
+        if self.asks == "claims" or self.final_share == 1.0:
+            return 0.0  # the intervals of claims grow with all that is told; and a final alone leaves nothing to tell
+
+        sds = self.threshold_sds(numbers)
 
         def holds(nats: float) -> bool:
-            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
+            more = replace(self, reserved_nats=self.reserved_nats + nats, kept_sds=sds or None)
+            if sds:
+                return more.reach(numbers) <= numbers.tolerance + _SLACK
+            return more.holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
+
+    def least_threshold(self, numbers: Numbers) -> float:
+        """Return the standard deviation of an honest deviation, with the noise that it is compared with."""
+        honest = self.deviation_sd(numbers.rows)
+        if self.theory.threshold_level:
+            threshold, query, _ = Calibration(self.mechanism, numbers.charges).scales
+            honest = math.hypot(honest, math.sqrt(2.0) * math.hypot(threshold, query) * self.scale(numbers))
+        return min(honest, 1.0)
+
+    def final_half_width(self, numbers: Numbers) -> float:
+        """Return the half-width of a final of one model if nothing was charged."""
+        certificate = self._certificate(numbers, 0.0)
+        length = certificate.final_length(charges=0, nats=0.0)
+        return certificate.final_half_width(length=length, estimate=self.estimate)
+
+    def ample(self, numbers: Numbers) -> bool:
+        """Return True if these numbers serve, with the largest threshold that a plan has."""
+        return self.threshold_sds(numbers) >= self.most_sds(numbers.queries) and self.serves(numbers)
 
     def serves(self, numbers: Numbers) -> bool:
         """Return True if these numbers can be promised, and an honest search gets to its last question."""
         if not self.holds(numbers):
             return False
         # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
-        is_free = self.asks != "all" or self.fixed_threshold(numbers.rows) is not None
+        is_free = self.asks != "all" or self.final_share == 1.0
+        is_free = is_free or self.fixed_threshold(numbers.rows) is not None
         return is_free or self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
@@ -283,6 +355,13 @@ class Wish:
         fewer = [of(most), *map(of, range(min(most - 1, _MOST_STATES), 0, -1))]
         served = next(filter(self.serves, fewer), None) or max(fewer, key=self.honest)
         return served.charges
+
+
+def usual_final_share(theory: Theory, asks: Asks) -> float:
+    """Return the share of the failure probability for the final, if none is stated; gates alone keep none."""
+    if not theory.threshold_level or asks == "all":
+        return theory.final_share
+    return 0.0 if asks == "gates" else _FINAL_SHARE_OF_BOARDS
 
 
 # ---- honest searches: their priors are off by no more than was said

@@ -66,6 +66,10 @@ class Rule(ABC):
         """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
         return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
+    def tolerances(self, stated: Floats | None, questions: int, length: float) -> Floats | None:
+        """Return the tolerance of each question at a description length; None where a threshold alone decides."""
+        return stated
+
     @abstractmethod
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
         """Return the step in which the outcomes of each question are counted: its threshold, or half its tolerance."""
@@ -183,10 +187,11 @@ class Distance(Rule):
 
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
         """Return the thresholds; several are read from a table at once."""
-        if tolerances is None and self.certificate.fixed_threshold is None:
+        if tolerances is None:
+            if self.certificate.is_constant:
+                return np.asarray(self.certificate.constant_threshold(priors))
             return self.table(charges, nats).at_each(priors)
-        limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
-        each = zip(priors.tolist(), limits, strict=True)
+        each = zip(priors.tolist(), tolerances.tolist(), strict=True)
         return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
 
     def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
@@ -196,10 +201,9 @@ class Distance(Rule):
         that there was a charge and take it back; so the least threshold serves, and the interval says how wide it has
         become.
         """
-        fixed = self.certificate.fixed_threshold
-        if fixed is not None:
-            return fixed
         if tolerance is None:
+            if self.certificate.is_constant:
+                return float(self.certificate.constant_threshold(prior))
             return self.table(charges, nats).at(prior)
         length = self.certificate.length(charges=charges, nats=nats)
         return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)

@@ -24,6 +24,10 @@ class WithinTolerance(Distance):
 
     by_rows: ClassVar[bool] = True
 
+    def tolerances(self, stated: Floats | None, questions: int, length: float) -> Floats:
+        """Return the stated tolerances, or the one that keeps the plan's threshold at this description length."""
+        return np.full(questions, self.certificate.tolerance_at(length)) if stated is None else stated
+
     def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
         """Return the unit of the cells: half the tolerance; for a gate the tolerance."""
         own = np.full(len(priors), self.certificate.tolerance) if tolerances is None else tolerances

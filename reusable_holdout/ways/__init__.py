@@ -57,7 +57,7 @@ NOT_CERTIFIED = "not certified"
 
 _PLACED, _NAMED = {CELL, SPAN, MEASURED, STEPS}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
 _WINNER = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (.+)")
-_WIDTH, _WITHIN, _WITH = ", width ", " within ", " with "
+_WIDTH, _WITHIN, _WITH, _WEIGHT = ", width ", " within ", " with ", ", weight "
 
 
 class Winner(NamedTuple):
@@ -101,6 +101,8 @@ class Told(NamedTuple):
         Winner of a choice.
     rails : tuple of (int, float)
         View of each guardrail, and its named value, in [0, 1].
+    weight : int, optional
+        Weight of an answer of a final, where there are several, in units of 2**-20.
     """
 
     word: str
@@ -110,6 +112,7 @@ class Told(NamedTuple):
     ends: tuple[float, float] | None = None
     winner: Winner | None = None
     rails: tuple[tuple[int, float], ...] = ()
+    weight: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -127,6 +130,8 @@ class Told(NamedTuple):
             text += f"{_WIDTH}{self.width}"
         if self.ends is not None:
             text += f"{_WITHIN}{self.ends[0]!r} {self.ends[1]!r}"
+        if self.weight is not None:
+            text += f"{_WEIGHT}{self.weight}"
         if self.rails:
             text += _WITH + " ".join(f"{view}:{named!r}" for view, named in self.rails)
         if self.winner is not None:
@@ -153,17 +158,19 @@ class Told(NamedTuple):
         text, _, rails = text.partition(_WITH)
         named = (one.split(":") for one in rails.split())
         pairs = tuple((int(view), float(number)) for view, number in named)
+        text, _, given = text.partition(_WEIGHT)
+        weight = int(given) if given else None
         text, _, within = text.partition(_WITHIN)
         ends = tuple(map(float, within.split())) or None
         text, _, width = text.partition(_WIDTH)
         steps = int(width) if width else None
         if text in _NAMED:
-            return cls(text, None, steps, None, None, winner, pairs)
+            return cls(text, None, steps, None, None, winner, pairs, weight)
         word, _, number = text.partition(" ")
         place, value = (int(number), None) if word in _PLACED else (None, float(number))
         if word not in _PLACED | {VALUE} or (ends is not None and len(ends) != 2):
             raise ValueError
-        return cls(word, place, steps, value, ends, winner, pairs)
+        return cls(word, place, steps, value, ends, winner, pairs, weight)
 
 
 FINAL = "final"

@@ -89,6 +89,10 @@ class Check(Noisy):
 
     # ---- public
 
+    def tolerances(self, stated: Floats | None, questions: int, state: State) -> Floats | None:
+        """Return the tolerance of each question of a batch that begins in this state; None if none matters."""
+        return self.rule.tolerances(stated, questions, self.length(state))
+
     def grid(self, prior: float) -> int:
         """Return a prior on the grid of scores."""
         return round(prior * GRID)

@@ -66,7 +66,10 @@ class Ways:
 
     def named(self, name: str) -> Way | None:
         """Return the way of this name; None if the plan has none."""
+        share = self.plan.final_share
         known = name in WAYS and self.plan.asks in WAYS[name].plans
+        if share in {0.0, 1.0}:  # no final, or nothing but one
+            known = known and (name == "final") == (share == 1.0)
         way: Way | None = getattr(self, name.replace("-", "_")) if known else None
         return way
 
@@ -113,7 +116,9 @@ WAYS: dict[str, Line] = {
     "claim": Line(lambda ways, name: Claims(ways.plan.scores, name, ways.noise), ("claims",)),
     "reveal": Line(_told(Reveal), word="revealed"),
     "choose": Line(_told(Choose), word="chosen"),
-    "final": Line(lambda ways, name: Final(ways.plan.told, name), word="final"),
+    "final": Line(
+        lambda ways, name: Final(ways.plan.told, name, ways.plan.prior_error / ways.plan.span), word="final"
+    ),
 }
 ON_REQUEST = tuple(name for name, line in WAYS.items() if line.word)
 """Names of the ways that release a value whenever they are asked; `Question.way` has the same names."""

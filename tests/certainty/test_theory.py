@@ -22,9 +22,18 @@ from reusable_holdout.plan.wish import Asks
 RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
+    4: "4383325218a72dd6dc6918a3d37e83c405673b42f2514529783186b4435bdbd2",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
-ADDED = {3: {"failures_reserved": False}}
+ADDED = {
+    3: {"failures_reserved": False},
+    4: {
+        "first_share_of_finals": 0.5,
+        "falling": False,
+        "weighs_finals": False,
+        "threshold_level": 0.0,
+    },
+}
 
 
 def written(theory):
@@ -47,8 +56,8 @@ def test_the_numbers_of_editions_are_those_that_were_released():
 
 def test_an_edition_is_found_by_its_number_alone():
     assert edition(2) is EDITIONS[2]
-    assert edition(3) is EDITIONS[3]
-    for wrong in (2.0, "2", None, 1, 4, [2]):
+    assert edition(4) is EDITIONS[4]
+    for wrong in (2.0, "2", None, 1, 5, [2]):
         with pytest.raises(LedgerMismatchError, match="names"):
             edition(wrong)
 

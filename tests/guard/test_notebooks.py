@@ -68,6 +68,6 @@ def test_names_are_text(make_guard, labels):
 def test_a_plan_shows_its_promise():
     plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9)
     shown = cells(plan._repr_html_())
-    assert shown["the guard halts after"] == "9 charges, whatever was told at each"
+    assert shown["the guard halts after"] == "6 charges, whatever was told at each"
     assert "(epsilon, delta)" in shown
     assert all(f"{name}  " in str(plan) for name in shown)

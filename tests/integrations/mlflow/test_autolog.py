@@ -75,7 +75,9 @@ def scored(guard, **settings):
 
 
 def guarded(guard, grid=GRID):
-    return GuardedSearchCV(GridSearchCV(LogisticRegression(), grid, scoring=prior_scorer(guard), cv=2), guard)
+    return GuardedSearchCV(
+        GridSearchCV(LogisticRegression(), grid, scoring=prior_scorer(guard), cv=2), guard, ask="choose"
+    )
 
 
 @pytest.mark.parametrize("make", [scored, guarded])

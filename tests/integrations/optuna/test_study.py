@@ -402,3 +402,27 @@ def test_no_attribute_holds_the_exact_score(study, make_guard, told, run):
     everything = json.dumps([study.user_attrs, *[[t.user_attrs, t.system_attrs] for t in study.trials]])
     assert "guard_answer" in everything
     assert "0.6125" not in everything + repr(study.trials)
+
+
+def test_a_study_ends_with_one_final_that_names_the_best_trial(tmp_path):
+    labels = np.random.default_rng(0).integers(0, 2, 3_000)
+
+    def predictions(trial):
+        wrong = np.random.default_rng(trial.number).random(3_000) > trial.params["x"]
+        return np.where(wrong, 1 - labels, labels)
+
+    guard = made_guard(None, labels, queries=20, charges=2, estimate=0.8)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
+    guarded = GuardedStudy(study, guard, predictions, n_startup_trials=100)
+    with pytest.raises(InputError, match="completed trials"):
+        guarded.final()
+    study.optimize(lambda trial: trial.suggest_float("x", 0.6, 0.9), n_trials=12)
+    best = guarded.final(trials=10)
+    values = {trial.number: (predictions(trial) == labels).mean() for trial in study.trials}
+    assert best.answer == pytest.approx(values[best.number], abs=1e-9)
+    assert best.low < study.trials[best.number].value < best.high
+    assert values[best.number] == max(values.values())
+    assert study.user_attrs["guard_final"]["number"] == best.number
+    assert guarded.final(trials=10) == best  # a replay, free
+    with pytest.raises(Halted):
+        guarded.final(trials=2 + 10)

@@ -49,7 +49,7 @@ def guard(make_guard, tmp_path):
 def fitted(guard, train):
     """A fitted search of this guard."""
     inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
-    return GuardedSearchCV(inner, guard).fit(*train)
+    return GuardedSearchCV(inner, guard, ask="choose").fit(*train)
 
 
 @pytest.fixture
