@@ -152,15 +152,15 @@ class Finals(list["Answer | ModelError"]):
 
     Attributes
     ----------
-    index : int
-        Place of the best model: the one whose worse end of the interval is the best.
+    best_index : int
+        Place of the best model, from 0: the one whose worse end of the interval is the best.
     best : Answer
         Its answer.
 
     Raises
     ------
     ModelError
-        From `index` and `best`, if every model failed.
+        From `best_index` and `best`, if every model failed.
     """
 
     def __init__(self, answers: Sequence[Answer | ModelError], *, greater_is_better: bool = True) -> None:
@@ -168,7 +168,7 @@ class Finals(list["Answer | ModelError"]):
         self._sign = 1.0 if greater_is_better else -1.0
 
     @property
-    def index(self) -> int:
+    def best_index(self) -> int:
         """Place of the best model, from 0."""
         worse = [
             -math.inf if isinstance(one, ModelError) else min(self._sign * one.low, self._sign * one.high)
@@ -182,7 +182,7 @@ class Finals(list["Answer | ModelError"]):
     @property
     def best(self) -> Answer:
         """Answer of the best model."""
-        return cast("Answer", self[self.index])
+        return cast("Answer", self[self.best_index])
 
 
 def _facts(answer: Answer) -> list[tuple[str, str]]:

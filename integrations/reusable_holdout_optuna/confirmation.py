@@ -190,7 +190,7 @@ class Confirmation:
         priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
         finals = self.guard.final(models, priors, name=[f"trial {trial.number}" for _, trial in done])
         own = finals.best
-        best = Best(done[finals.index][1].number, own.value, own.low, own.high)
+        best = Best(done[finals.best_index][1].number, own.value, own.low, own.high)
         study.set_user_attr("guard_final", best._asdict())
         return best
 

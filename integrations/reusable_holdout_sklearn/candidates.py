@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import process_routing
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import Measured
+from reusable_holdout.guard import Estimate, Measured
 from reusable_holdout_sklearn.guard_calls import Way, measure_model, printable_name
 from reusable_holdout_sklearn.priors import PriorColumn
 
@@ -41,12 +41,20 @@ class Candidate(NamedTuple):
         The candidate's cross-validation mean, in the unit of the guard's metric.
     rank : int
         The candidate's rank by cross-validation; 1 is the best.
+    error : float
+        Standard error of the prior.
     """
 
     place: int
     parameters: dict[str, Any]
     prior: float
     rank: int
+    error: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """The prior with its standard error."""
+        return Estimate(self.prior, self.error)
 
     @property
     def name(self) -> str:
@@ -118,7 +126,8 @@ def chosen_candidates(
         raise InputError("the search must have scored a candidate; every fit failed; nothing was asked")
     if most is not None:
         places = np.sort(places[np.argsort(ranks[places], kind="stable")[:most]])
-    return [Candidate(int(i), results["params"][i], float(priors[i]), int(ranks[i])) for i in places]
+    errors, params = column.errors(results), results["params"]
+    return [Candidate(int(i), params[i], float(priors[i]), int(ranks[i]), float(errors[i])) for i in places]
 
 
 def _results_of(search: Any) -> dict[str, Any]:

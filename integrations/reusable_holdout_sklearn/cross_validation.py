@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.guard import Estimate, error_of_folds
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.candidates import Fit
 from reusable_holdout_sklearn.guard_calls import ask_each, check_guard, possible_replays
@@ -115,7 +116,8 @@ def guarded_cross_validate(
         raise _with_scores(guard.halt(), scores)
     fit = Fit(estimator, X, y, _fit_params(estimator, y, cv, params or {}))
     measured = fit.measured({}, guard, prior)
-    answers, halted = ask_each(guard, [measured], [prior], [name or type(estimator).__name__], X)
+    stated = Estimate(prior, float(error_of_folds(scores["test_prior"])))
+    answers, halted = ask_each(guard, [measured], [stated], [name or type(estimator).__name__], X)
     if halted is not None:
         raise _with_scores(halted, scores)
     (answer,) = answers

@@ -17,7 +17,7 @@ from reusable_holdout.errors import (
     ModelError,
     Refused,
 )
-from reusable_holdout.guard import Measured, check_is_guard, prospects
+from reusable_holdout.guard import Estimate, Measured, check_is_guard, prospects
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 
@@ -131,7 +131,7 @@ def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: 
 def ask_each(
     guard: ReusableHoldout,
     models: Sequence[Measured],
-    priors: Sequence[float],
+    priors: Sequence[Estimate],
     names: Sequence[str],
     X_train: Any,
 ) -> tuple[list[Answer | None], Halted | None]:
@@ -144,14 +144,20 @@ def ask_each(
     halted : Halted or None
         The halt that ended the questions early, if there was one.
     """
-    batch = Question("evaluate", list(models), priors, name=list(names), X_train=X_train)
+    means, errors = map(list, zip(*priors, strict=True))
+    batch = Question("evaluate", list(models), means, name=list(names), X_train=X_train, prior_error=errors)
     halted = None
     try:
         try:
             (found,) = guard.ask([batch])
         except BudgetError:  # too few queries are left for the batch: ask one by one
             each = zip(models, priors, names, strict=True)
-            found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
+            found = guard.ask(
+                [
+                    batch._replace(subjects=model, priors=prior.mean, prior_error=prior.error, name=name)
+                    for model, prior, name in each
+                ]
+            )
     except Halted as halt:
         found, halted = halt.answers, halt
     return [None if isinstance(one, ModelError) else one for one in found], halted
@@ -180,7 +186,7 @@ def ask_about_all(
             choice.answer if place == choice.index else None for place in range(len(models))
         ], choice.index
     finals = guard.final(list(models), list(priors), name=list(names), X_train=X_train)
-    return [None if isinstance(one, ModelError) else one for one in finals], finals.index
+    return [None if isinstance(one, ModelError) else one for one in finals], finals.best_index
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:

@@ -274,7 +274,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             for start in range(0, askable, _BATCH):
                 batch = chosen[start : min(start + _BATCH, askable)]
                 models = self._fitted(workers, batch, fit)
-                priors, names = [one.prior for one in batch], [one.name for one in batch]
+                priors, names = [one.estimate for one in batch], [one.name for one in batch]
                 answers, halted = ask_each(self.guard, models, priors, names, fit.X)
                 for candidate, answer, model in zip(batch, answers, models, strict=False):
                     self._tell(candidate, answer, model)

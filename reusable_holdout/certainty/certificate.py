@@ -225,7 +225,7 @@ class Certificate:
         if self.decides != "distance":
             return self.tolerance_at(length)
         low, high = self.agreed_around(length)
-        return max(self.estimate - low, high - self.estimate)
+        return max(self.estimate - float(low), float(high) - self.estimate)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
@@ -278,32 +278,43 @@ class Certificate:
         """True if the threshold does not depend on what was told."""
         return self.fixed_threshold is not None or self.threshold_sds > 0.0
 
-    def constant_threshold(self, prior: Numbers) -> Numbers:
+    @property
+    def threshold_at_estimate(self) -> float:
+        """A threshold in standard deviations, at `estimate`; 0 if it is fixed, or follows from the tolerance."""
+        return 0.0 if self.fixed_threshold is not None else self.threshold_sds * self.least_threshold
+
+    def constant_threshold(self, prior: Numbers, beyond: Numbers = 0.0) -> Numbers:
         """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
 
         The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior
-        shrunk towards a half, as if four more rows had been seen.
+        shrunk towards a half, as if four more rows had been seen. `beyond` is what the prior's own standard error adds
+        to it.
         """
         fixed = self.fixed_threshold
         if fixed is not None:
             return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
-        at_estimate = self.threshold_sds * self.least_threshold
+        plans = self.threshold_at_estimate * self.sd_ratio(prior)
+        found: Numbers = (plans**2 + (self.threshold_sds * beyond) ** 2) ** 0.5
+        return found
+
+    def sd_ratio(self, prior: Numbers) -> Numbers:
+        """Return the standard deviation of an honest deviation at a prior, as a multiple of that at `estimate`."""
         if self.bound.family == "bounded-difference" or self.spread is not None:
-            return np.full_like(prior, at_estimate) if isinstance(prior, np.ndarray) else at_estimate
-        return at_estimate * (self._shrunken_sd(prior) / self._shrunken_sd(self.estimate))
+            return np.ones_like(prior) if isinstance(prior, np.ndarray) else 1.0
+        return self._shrunken_sd(prior) / self._shrunken_sd(self.estimate)
 
     def _shrunken_sd(self, prior: Numbers) -> Numbers:
         shrunken = (self.bound.rows * prior + 2.0) / (self.bound.rows + 4.0)
         found: Numbers = (shrunken * (1.0 - shrunken)) ** 0.5
         return found
 
-    def tolerance_at(self, length: float) -> float:
+    def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
         """Return the tolerance of an agreement that evidence decides, at a description length.
 
         It is the plan's, or for a constant threshold the smallest one at which a prior at `estimate` is agreed up to
         the threshold by rows of the guessed spread.
         """
-        return _tolerance_at(self, length) if self.threshold_sds else self.tolerance
+        return _tolerance_at(self, length, beyond) if self.threshold_sds else self.tolerance
 
     def threshold_of_length(
         self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
@@ -379,9 +390,10 @@ def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.fl
 
 
 @lru_cache(maxsize=1024)
-def _tolerance_at(certificate: Certificate, length: float) -> float:
+def _tolerance_at(certificate: Certificate, length: float, beyond: float) -> float:
     """Return the smallest tolerance that keeps a constant threshold, on a grid that rounding cannot cross."""
-    least, at = float(certificate.constant_threshold(certificate.estimate)), certificate.estimate
+    at = certificate.estimate
+    least = float(certificate.constant_threshold(at, beyond))
     kept, refused = 1.0, least
     while kept - refused > _TOLERANCE_GRID:
         middle = (kept + refused) / 2.0

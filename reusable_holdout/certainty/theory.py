@@ -131,7 +131,8 @@ class Theory:
     scores, by_evidence : Shares
         Shares of the sides of a check's interval, if a distance decides, and if evidence decides.
     charge : CellCode
-        A charge, in units of the threshold: which way the prior is off, and about how far.
+        A charge, in units of the threshold at `estimate`, or at the prior if that is larger: which way the prior is
+        off, and about how far. In editions before the fourth, in units of the threshold at the prior.
     spans : SpanCode
         A charge of a ratio: where its confidence set lies.
     gate : CellCode
@@ -290,6 +291,18 @@ _FOURTH = replace(
     falling=True,
     weighs_finals=True,
     threshold_level=0.05,
+    charge=CellCode(  # no outcome costs over 2.13 nats
+        (
+            Cell(1, 16.0, math.inf, 0.12),
+            Cell(1, 8.0, 16.0, 0.12),
+            Cell(1, 4.0, 8.0, 0.12),
+            Cell(1, 2.0, 4.0, 0.13),
+            Cell(1, 1.0, 2.0, 0.145),
+            Cell(-1, 1.0, 2.0, 0.125),
+            Cell(-1, 2.0, math.inf, 0.12),
+        ),
+        failed=0.12,
+    ),
 )
 
 EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}

@@ -137,12 +137,11 @@ def _batch(one: Posed) -> list[AnswerOrError]:
 def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | None = None) -> Asked:
     """Return what is decided on, by the tolerances in a state; it is weighed anew only if these have changed."""
     way: Any = one.way
-    limits = way.tolerances(one.tolerances, len(one.digests), state)
+    limits: Any = way.tolerances(one.tolerances, one.beyond, state)
     if before is not None and (limits is before.tolerances or np.array_equal(limits, before.tolerances)):
         return before
-    return Asked(
-        one.digests, one.priors, limits, *weighed(way, one.view.holdout.bound, found, one.priors, limits)
-    )
+    both = weighed(way, one.view.holdout.bound, found, one.priors, limits)
+    return Asked(one.digests, one.priors, limits, *both, one.beyond)
 
 
 def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
@@ -238,7 +237,6 @@ def _checked(one: Posed) -> AnswerOrError:
     """Answer a single check or gate: the same answer as in a batch of one, but no arrays are built."""
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
-    digest, prior = one.digests[0], float(one.priors[0])
 
     def refuse(state: State) -> None:
         view.transcript.check_room(1, state)
@@ -249,14 +247,11 @@ def _checked(one: Posed) -> AnswerOrError:
         return found, _asked_in(one, found, state)
 
     def decide(both: tuple[Sequence[Any], Asked], state: State) -> tuple[Terms, Outcome]:
-        asked = _asked_in(one, both[0], state, both[1])
-        value = None if asked.weighed is None else asked.weighed[0]
-        limit = None if asked.tolerances is None else float(asked.tolerances[0])
-        return way.decide_one(value, prior, limit, digest, state)
+        return way.decide_one(_asked_in(one, both[0], state, both[1]), state)
 
     answer, _ = _single(
         one,
-        digest,
+        one.digests[0],
         refuse,
         measure,
         decide,

@@ -30,6 +30,8 @@ from reusable_holdout.ways.gate import GuardedGate
 
 __all__ = ["AnswerOrError", "Posed", "Question", "grid", "posed"]
 
+_ERRORS, _APART = 2**16, 32  # the grid of standard errors, and how far left of a tolerance they stand
+
 AnswerOrError: TypeAlias = Answer | ModelError
 
 
@@ -59,6 +61,9 @@ class Question(NamedTuple):
         Rows that the models were trained on: a model that is asked about with rows of the holdout fails.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
+    prior_error : float or sequence of float
+        Standard errors of the priors by the analyst's own data, in the metric's unit. A plan that reckons with more
+        uses its own; a larger one makes its question's threshold and interval wider.
     once : bool
         True if a model has one answer for all priors: the answer to the first question of this kind about it.
     """
@@ -73,6 +78,7 @@ class Question(NamedTuple):
     name: Any = None
     X_train: Any = None
     anew: bool = False
+    prior_error: Any = 0.0
     once: bool = False
 
 
@@ -86,6 +92,7 @@ class Posed(NamedTuple):
     digests: list[bytes]
     priors: Floats
     tolerances: Floats | None
+    beyond: Floats  # what each prior's own standard error adds to the plan's
     names: list[str]
     question: Question
     unit: Unit
@@ -113,7 +120,7 @@ def posed(view: GuardedView, question: Question) -> Posed:
         priors = np.zeros(count)
     else:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
-    tolerances = _tolerances(question, way, count, unit)
+    tolerances, beyond = _tolerances(question, way, count, unit), _beyond(question, at, way, priors)
     checked_series(question.series, by_series=way.by_series)
     named = question.name
     if not several or isinstance(named, str):
@@ -126,13 +133,13 @@ def posed(view: GuardedView, question: Question) -> Posed:
         at.content.question(
             way.name, one.content, 0 if way.by_series or way.ends else grid(way, prior), limit
         )
-        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
+        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, beyond), strict=True)
     ]
     if question.once:  # unless it was answered with this prior, by itself
         own, find = way.name.encode() + b" ", at.transcript.ledger.find
         once = [at.content.question("once", own + one.content, 0) for one in subjects]
         digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
-    return Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
+    return Posed(at, way, several, subjects, digests, priors, tolerances, beyond, names, question, unit)
 
 
 def grid(way: Way, prior: float) -> int:
@@ -151,5 +158,27 @@ def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats 
     return checked_tolerances(question.tolerance, count, unit)
 
 
-def _limits(tolerances: Floats | None, count: int) -> list[int]:
-    return [0] * count if tolerances is None else [tolerance_unit(one) for one in tolerances.tolist()]
+def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> Floats:
+    """Return what each prior's standard error adds to the plan's, on a grid; 0 where the threshold does not use it."""
+    errors = (
+        np.broadcast_to(np.asarray(question.prior_error, dtype=np.float64), priors.shape) / view.plan.span
+    )
+    if not (np.isfinite(errors) & (errors >= 0.0)).all():
+        raise InputError(
+            "prior_error must be standard errors, 0 or more, one for each prior; got "
+            f"{question.prior_error!r}; nothing was asked"
+        )
+    if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
+        return np.zeros(len(priors))
+    plans = view.plan.prior_error / view.plan.span * way.certificate.sd_ratio(priors)
+    found: Floats = (
+        np.ceil(np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0)) * _ERRORS) / _ERRORS
+    )
+    return found
+
+
+def _limits(tolerances: Floats | None, beyond: Floats) -> list[int]:
+    """Return what tells questions about one subject with one prior apart."""
+    if tolerances is None:
+        return [round(one * _ERRORS) << _APART for one in beyond.tolist()]
+    return [tolerance_unit(one) for one in tolerances.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,29 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.metrics import Metric
 
-__all__ = ["PriorMethod", "check_prior_method", "training_estimate"]
+__all__ = ["Estimate", "PriorMethod", "check_prior_method", "error_of_folds", "training_estimate"]
 
 PriorMethod = Literal["cross-validation", "in-sample"]
+
+
+class Estimate(NamedTuple):
+    """An estimate of a model's score by training data, and its standard error; 0 where nothing is known of that."""
+
+    mean: float
+    error: float = 0.0
+
+
+def error_of_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard error of means over cross-validation folds; shape (..., folds) to (...).
+
+    The folds' models share training rows, so a mean of k folds has the variance ``(1/k + 1/(k - 1)) s**2``; see Nadeau
+    and Bengio (2003), "Inference for the generalization error", Machine Learning 52. For one fold it is 0.
+    """
+    folds = scores.shape[-1]
+    if folds < 2:
+        return np.zeros(scores.shape[:-1])
+    found: NDArray[np.float64] = scores.std(axis=-1, ddof=1) * math.sqrt(1.0 / folds + 1.0 / (folds - 1))
+    return found
 
 
 def check_prior_method(method: object) -> None:
@@ -35,7 +55,7 @@ def training_estimate(
     method: PriorMethod,
     cv: Any,
     classes: NDArray[Any] | str | None,
-) -> float:
+) -> Estimate:
     """Return the score of a model by training data alone, which must not contain holdout rows.
 
     The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
@@ -51,7 +71,7 @@ def training_estimate(
         return metric.measure(y, predictions, classes=classes)
 
     if method == "in-sample":
-        return score(model, X_train, y_train)
+        return Estimate(score(model, X_train, y_train))
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
@@ -69,7 +89,7 @@ def training_estimate(
         scores.append(score(fold, _safe_indexing(X_train, test), _safe_indexing(y_train, test)))
     if not scores:
         raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
-    return math.fsum(scores) / len(scores)
+    return Estimate(math.fsum(scores) / len(scores), float(error_of_folds(np.array(scores))))
 
 
 def _splitter(cv: Any, y: Any, *, stratified: bool) -> Any:

@@ -12,7 +12,12 @@ from reusable_holdout.guard.door import Question, ask
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
-from reusable_holdout.guard.training_estimate import PriorMethod, check_prior_method, training_estimate
+from reusable_holdout.guard.training_estimate import (
+    Estimate,
+    PriorMethod,
+    check_prior_method,
+    training_estimate,
+)
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Verbs"]
@@ -77,10 +82,10 @@ class Verbs(Overview):
             explains. That is a fact about the holdout, and takes a charge. For a list, its `answers` hold the answers
             to the others.
         """
-        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        subject, (prior, error), X_train = self._ready(subject, prior, X_train, y_train, cv)
         named = _named(subject, name)
         return self._one(
-            Question("evaluate", subject, prior, tolerance, None, None, series, named, X_train, anew)
+            Question("evaluate", subject, prior, tolerance, None, None, series, named, X_train, anew, error)
         )
 
     @checked_call
@@ -210,7 +215,7 @@ class Verbs(Overview):
         >>> answer.outcome, answer.charged, round(answer.nats, 1), answer.low < 0.9 < answer.high
         ('revealed', False, 1.3, True)
         """
-        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        subject, (prior, _), X_train = self._ready(subject, prior, X_train, y_train, cv)
         return self._one(Question("reveal", subject, prior, name=_named(subject, name), X_train=X_train))
 
     @checked_call
@@ -347,20 +352,24 @@ class Verbs(Overview):
         _raise_failures(found if isinstance(found, list) else [found])
         return found
 
-    def _ready(self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any) -> tuple[Any, Any, Any]:
-        """Return models that are fitted, their prior, and what they were trained on; predictions as they are."""
+    def _ready(
+        self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any
+    ) -> tuple[Any, tuple[Any, float], Any]:
+        """Return models that are fitted, their prior and its error, and what they were trained on."""
         parts = list(subject) if isinstance(subject, Difference) else [subject]
         if not all(is_model(part) and not isinstance(part, Measured) for part in parts):
-            return subject, prior, X_train
+            return subject, (prior, 0.0), X_train
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
         if prior is None or isinstance(prior, str):
             method: Any = "cross-validation" if prior is None else prior
             each = [self._estimate(part, X_train, y_train, method=method, cv=cv) for part in parts]
-            prior = each[0] - each[1] if len(each) > 1 else each[0]
-        return Difference(*parts) if isinstance(subject, Difference) else parts[0], prior, X_train
+            if len(each) > 1:  # the plan reckons with the error of a difference
+                return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train
+            return parts[0], each[0], X_train
+        return Difference(*parts) if isinstance(subject, Difference) else parts[0], (prior, 0.0), X_train
 
-    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> Estimate:
         check_prior_method(method)
         if X_train is None or y_train is None:
             raise InputError(

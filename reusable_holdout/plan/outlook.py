@@ -162,7 +162,7 @@ class Outlook:
             return self.tolerance
         length = certificate.length(charges=charges, nats=certificate.charge_nats * charges)
         low, high = certificate.agreed_around(length)
-        return (high - low) / 2.0 * self.span
+        return float(high - low) / 2.0 * self.span
 
     @property
     def one_look(self) -> float:

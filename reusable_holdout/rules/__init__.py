@@ -66,16 +66,23 @@ class Rule(ABC):
         """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
         return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
-    def tolerances(self, stated: Floats | None, questions: int, length: float) -> Floats | None:
-        """Return the tolerance of each question at a description length; None where a threshold alone decides."""
+    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
+        """Return the tolerance of each question at a description length; None where a threshold alone decides.
+
+        `beyond` is what the standard error of each prior adds to the plan's; see Certificate.constant_threshold.
+        """
         return stated
 
     @abstractmethod
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+    def units(
+        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
+    ) -> Floats:
         """Return the step in which the outcomes of each question are counted: its threshold, or half its tolerance."""
 
     @abstractmethod
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
         """Return the unit of one question's outcomes, as `units` does."""
 
     @abstractmethod
@@ -185,16 +192,20 @@ class Distance(Rule):
 
     # ---- public
 
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+    def units(
+        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
+    ) -> Floats:
         """Return the thresholds; several are read from a table at once."""
         if tolerances is None:
             if self.certificate.is_constant:
-                return np.asarray(self.certificate.constant_threshold(priors))
+                return np.asarray(self.certificate.constant_threshold(priors, beyond))
             return self.table(charges, nats).at_each(priors)
         each = zip(priors.tolist(), tolerances.tolist(), strict=True)
         return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
 
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
         """Return the threshold of a question.
 
         Inside a batch an earlier charge may have made a tolerance of its own too narrow. To refuse it then would tell
@@ -203,7 +214,7 @@ class Distance(Rule):
         """
         if tolerance is None:
             if self.certificate.is_constant:
-                return float(self.certificate.constant_threshold(prior))
+                return float(self.certificate.constant_threshold(prior, beyond))
             return self.table(charges, nats).at(prior)
         length = self.certificate.length(charges=charges, nats=nats)
         return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
@@ -252,6 +263,10 @@ class Distance(Rule):
         near, far = self._cell(place, prior, unit)
         return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
 
+    def _step(self, unit: float) -> float:
+        """Return the width of the nearest cell: the threshold, which may be far smaller at a prior near 0 or 1."""
+        return max(unit, self.certificate.threshold_at_estimate)
+
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
         """Return the interval around a cell."""
         low, high = self.reached(place, prior, unit)
@@ -259,8 +274,9 @@ class Distance(Rule):
 
     def _cell(self, place: int, prior: float, unit: float) -> tuple[float, float]:
         """Return the ends of a cell, the nearest to the prior first."""
-        cell = self._code.cells[place]
-        return cell_ends(cell.near, cell.far, cell.side, prior, unit)
+        cell, step = self._code.cells[place], self._step(unit)
+        near = unit / step if cell.near <= 1.0 else cell.near
+        return cell_ends(near, cell.far, cell.side, prior, step)
 
     def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
         """Return the ends of the holdout's possible values for a released cell, including the reach of the noise."""
@@ -301,7 +317,7 @@ class Distance(Rule):
 
     def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
         """Return the cell of the noisy value."""
-        return Told(CELL, self._code.place((prior - noisy) / unit))
+        return Told(CELL, self._code.place((prior - noisy) / self._step(unit)))
 
 
 def cell_ends(near: float, far: float, side: int, prior: float, unit: float) -> tuple[float, float]:

@@ -24,16 +24,22 @@ class WithinTolerance(Distance):
 
     by_rows: ClassVar[bool] = True
 
-    def tolerances(self, stated: Floats | None, questions: int, length: float) -> Floats:
-        """Return the stated tolerances, or the one that keeps the plan's threshold at this description length."""
-        return np.full(questions, self.certificate.tolerance_at(length)) if stated is None else stated
+    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats:
+        """Return the stated tolerances, or those that keep the thresholds at this description length."""
+        if stated is not None:
+            return stated
+        return np.array([self.certificate.tolerance_at(length, one) for one in beyond.tolist()])
 
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+    def units(
+        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
+    ) -> Floats:
         """Return the unit of the cells: half the tolerance; for a gate the tolerance."""
         own = np.full(len(priors), self.certificate.tolerance) if tolerances is None else tolerances
         return own if self.gate else own / 2.0
 
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
         """Return the unit of one question's cells."""
         own = self.certificate.tolerance if tolerance is None else tolerance
         return own if self.gate else own / 2.0
@@ -54,6 +60,9 @@ class WithinTolerance(Distance):
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
         """Return the interval of the prior plus and minus the tolerance."""
         return Interval(np.maximum(priors - 2.0 * units, 0.0), np.minimum(priors + 2.0 * units, 1.0))
+
+    def _step(self, unit: float) -> float:
+        return unit
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
         """Return the interval from the prior less the tolerance upwards."""

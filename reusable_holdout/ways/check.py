@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     tolerances: Floats | None
     weighed: Integers | None  # by the rule; None if all failed on the holdout
     failed: NDArray[np.bool_]
+    beyond: Floats  # what each prior's own standard error adds to the plan's
 
     def at(self, places: Sequence[int]) -> Asked:
         """Return some of them."""
@@ -37,6 +38,7 @@ class Asked(NamedTuple):
             None if self.tolerances is None else self.tolerances[places],
             None if self.weighed is None else self.weighed[places],
             self.failed[places],
+            self.beyond[places],
         )
 
 
@@ -89,17 +91,17 @@ class Check(Noisy):
 
     # ---- public
 
-    def tolerances(self, stated: Floats | None, questions: int, state: State) -> Floats | None:
+    def tolerances(self, stated: Floats | None, beyond: Floats, state: State) -> Floats | None:
         """Return the tolerance of each question of a batch that begins in this state; None if none matters."""
-        return self.rule.tolerances(stated, questions, self.length(state))
+        return self.rule.tolerances(stated, beyond, self.length(state))
 
     def grid(self, prior: float) -> int:
         """Return a prior on the grid of scores."""
         return round(prior * GRID)
 
-    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+    def unit(self, prior: float, state: State, tolerance: float | None, beyond: float = 0.0) -> float:
         """Return the unit of a question's outcomes."""
-        return self.rule.unit(prior, state.charges, state.nats, tolerance)
+        return self.rule.unit(prior, state.charges, state.nats, tolerance, beyond)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
@@ -147,7 +149,9 @@ class Check(Noisy):
         while start < count and state.charges < self.certificate.charges:
             core, rest = self._at(state), slice(start, None)
             own = None if asked.tolerances is None else asked.tolerances[rest]
-            units[rest] = self.rule.units(asked.priors[rest], state.charges, state.nats, own)
+            units[rest] = self.rule.units(
+                asked.priors[rest], state.charges, state.nats, own, asked.beyond[rest]
+            )
             failed = np.flatnonzero(asked.failed[rest])
             here = start + int(failed[0]) if len(failed) else count
             if here > start and asked.weighed is not None:
@@ -168,12 +172,13 @@ class Check(Noisy):
             )
         return Batch(units[:start], outcomes[:start])
 
-    def decide_one(
-        self, weighed: Integers | None, prior: float, tolerance: float | None, digest: bytes, state: State
-    ) -> tuple[Terms, Outcome]:
-        """Decide one question as a batch of one; a charge must be left."""
-        length = self.length(state)
-        terms = Terms(prior, self.unit(prior, state, tolerance))
+    def decide_one(self, asked: Asked, state: State) -> tuple[Terms, Outcome]:
+        """Decide the first question as a batch of one; a charge must be left."""
+        length, digest = self.length(state), asked.digests[0]
+        prior, beyond = float(asked.priors[0]), float(asked.beyond[0])
+        tolerance = None if asked.tolerances is None else float(asked.tolerances[0])
+        terms = Terms(prior, self.unit(prior, state, tolerance, beyond))
+        weighed = None if asked.weighed is None else asked.weighed[0]
         if weighed is None:
             return terms, self.outcome(_FAILED, terms)
         told = self.calm

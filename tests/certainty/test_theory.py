@@ -22,7 +22,7 @@ from reusable_holdout.plan.wish import Asks
 RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
-    4: "4383325218a72dd6dc6918a3d37e83c405673b42f2514529783186b4435bdbd2",
+    4: "cb80598a39ffca1419b7e36ed59360d88741075e766cd08c23afedcf330afda3",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
 ADDED = {
@@ -114,7 +114,7 @@ def test_a_gates_yes_and_its_failure_are_what_it_costs(certificate_by):
 
 
 def test_a_plan_for_everything_reserves_the_dearest_charge_of_any_way_and_metric(certificate_by):
-    assert certificate_by(THEORY, charges=3).charge_nats == -math.log(0.1355)
+    assert certificate_by(THEORY, charges=3).charge_nats == -math.log(0.12)
     for what, theory in DEARER.items():
         assert certificate_by(theory, charges=3).charge_nats == -math.log(0.001), what
 

@@ -159,13 +159,14 @@ class Game:
         stated = np.array(priors)
         measured = np.array(numbers, dtype=np.int64)
         weighed = way.rule.weighed(_EQUAL, measured if way.rule.by_rows else measured[:, :1], stated, None)
-        batch = way.decide(Asked(names, stated, None, weighed, np.array(failed)), state)
+        asked = Asked(names, stated, None, weighed, np.array(failed), np.zeros(len(names)))
+        batch = way.decide(asked, state)
         outcomes = [
             way.outcome(way.calm, Terms(prior, unit)) if one is None else one
             for one, prior, unit in zip(batch.outcomes, priors, batch.units.tolist(), strict=False)
         ]
         if outcomes:
-            first = way.decide_one(None if failed[0] else weighed[0], priors[0], None, names[0], state)
+            first = way.decide_one(asked.at([0]), state)
             assert first == (Terms(priors[0], batch.units[0]), outcomes[0])
         return batch.units.tolist(), outcomes
 

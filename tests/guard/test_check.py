@@ -83,7 +83,7 @@ def test_the_last_charge_can_be_made_again_after_its_commit_failed(make_guard, m
             with pytest.raises(MemoryError):
                 guard.evaluate(scoring(0.7), prior=0.85)
     answer = guard.evaluate(scoring(0.7), prior=0.85)
-    assert (answer.told, answer.charged, answer.charges_left) == ("cell 3", True, 0)
+    assert (answer.told, answer.charged, answer.charges_left) == ("cell 4", True, 0)
 
 
 def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards():
@@ -130,11 +130,13 @@ def test_a_tie_is_charged_alone_and_in_a_batch(charges):
             for count in (1, 3):  # what comes after it in a batch does not matter
                 scores = np.full((count, 1), score, dtype=np.int64)
                 digests = [question, *[b"others %d" % place for place in range(count - 1)]]
-                asked = Asked(digests, np.full(count, prior), None, scores, np.zeros(count, dtype=bool))
+                asked = Asked(
+                    digests, np.full(count, prior), None, scores, np.zeros(count, dtype=bool), np.zeros(count)
+                )
                 batch = way.decide(asked, state)
                 assert (batch.outcomes[0] is not None) is expected
                 assert batch.units[0] == 0.125
-                _, alone = way.decide_one(scores[0], prior, None, question, state)
+                _, alone = way.decide_one(asked.at([0]), state)
                 assert alone.charged is expected
 
 

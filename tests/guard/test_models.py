@@ -210,7 +210,7 @@ def test_an_unfitted_model_needs_both_features_and_labels(given):
 
 
 def estimate(model, X, y, *, method="cross-validation", cv=5, metric="accuracy", classes=TWO):
-    return training_estimate(resolve_metric(metric), model, X, y, method=method, cv=cv, classes=classes)
+    return training_estimate(resolve_metric(metric), model, X, y, method=method, cv=cv, classes=classes).mean
 
 
 def test_the_cross_validated_estimate_is_the_mean_of_the_folds(problem):
