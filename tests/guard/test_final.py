@@ -190,7 +190,7 @@ def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, s
     failed, other = answers = guard.final([scoring(0.9, 100), scoring(0.7)])
     assert isinstance(failed, ModelError)
     assert "row 0" not in str(failed)
-    assert (answers.index, answers.best) == (1, other)
+    assert (answers.best_index, answers.best) == (1, other)
     assert guard.final(scoring(0.7)).value == 0.7  # it was given, together with the failure
     assert guard.history()["told"].tolist() == ["failed, weight 524288", "value 0.7, weight 524288"]
 
@@ -211,7 +211,7 @@ def test_of_several_the_best_by_its_lower_end_is_named_and_all_intervals_hold_to
     assert [answer.value for answer in answers] == accuracies
     assert [answer.prior for answer in answers] == priors
     assert (
-        answers.index == 1
+        answers.best_index == 1
     )  # both have .8, but this one was expected to be good, and so has the narrower interval
     assert answers.best.low == max(answer.low for answer in answers) > answers[3].low
     weights = [int(answer.told.split("weight ")[1]) for answer in answers]

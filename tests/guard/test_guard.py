@@ -32,13 +32,13 @@ def test_an_answer_that_agrees_is_the_prior_and_costs_nothing(make_guard, place,
 
 
 CELLS = [  # the holdout's value is 0.7: prior, the cell in thresholds of 0.1 to either side, what is told, its cost
-    (0.8, "cell 3", 0.65, 0.1630),  # 0.1 to 0.2 too high
-    (0.6, "cell 4", 0.75, 0.1450),  # 0.1 to 0.2 too low
-    (0.599, "cell 4", 0.749, 0.1450),
-    (0.91, "cell 2", 0.61, 0.1500),  # 0.2 to 0.4 too high
-    (1.0, "cell 2", 0.7, 0.1500),
-    (0.48, "cell 5", 0.68, 0.1355),  # 0.2 too low, or more: an open cell tells its near end
-    (0.0, "cell 5", 0.2, 0.1355),
+    (0.8, "cell 4", 0.65, 0.145),  # 0.1 to 0.2 too high
+    (0.6, "cell 5", 0.75, 0.125),  # 0.1 to 0.2 too low
+    (0.599, "cell 5", 0.749, 0.125),
+    (0.91, "cell 3", 0.61, 0.13),  # 0.2 to 0.4 too high
+    (1.0, "cell 3", 0.7, 0.13),
+    (0.48, "cell 6", 0.68, 0.12),  # 0.2 too low, or more: an open cell tells its near end
+    (0.0, "cell 6", 0.2, 0.12),
 ]
 
 

@@ -10,7 +10,7 @@ from reusable_holdout.errors import InputError
 
 ROWS, QUERIES, CHARGES = 2_000, 40, 3
 BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
-DEAREST = {"charge": -math.log(0.1355), "reveal": -math.log(0.025)}
+DEAREST = {"charge": -math.log(0.12), "reveal": -math.log(0.025)}
 PLENTY = {"reveals": 4, "choices": [3, 3]}
 
 
