@@ -327,17 +327,17 @@ def test_a_derived_tolerance_is_accepted_and_a_smaller_one_serves_fewer(asks, wi
 
 @for_each(
     "numbers",
-    [{"rows": 1_000}, {"rows": 20_000, "estimate": 0.9, "choices": [5]}, {"rows": 5_000, "family": "mean"}],
+    [{"rows": 1_000}, {"rows": 20_000, "estimate": 0.9}, {"rows": 5_000, "family": "mean"}],
 )
 def test_a_derived_tolerance_leaves_room_for_a_reveal_or_class_counts_and_for_little_more(numbers):
     plan = Plan(queries=100, charges=3, **numbers)
     reveal = THEORY.reveal.worst + THEORY.widths.worst * (plan.family == "mean")
-    room = max(reveal, THEORY.counts.worst, plan.set_aside)
+    room = max(reveal, THEORY.counts.worst)
     assert plan.leaves_room
     assert plan.scores.room(charges=0, nats=0.0) >= room
     narrower = Plan(queries=100, charges=3, **numbers, tolerance=0.97 * plan.tolerance)
     assert narrower.told_nats < room
-    assert Plan(queries=100, charges=3, **numbers, reveals=0).told_nats <= plan.told_nats
+    assert Plan(queries=100, charges=3, **numbers, reveals=0).told_nats < room
 
 
 @for_each("asks", SOLVED)
