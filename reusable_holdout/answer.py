@@ -187,8 +187,9 @@ class Finals(list["Answer | ModelError"]):
 
 def _facts(answer: Answer) -> list[tuple[str, str]]:
     marks = ", replayed" * answer.replayed + ", of rows with another budget" * answer.another_budget
+    own = " (your own number, not measured)" * (answer.outcome == "agreed")
     facts = [
-        ("difference" if answer.paired else "answer", f"{answer.value:.4f}"),
+        ("difference" if answer.paired else "answer", f"{answer.value:.4f}{own}"),
         ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
         ("prior", f"{answer.prior:.4f}"),
         ("outcome", f"{answer.outcome}{', charged' * answer.charged} ({answer.told}{marks})"),

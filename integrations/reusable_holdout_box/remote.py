@@ -34,7 +34,7 @@ _ROOM = 4_096  # bytes of a message for its JSON object, and for each question's
 _FIELDS = set(Answer._fields) - {"guardrails"}
 _COLUMNS = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "outcome"),
-    *("charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    *("charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at", "measured"),
 ]
 
 
@@ -260,6 +260,7 @@ class RemoteHoldout:
         frame = pd.DataFrame(rows, columns=_COLUMNS)
         for column in ("metric", "name", "series") if rows else ():
             frame[column] = frame[column].map(printable)
+        frame["measured"] = frame["measured"].astype("float64")
         frame["asked_at"] = pd.to_datetime(frame["asked_at"], utc=True, format="ISO8601")
         return frame
 

@@ -25,7 +25,7 @@ _COLUMNS = ("prior", "answer", "charged", "low", "high", "query", "replayed", "c
 
 
 class Best(NamedTuple):
-    """The trial with the best answer of the guard.
+    """The trial whose interval has the best worse end, of those that the guard answered.
 
     Attributes
     ----------
@@ -200,13 +200,15 @@ class Confirmation:
         return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 
     def best(self, study: Study) -> Best | None:
-        """Return the trial with the best answer, the first one if answers are equal; None if there is no answer."""
+        """Return the trial whose interval has the best worse end, the first of equal ones; None without an answer."""
         found = _answered(study)
         if not found:
             return None
-        trial, kept = max(
-            found, key=lambda one: (self._sign * one[1]["guard_answer"], -one[1]["guard_query"])
-        )
+
+        def worse_end(kept: dict[str, Any]) -> float:
+            return min(self._sign * kept["guard_low"], self._sign * kept["guard_high"])
+
+        trial, kept = max(found, key=lambda one: (worse_end(one[1]), -one[1]["guard_query"]))
         return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
 
     def note_best(self, study: Study) -> None:

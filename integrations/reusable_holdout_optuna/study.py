@@ -166,7 +166,7 @@ class GuardedStudy:
 
     @property
     def best(self) -> Best | None:
-        """The trial with the best answer of the guard: its number, answer, low and high; None if there is no answer."""
+        """The trial whose interval has the best worse end: number, answer, low and high; None if there is no answer."""
         return self._confirmation.best(self.study)
 
     @property

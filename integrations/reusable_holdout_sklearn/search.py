@@ -130,9 +130,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     With "final" the best candidate is the one whose interval has the best worse end. A second `fit` is a free replay of
     the same models, or refused. A clone is refused, because loops such as cross_validate fit one in each fold.
 
-    With "choose" the best candidate is the one that the guard chose. With "evaluate" it has the best answer; for equal
-    answers cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so "evaluate"
-    ranks the candidates as cross-validation does, except where the holdout contradicts it.
+    With "choose" the best candidate is the one that the guard chose. With "evaluate" its interval has the best worse
+    end; for equal ones cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so
+    "evaluate" ranks the candidates as cross-validation does, except where the holdout contradicts it.
 
     Candidates are fitted and predict in parallel. The guard decides and charges in this process, in the order of the
     candidates. If the fits are deterministic, the same key and data give the same answers and charges with any `n_jobs`
@@ -301,10 +301,11 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self._told.append((candidate, answer))
         if answer is None or best is False:
             return
-        score = answer.value if self.guard.metric.greater_is_better else -answer.value
-        if best is None and self._best_rank is not None and (score, -candidate.rank) <= self._best_rank:
+        sign = 1.0 if self.guard.metric.greater_is_better else -1.0
+        score, worse = sign * answer.value, min(sign * answer.low, sign * answer.high)
+        if best is None and self._best_rank is not None and (worse, -candidate.rank) <= self._best_rank:
             return
-        self._best_rank = score, -candidate.rank
+        self._best_rank = worse, -candidate.rank  # an agreed value is a prior, and no measurement
         self.best_index_, self.best_params_ = candidate.place, candidate.parameters
         self.best_answer_, self.best_score_ = answer, score
         self.certificate_ = self.guard.certificate(answer)

@@ -41,17 +41,16 @@ from reusable_holdout.guard.wanted_plan import (
     decided_as_ratio,
     guessed,
     saying_what_counts,
+    usual_plan,
     warn_of_counted_class,
 )
 from reusable_holdout.ledger import Ledger, MemoryLedger
 from reusable_holdout.metrics import Metric, resolve_metric
-from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.rows import Rows
 
 __all__ = ["Stated", "allowed_of", "made", "opened", "rotated"]
-
-_QUERIES, _CHARGES = 100, 3
 
 
 class Stated(NamedTuple):
@@ -83,8 +82,7 @@ class Stated(NamedTuple):
                     "leave one of them out"
                 )
             return self.plan.wished()
-        sensible = {} if {"tolerance", "charges"} & given.keys() else {"charges": _CHARGES}
-        return {"queries": _QUERIES} | sensible | given
+        return given
 
 
 def allowed_of(allow: Iterable[str]) -> frozenset[str]:
@@ -108,7 +106,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
     numbers = {name: wish.get(name) for name in ("charges", "estimate", "spread")}
 
     def planned(facts: dict[str, Any], told_before: float, **less: Any) -> Plan:
-        return Plan(**wish | facts | less, shared=SharedBudget(told_before=told_before))
+        return usual_plan(wish | less, facts, told_before)
 
     wanted = Wanted(data.bound, counts, planned, **numbers)
     _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)

@@ -56,8 +56,8 @@ class Overview:
         -------
         pandas.DataFrame
             Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
-            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left and
-            asked_at (UTC).
+            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left,
+            asked_at (UTC) and measured (the value if the rows released it; NaN if it only agreed).
             A row of way "view" gives the time at which another metric was opened, and its cost.
         """
         if epoch is None:

@@ -42,6 +42,7 @@ COLUMNS = [
     "paired",
     "charges_left",
     "asked_at",
+    "measured",
 ]
 """Columns of a history."""
 
@@ -151,7 +152,9 @@ def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowan
 
 
 def _frame(found: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    frame = pd.DataFrame(found, columns=COLUMNS)
+    frame = pd.DataFrame(found, columns=COLUMNS[:-1])
     frame = frame.astype({"charged": bool, "paired": bool, "charges_left": np.int64})
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+    told = [Told.parse(text) for text in frame["told"]]
+    frame["measured"] = frame["value"].where([one is not None and one.says_a_value for one in told])
     return frame

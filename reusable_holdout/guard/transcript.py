@@ -75,13 +75,12 @@ class Transcript:
         word = outcome_word(row.kind, told)
         low, high = unit.ends(row.low, row.high)
         value = unit.own(row.value)
-        says = told.place is not None or told.value is not None
         return Answer(
             value=value,
             low=low,
             high=high,
             outcome=word,
-            measured=value if says else None,
+            measured=value if told.says_a_value else None,
             charged=row.charged == 1,
             charges_left=left,
             replayed=replayed,

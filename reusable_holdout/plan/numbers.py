@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "OWN_BUDGET",
     "STATED",
     "Family",
+    "Scale",
     "SharedBudget",
     "asked_for",
     "bisected",
@@ -40,6 +41,27 @@ __all__ = [
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
+
+
+class Scale(NamedTuple):
+    """The bounds of a metric, and its direction."""
+
+    lower: float
+    upper: float
+    greater_is_better: bool
+
+    @property
+    def span(self) -> float:
+        """Range of the metric."""
+        return self.upper - self.lower
+
+    def unit(self, value: float) -> float:
+        """Return a value of the metric in [0, 1], where greater is better."""
+        return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
+
+    def value(self, unit: float) -> float:
+        """Return the metric's value at a number in [0, 1], where greater is better."""
+        return self.lower + unit * self.span if self.greater_is_better else self.upper - unit * self.span
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty import Certificate, Shares, fixed_queries_half_width
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise import Calibration, expected_charges_of_stages
-from reusable_holdout.plan.numbers import Family, SharedBudget, real, whole_or_none
+from reusable_holdout.plan.numbers import Family, Scale, SharedBudget, real, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.wish import Asks, Numbers, Wish
 from reusable_holdout.slips import checked_call
@@ -56,9 +56,14 @@ class Outlook:
         """Range of the metric."""
         return self.upper - self.lower
 
+    @property
+    def scale(self) -> Scale:
+        """Bounds and direction of the metric."""
+        return Scale(self.lower, self.upper, self.greater_is_better)
+
     def unit(self, value: float) -> float:
         """Return a value of the metric in [0, 1], where greater is better."""
-        return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
+        return self.scale.unit(value)
 
     @property
     def _numbers(self) -> Numbers:
@@ -257,7 +262,7 @@ class Outlook:
             With the numbers that would do.
         """
         if not vacuous:
-            check_says_something(self._wish, self.span, self.tolerance)
+            check_says_something(self._wish, self.scale, self.tolerance)
 
     # ---- differential privacy
 
@@ -299,6 +304,11 @@ class Outlook:
         return replace(wish, family="paired", estimate=0.5, spread=wish.row_spread / 2.0, prior_error=error)
 
     # ---- certificates
+
+    @property
+    def leaves_room(self) -> bool:
+        """True if one reveal, or the class counts of another metric, may be told beside the charges."""
+        return self.told_nats >= self._wish.room_nats
 
     @cached_property
     def told_nats(self) -> float:

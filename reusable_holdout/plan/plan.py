@@ -209,6 +209,7 @@ class Plan(Outlook):
             spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
+            room_nats=self._room_nats(),
             mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
@@ -217,13 +218,23 @@ class Plan(Outlook):
         )
 
     def _reserved_nats(self) -> float:
+        told = (self.reveals + len(self.choices)) * self._dearest_reveal
+        return told + sum(map(worst_choice_nats, self.choices))
+
+    def _room_nats(self) -> float:
+        """Return the nats of one reveal, or of the class counts of another metric, unless reveals were stated."""
+        if "reveals" in self.stated or self.shared.view or self.asks != "all":
+            return 0.0
+        return max(self._dearest_reveal, edition(self.shared.theory).counts.worst)
+
+    @property
+    def _dearest_reveal(self) -> float:
         theory = edition(self.shared.theory)
-        told = theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
-        return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
+        return theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
 
     def _settle(self, limit: float | None, delta: float | None) -> None:
         """Derive the number that was not stated."""
-        found = solved(self._wish, span=self.span, kept=self._is_kept)
+        found = solved(self._wish, scale=self.scale, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = found
         self.final_share = self._wish.final_share
         derived = numbers.round_up(found.tolerance * self.span)

@@ -1,9 +1,8 @@
-"""The stated numbers of a plan and its facts, the combinations that can be promised, and the honest search."""
+"""The stated numbers of a plan and its facts, and the combinations that can be promised."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -23,6 +22,7 @@ from reusable_holdout.certainty import (
     edition,
 )
 from reusable_holdout.noise import Calibration, GuardMechanism
+from reusable_holdout.plan.honest import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "Asks",
     "Numbers",
     "Wish",
-    "charges_of_a_search",
     "usual_final_share",
 ]
 
@@ -55,11 +54,6 @@ _MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are
 _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
-
-_REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
-_NODES_PER_BEND = 4.0  # in a standard deviation of the integrand; twice as many change nothing by 1e-6
-_MOST_NODES = 1_001
-_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
 Asks = Literal["all", "gates", "claims"]
 """The purpose of a plan: all ways to ask, gates alone, or a board of claims."""
@@ -84,7 +78,8 @@ class Wish:
 
     A threshold is a number of standard deviations of an honest deviation: as many as the tolerance allows, at least
     one (less would charge every third honest question), and at most so many that chance charges one of all honest
-    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is.
+    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is, and
+    leaves room for `room_nats` beside the charges.
     """
 
     rows: int | None
@@ -106,6 +101,7 @@ class Wish:
     shared: SharedBudget = OWN_BUDGET
     stated_final_share: float | None = None
     kept_sds: float | None = None  # of a ledger's plan
+    room_nats: float = 0.0  # for which a derived tolerance leaves room
 
     @property
     def theory(self) -> Theory:
@@ -362,55 +358,3 @@ def usual_final_share(theory: Theory, asks: Asks) -> float:
     if not theory.threshold_level or asks == "all":
         return theory.final_share
     return 0.0 if asks == "gates" else _FINAL_SHARE_OF_BOARDS
-
-
-# ---- honest searches: their priors are off by no more than was said
-
-
-def charges_of_a_search(
-    thresholds: Sequence[float],
-    *,
-    prior_error: float,
-    standard_error: float,
-    noise_sd: float,
-    queries: int,
-    common: float = 1.0,
-) -> NDArray[np.float64]:
-    """Return the distribution of the number of charges in an honest search, of shape (C + 1,).
-
-    The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
-    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
-    questions have in common: that of the mistakes which all models of the search make. Given the common error e,
-    questions are independent and each is charged with the probability that
-    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
-    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
-    """
-    from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
-
-    apart, together = (standard_error * math.sqrt(part) for part in (1.0 - common, common))
-    own, beyond = math.hypot(prior_error, noise_sd, apart), np.asarray(thresholds, dtype=np.float64)
-    bends = max(1.0, together / own)
-    count = min(_MOST_NODES, 2 * math.ceil(_REACH * _NODES_PER_BEND * bends) + 1)
-    nodes = np.linspace(-_REACH, _REACH, count)
-    weights = np.exp(-(nodes**2) / 2.0)
-    error = nodes[:, None] * together
-    charged = np.clip(ndtr((-beyond - error) / own) + ndtr((error - beyond) / own), 0.0, 1.0)
-    size = len(beyond)
-    step = np.zeros((count, size + 1, size + 1))
-    places = np.arange(size)
-    step[:, places, places] = 1.0 - charged
-    step[:, places, places + 1] = charged
-    step[:, size, size] = 1.0
-    law = np.linalg.matrix_power(step, queries)[:, 0, :]
-    return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
-
-
-def honest_nats(claims: int, theory: Theory) -> float:
-    """Return the nats that honest claims probably cost: most stand, some take the lead, few are wrong by chance."""
-    code = theory.claims
-    others = len(theory.charge.cells) * code.charge + code.failed
-    start, end = code.stands, code.stands + others
-    each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
-    stands = 2.0 * each  # of series with a claim that stood, and without
-    by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
-    return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)

@@ -119,6 +119,11 @@ class Told(NamedTuple):
         """True if the model or metric failed on the holdout: then there is no value."""
         return self.word == FAILED
 
+    @property
+    def says_a_value(self) -> bool:
+        """True if it releases a value of the rows, rounded or not; an agreement and a gate's verdict do not."""
+        return not self.failed and (self.place is not None or self.value is not None)
+
     def text(self) -> str:
         """Return the outcome as a ledger writes it; :meth:`parse` reads it."""
         text = self.word

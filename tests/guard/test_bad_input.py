@@ -271,7 +271,6 @@ SETTINGS = [
         for value in values
         if (name, value) != ("queries", None)
     ),
-    Case("no wish", InputError, "three of", setting(charges=None, tolerance=None)),
     Case("more charges than queries", PlanError, "charges", setting(charges=41)),
     Case("an impossible tolerance", PlanError, "it needs", setting(tolerance=1e-6)),
     Case("an unknown metric", InputError, ".", setting(metric="acuracy")),

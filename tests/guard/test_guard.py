@@ -15,7 +15,7 @@ from reusable_holdout.errors import Halted, LedgerError, LedgerMismatchError, Mo
 
 HISTORY = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold"),
-    *("outcome", "charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    *("outcome", "charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at", "measured"),
 ]
 
 
@@ -184,7 +184,10 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
     assert list(history.columns) == HISTORY
     assert history["series"].tolist() == ["", "", ""]
     assert history["asked"].tolist() == [1, 2, 3]
-    for column in set(HISTORY) - {"view", "metric", "series", "asked", "asked_at"}:
+    assert [None if np.isnan(one) else one for one in history["measured"]] == [
+        one.measured for one in answers
+    ]
+    for column in set(HISTORY) - {"view", "metric", "series", "asked", "asked_at", "measured"}:
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["charged"].dtype == bool
     assert str(history["asked_at"].dt.tz) == "UTC"

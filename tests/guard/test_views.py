@@ -230,7 +230,7 @@ def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
 
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
-    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    made = made_guard(None, LABELS, queries=100, charges=4, reveals=0, estimate=0.87, seed=0)
     with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
         made.on("roc_auc")
     assert len(made.history()) == 0

@@ -15,7 +15,7 @@ from scipy import stats
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import PlanError
-from reusable_holdout.plan.wish import charges_of_a_search
+from reusable_holdout.plan.honest import charges_of_a_search
 
 searches = st.fixed_dictionaries(
     {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from long_tests import examples
 
 from reusable_holdout import Plan
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.mechanisms.accounting import optimal_composition
 
@@ -131,7 +132,7 @@ def test_a_plan_scales_with_the_metrics_range(wish, span, lower):
     if unit is None:
         return
     estimate = lower + span * wish.pop("estimate")
-    scaled = Plan(**wish, estimate=min(estimate, lower + span), bounds=(lower, lower + span))
+    scaled = without_choices(**wish, estimate=min(estimate, lower + span), bounds=(lower, lower + span))
     assert scaled.tolerance == pytest.approx(
         unit.tolerance * span, rel=0.02
     )  # each rounded up to three digits
@@ -161,7 +162,7 @@ def test_a_stated_threshold_stays_and_the_tolerance_follows():
         ({"rows": 1_000, "queries": 1_000, "tolerance": 0.05, "charges": 5}, {"rows", "tolerance"}),
         (
             {"rows": 10_000, "queries": 1_000, "tolerance": 0.05, "charges": 5},
-            {"rows", "tolerance", "charges", "queries"},
+            {"rows", "tolerance", "estimate", "charges", "queries"},
         ),
         ({"rows": 10_000, "queries": 2, "tolerance": 0.05, "charges": 5}, {"queries", "charges"}),
         ({"queries": 100, "charges": 5, "tolerance": 0.01, "prior_error": 0.1}, {"tolerance"}),
@@ -174,7 +175,7 @@ def test_an_impossible_wish_names_the_nearest_possible_ones(wish, nearest):
     assert set(caught.value.nearest) == nearest
     for name, value in caught.value.nearest.items():
         assert Plan(**{**wish, name: value}).rows
-        assert (f"{value:,.0f}" if name != "tolerance" else f"{value:g}") in str(caught.value)
+        assert (f"{value:g}" if name in {"tolerance", "estimate"} else f"{value:,.0f}") in str(caught.value)
 
 
 SOLVED = {"everything": {}, "gates": {"gates": True}}  # whose fourth number follows from three
@@ -219,9 +220,12 @@ def test_whatever_a_refusal_suggests_is_accepted_and_little_less_is_not(manner):
             continue
         for name, value in nearest.items():
             followed += 1
+            if name == "choices":
+                assert Plan(**wish | {"reveals": 0, "choices": []}).rows
+                continue
             assert Plan(**wish | {name: value}).rows, (wish, name, value)
-            less = {"rows": value - 1, "tolerance": 0.95 * value, "charges": value + 1, "queries": value + 1}
-            if less[name] > 0 and name != "queries":
+            less = {"rows": value - 1, "tolerance": 0.95 * value, "charges": value + 1}
+            if less.get(name, 0) > 0:
                 with pytest.raises(PlanError):
                     Plan(**wish | {name: less[name]})
     assert refused >= 5
@@ -307,7 +311,7 @@ def test_a_gate_has_no_threshold():
 @for_each("asks", SOLVED)
 @for_each("wish", [{}, {"estimate": 0.9}, {"noise": 0.0, "confidence": 0.99}])
 def test_a_derived_tolerance_is_accepted_and_a_smaller_one_serves_fewer(asks, wish):
-    stated = {"rows": 10_000, "queries": 100, "charges": 3, **SOLVED[asks], **wish}
+    stated = {"rows": 10_000, "queries": 100, "charges": 3, "reveals": 0, **SOLVED[asks], **wish}
     plan = Plan(**stated)
     assert Plan(**stated, tolerance=plan.tolerance) == plan
     if asks == "everything":
@@ -319,6 +323,21 @@ def test_a_derived_tolerance_is_accepted_and_a_smaller_one_serves_fewer(asks, wi
         with pytest.raises(PlanError) as caught:
             Plan(**stated, tolerance=0.97 * plan.tolerance)
         assert caught.value.nearest["tolerance"] == pytest.approx(plan.tolerance)
+
+
+@for_each(
+    "numbers",
+    [{"rows": 1_000}, {"rows": 20_000, "estimate": 0.9}, {"rows": 5_000, "family": "mean"}],
+)
+def test_a_derived_tolerance_leaves_room_for_a_reveal_or_class_counts_and_for_little_more(numbers):
+    plan = Plan(queries=100, charges=3, **numbers)
+    reveal = THEORY.reveal.worst + THEORY.widths.worst * (plan.family == "mean")
+    room = max(reveal, THEORY.counts.worst)
+    assert plan.leaves_room
+    assert plan.scores.room(charges=0, nats=0.0) >= room
+    narrower = Plan(queries=100, charges=3, **numbers, tolerance=0.97 * plan.tolerance)
+    assert narrower.told_nats < room
+    assert Plan(queries=100, charges=3, **numbers, reveals=0).told_nats < room
 
 
 @for_each("asks", SOLVED)
