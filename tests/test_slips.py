@@ -174,7 +174,7 @@ def test_the_commonest_slips_read_well(scene):
         "gate(subject, at_least, tolerance=...); nothing was asked"
     )
     assert refused(guard.final, scene.model, prior=0.9) == (
-        "final has no argument 'prior'; it takes subject, name=, also=; nothing was asked"
+        "final has no argument 'prior'; did you mean priors=?; nothing was asked"
     )
 
 

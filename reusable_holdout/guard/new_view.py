@@ -172,6 +172,7 @@ class Opening(NamedTuple):
             prior_error=self.prior_error,
             board="claims" if root.asks == "claims" else None,
             gates=root.asks == "gates",
+            final_share=root.stated_final_share,
             shared=root.shared_with(number),
         )
 

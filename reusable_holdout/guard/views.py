@@ -335,9 +335,9 @@ class Views:
         kept = [
             getattr(one, name)
             for one in (ways.plan, first)
-            for name in ("queries", "charges", "confidence", "asks")
+            for name in ("queries", "charges", "confidence", "asks", "final_share")
         ]
-        if view.plan["shared"] != first.shared_with(number).record() or kept[:4] != kept[4:]:
+        if view.plan["shared"] != first.shared_with(number).record() or kept[:5] != kept[5:]:
             yield "the view that it opens is not on the budget of the guard"
         yield from view.misopened(row, state, self._views, self._ways[0])
         self._views.append(view)

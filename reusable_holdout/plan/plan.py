@@ -179,12 +179,12 @@ class Plan(Outlook):
         self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = numbers.wholes("choices", choices)
-        self._stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
+        self.stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
         self.influence = numbers.real("influence", influence, above=0.0)
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
-        if self._stated_final_share == 1.0:  # nothing is asked that could be counted or charged
+        if self.stated_final_share == 1.0:  # nothing is asked that could be counted or charged
             queries, allowance = queries or 1, allowance or 1
         self._wish = self._wished(rows, queries, allowance, limit, noise)
         self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
@@ -213,7 +213,7 @@ class Plan(Outlook):
             mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
-            stated_final_share=self._stated_final_share,
+            stated_final_share=self.stated_final_share,
             kept_sds=self._kept_sds,
         )
 

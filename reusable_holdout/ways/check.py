@@ -178,9 +178,9 @@ class Check(Noisy):
         prior, beyond = float(asked.priors[0]), float(asked.beyond[0])
         tolerance = None if asked.tolerances is None else float(asked.tolerances[0])
         terms = Terms(prior, self.unit(prior, state, tolerance, beyond))
-        weighed = None if asked.weighed is None else asked.weighed[0]
-        if weighed is None:
+        if asked.weighed is None or asked.failed[0]:
             return terms, self.outcome(_FAILED, terms)
+        weighed = asked.weighed[0]
         told = self.calm
         if self.deviates(weighed, terms, digest, state, length):
             told = self._told(self._at(state), weighed, digest, terms, length)

@@ -125,7 +125,7 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
         revealed = guard.reveal(scoring(0.05, k), prior=0.99)
         assert revealed.nats == pytest.approx(THEORY.reveal.worst)
         charged = guard.evaluate(scoring(0.05, k), prior=0.99)
-        assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
+        assert (charged.told, charged.charges_left) == ("cell 1", 2 - k)
     assert guard.halt_reason == "charges"
 
 

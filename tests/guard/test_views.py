@@ -1,6 +1,7 @@
 """Several metrics, slices and policies of the same rows: one ledger, one budget, one certificate."""
 
 import json
+import math
 import pickle
 import sqlite3
 from dataclasses import replace
@@ -17,6 +18,7 @@ from reusable_holdout.certainty import THEORY
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import Halted, InputError, LedgerMismatchError, PlanError, RotatedError
 from reusable_holdout.guard.new_view import Opening
+from reusable_holdout.ways import Told
 
 ROWS = 5_000
 LABELS = (np.random.default_rng(0).random(ROWS) < 0.22).astype(int)
@@ -52,7 +54,7 @@ def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
     def width(ask):
         with made_guard(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
             other = made.on(sample_weight=GROUP)
-            other if ask == "there" else made.evaluate(predictions(0.5), prior=0.87)
+            assert (other if ask == "there" else made).evaluate(predictions(0.5), prior=0.87).charged
             answer = made.evaluate(predictions(0.87), prior=0.87)
             return answer.high - answer.low
 
@@ -79,7 +81,7 @@ def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
         made = made_guard(None, LABELS, **PLAN)
         asked = [made, *(made.on(sample_weight=GROUP) for _ in range(others))]
         for number in range(98):
-            asked[number % len(asked)].evaluate(predictions(0.87, number), prior=0.87)
+            asked[number % len(asked)].evaluate(predictions(0.87, 10 + number), prior=0.87)
         answer = made.evaluate(predictions(0.87, 1_000), prior=0.87)
         assert not answer.charged
         return answer.high - answer.low
@@ -368,7 +370,9 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
     certificate = guard._view.ways.final.certificate
     state = guard._state()
-    length = certificate.final_length(charges=0, nats=state.nats) + math.log(3)
+    weight = Told.parse(answers[0].told).weight / 2**20
+    assert weight == pytest.approx(1 / 3, abs=2**-20)
+    length = certificate.final_length(charges=0, nats=state.nats) - math.log(weight)
     slack = GRID_SLACK
     low, _ = certificate.around(answers[0].value - slack, answers[0].value + slack, length=length, share=0.5)
     assert answers[0].low == pytest.approx(low, abs=1e-12)

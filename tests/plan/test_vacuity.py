@@ -73,7 +73,7 @@ def test_a_stated_tolerance_has_one_that_would_do_if_the_rows_allow_it():
 
 def test_the_words_say_the_tolerance_the_range_and_what_to_do():
     assert str(refusal(Plan(rows=200, queries=50, charges=3))) == (
-        "a guard's tolerance must be at most a quarter of the metric's range, 1, to say anything; it would be 0.32; "
-        "it needs 356 rows or estimate=0.94 (if you expect it) or 7 queries, or another metric; nothing was made; "
+        "a guard's tolerance must be at most a quarter of the metric's range, 1, to say anything; it would be 0.321; "
+        "it needs 358 rows or estimate=0.94 (if you expect it) or 6 queries, or another metric; nothing was made; "
         'pass allow={"vacuous"} to insist'
     )
