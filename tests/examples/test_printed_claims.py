@@ -254,17 +254,6 @@ def test_comparisons_and_a_small_benchmark_hold_and_are_as_narrow_as_the_goal(tm
             assert width <= (0.11 if " 500 " in name else 0.05) * 1.1
 
 
-@long("beside_a_judge.py", *INTERVALS)
-def test_a_judge_narrows_intervals_or_is_left_out(tmp_path):
-    found = table(run("beside_a_judge.py", "--runs", "4", "--jobs", "1", folder=tmp_path), 8)
-    assert list(found) == ["0.500", "0.650", "0.750", "0.850", "0.950"]
-    ratios = [numbers[4] for numbers in found.values()]
-    assert ratios == sorted(ratios, reverse=True)
-    assert ratios[0] <= 1.02
-    assert ratios[-1] <= 0.75
-    assert sum(numbers[6] for numbers in found.values()) <= 3  # runs with a miss
-
-
 # ---- benchmarks: how fast is not a test's matter
 
 LEDGERS = ["SQLite file"] if why_no_postgresql() else ["SQLite file", "PostgreSQL server"]
