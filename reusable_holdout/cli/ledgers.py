@@ -95,8 +95,8 @@ def add_report(commands: Any) -> None:
         commands,
         "report",
         _report,
-        "Write one HTML file about a ledger, for people: its verification, what is left of the budget, a picture and a "
-        "table of all answers, and what an interval means. The holdout and its key are not needed, nor any other "
+        "Write one HTML file about a ledger, for people: its verification, what is left of the budget, a table of "
+        "all answers, and what an interval means. The holdout and its key are not needed, nor any other "
         "file. The exit status is 1 if the ledger is not sound.",
         "report guard.db",
     )
