@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from reusable_holdout import markup
 from reusable_holdout.errors import ModelError
 
 __all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price"]
@@ -114,9 +113,6 @@ class Answer(NamedTuple):
         """Return the answer as text, or with a number format the value alone."""
         return format(self.value, spec) if spec else str(self)
 
-    def _repr_html_(self) -> str:
-        return markup.facts_table(self.name or "Answer", _facts(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -135,14 +131,6 @@ class Choice:
     index: int
     answer: Answer
     others: float
-
-    def _repr_html_(self) -> str:
-        facts = [
-            ("winner", f"candidate {self.index}"),
-            *_facts(self.answer),
-            ("others", f"none is better than {self.others:.4f}"),
-        ]
-        return markup.facts_table(self.answer.name or "Choice", facts)
 
 
 class Finals(list["Answer | ModelError"]):
@@ -183,22 +171,6 @@ class Finals(list["Answer | ModelError"]):
     def best(self) -> Answer:
         """Answer of the best model."""
         return cast("Answer", self[self.best_index])
-
-
-def _facts(answer: Answer) -> list[tuple[str, str]]:
-    marks = ", replayed" * answer.replayed + ", of rows with another budget" * answer.another_budget
-    own = " (your own number, not measured)" * (answer.outcome == "agreed")
-    facts = [
-        ("difference" if answer.paired else "answer", f"{answer.value:.4f}{own}"),
-        ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
-        ("prior", f"{answer.prior:.4f}"),
-        ("outcome", f"{answer.outcome}{', charged' * answer.charged} ({answer.told}{marks})"),
-        ("query", f"{answer.query:,}, {_in_words(answer.charges_left)} left"),
-    ]
-    return facts + [
-        (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")
-        for rail in answer.guardrails
-    ]
 
 
 def _in_words(charges: int) -> str:

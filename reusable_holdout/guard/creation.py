@@ -113,7 +113,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
     owned = _owned(data, rows, allow)
     with new_or_kept(data, stated.ledger, allowed=SECOND_BUDGET in allow) as (store, another):
         key = find_key(store, key=stated.key, seed=stated.seed)
-        witness = watched(store, False if NO_WITNESS in allow else stated.witness, key[0])
+        witness = watched(store, False if NO_WITNESS in allow else stated.witness)
         text = store.configuration()
         known = None if text is None else Configuration.parse(text)
         may_tell = stated.replan and not store.tail().query
@@ -144,7 +144,7 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
     plan = Plan.kept(configuration.plan)
     class_counts.rest_on(data.bound, configuration.counts)
     key = find_key(store, key=stated.key, seed=stated.seed)
-    watched(store, stated.witness, key[0])
+    watched(store, stated.witness)
     facts = Configuration.of(plan, data, key[0], configuration.counts)
     return _begun(data, plan, facts, store, key, None)
 

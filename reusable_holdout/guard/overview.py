@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout import markup
 from reusable_holdout.answer import Answer, Price
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError
@@ -116,27 +115,6 @@ class Overview:
         matplotlib.axes.Axes
         """
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
-
-    def _repr_html_(self) -> str:
-        """Return the public facts of the guard and the rest of its budget, as HTML."""
-        plan = self.plan
-        facts = [("metric", self.metric.name), ("holdout", self._units)]
-        try:
-            asked, left, reason = self.queries_asked, self.charges_left, self.halt_reason
-        except HoldoutError:
-            return markup.facts_table("ReusableHoldout", [*facts, ("state", "closed")])
-        of_each = plan.asks == "claims"
-        about = "about " if of_each else ""
-        facts += [
-            ("charges of each series", f"{plan.charges:,}")
-            if of_each
-            else ("charges left", f"{left:,} of {plan.charges:,}"),
-            ("queries asked", f"{asked:,} of {plan.queries:,}"),
-            ("agreed answers", f"within {about}{plan.tolerance:g}, at scores near {plan.estimate:g}"),
-            ("intervals", f"hold all at once with probability {plan.confidence:g}"),
-            ("state", "answers" if reason is None else f"halted: {reason}"),
-        ]
-        return markup.facts_table("ReusableHoldout", facts)
 
     @property
     def _units(self) -> str:

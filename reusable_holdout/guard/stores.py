@@ -110,7 +110,7 @@ def _check(key: object, seed: object) -> None:
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
 
 
-def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
+def watched(ledger: Ledger, witness: str | Path | Literal[False] | None) -> str:
     """Let a ledger's witness see it, and return the witness's place; empty if it has none.
 
     By default, the witness is the one named in the ledger. A user of a new ledger without a witness is told what is
@@ -136,23 +136,23 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
         if text is None and witness is None:
             warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
-                "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
+                "see it; pass as witness= a file of another owner or a git note, which remembers how far "
                 "it had come, or allow={'no witness'} to accept it",
                 NoWitnessWarning,
             )
         return ""
-    chosen = witnesses.witness_at(place, key)
+    chosen = witnesses.witness_at(place)
     if kept and chosen.place != kept:
-        _check_is_gone(kept, key, chosen.place)
+        _check_is_gone(kept, chosen.place)
     cast("Any", ledger).watched_by(chosen, may_begin=not kept)
     return kept or chosen.place
 
 
-def _check_is_gone(kept: str, key: bytes, place: str) -> None:
+def _check_is_gone(kept: str, place: str) -> None:
     """Refuse a second witness as long as the ledger's first one still knows it."""
     try:
-        seen = witnesses.witness_at(kept, key).read()
-    except LedgerError:
+        seen = witnesses.witness_at(kept).read()
+    except (InputError, LedgerError):  # the first is an address that only earlier versions knew
         return
     if seen is not None:
         raise InputError(
@@ -346,14 +346,12 @@ def _of_sparse(X: Any) -> list[NDArray[Any]]:
 # ---- a witness that was lost
 
 
-def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
+def begin_witness(ledger: str | Path) -> str:
     """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
 
     Parameters
     ----------
     ledger : str or Path
-    key : Path, optional
-        Noise key, if it does not lie beside the ledger.
 
     Raises
     ------
@@ -366,7 +364,7 @@ def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
             raise LedgerError(
                 f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
             )
-        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
+        witness = witnesses.witness_at(place)
         if witness.read() is not None:
             raise LedgerError(
                 f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.metrics import Metric
 
-__all__ = ["Estimate", "PriorMethod", "check_prior_method", "error_of_folds", "training_estimate"]
-
-PriorMethod = Literal["cross-validation", "in-sample"]
+__all__ = ["Estimate", "error_of_folds", "training_estimate"]
 
 
 class Estimate(NamedTuple):
@@ -37,41 +35,26 @@ def error_of_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def check_prior_method(method: object) -> None:
-    """Refuse a prior that is neither a number nor a known method."""
-    if method not in get_args(PriorMethod):
-        raise InputError(
-            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
-            "pass the training estimate you have"
-        )
-
-
 def training_estimate(
     metric: Metric,
     model: Any,
     X_train: Any,
     y_train: Any,
     *,
-    method: PriorMethod,
     cv: Any,
     classes: NDArray[Any] | str | None,
 ) -> Estimate:
     """Return the score of a model by training data alone, which must not contain holdout rows.
 
-    The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
-    far above its holdout score, so every question would be charged. A number of folds means shuffled ones with a fixed
-    seed, so that the same model gets the same estimate; they are stratified over the guard's classes, where
-    these are public, and one for each row. An InputError says that the method is unknown or the data do not fit the
-    metric.
+    The model is cloned and refitted on folds. A number of folds means shuffled ones with a fixed seed, so that the
+    same model gets the same estimate; they are stratified over the guard's classes, where these are public, and one
+    for each row. An InputError says that the data do not fit the metric.
     """
-    check_prior_method(method)
 
     def score(fitted: Any, X: Any, y: Any) -> float:
         predictions = predictions_of(fitted, X, response=metric.response, classes=classes)
         return metric.measure(y, predictions, classes=classes)
 
-    if method == "in-sample":
-        return Estimate(score(model, X_train, y_train))
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 

@@ -12,12 +12,7 @@ from reusable_holdout.guard.door import Question, ask
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
-from reusable_holdout.guard.training_estimate import (
-    Estimate,
-    PriorMethod,
-    check_prior_method,
-    training_estimate,
-)
+from reusable_holdout.guard.training_estimate import Estimate, training_estimate
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Verbs"]
@@ -50,7 +45,7 @@ class Verbs(Overview):
             a column or index. Several are a list or tuple: they share the history before them, which is cheaper.
         X_train, y_train : array-like, optional
             Training data, needed unless a prior is stated. A model that is asked about with rows of the holdout fails.
-        prior : float, sequence of float, "cross-validation" or "in-sample", optional
+        prior : float or sequence of float, optional
             The analyst's own estimate; for a model cross-validated by default. A bad one costs charges, never validity.
         tolerance : float, optional
             Largest distance of this answer from the population value; by default the guard's.
@@ -361,24 +356,20 @@ class Verbs(Overview):
             return subject, (prior, 0.0), X_train
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
-        if prior is None or isinstance(prior, str):
-            method: Any = "cross-validation" if prior is None else prior
-            each = [self._estimate(part, X_train, y_train, method=method, cv=cv) for part in parts]
+        if prior is None:
+            each = [self._estimate(part, X_train, y_train, cv) for part in parts]
             if len(each) > 1:  # the plan reckons with the error of a difference
                 return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train
             return parts[0], each[0], X_train
         return Difference(*parts) if isinstance(subject, Difference) else parts[0], (prior, 0.0), X_train
 
-    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> Estimate:
-        check_prior_method(method)
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, cv: Any) -> Estimate:
         if X_train is None or y_train is None:
             raise InputError(
                 "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
                 "of the score, such as a cross-validated one; nothing was asked"
             )
-        return training_estimate(
-            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self.class_set
-        )
+        return training_estimate(self.metric, model, X_train, y_train, cv=cv, classes=self.class_set)
 
 
 def _named(subject: Any, name: Any) -> Any:

@@ -4,7 +4,6 @@ This package handles data and adds no noise. A :class:`Metric` defines what is c
 checks predictions and scores them in integers.
 """
 
-from reusable_holdout.metrics.beside_a_judge import JudgePower, judge_power, score_with_judge
 from reusable_holdout.metrics.bound import BoundMetric
 from reusable_holdout.metrics.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.metrics.definition import Definition, Response, is_finite
@@ -44,7 +43,6 @@ __all__ = [
     "Definition",
     "Explained",
     "Family",
-    "JudgePower",
     "Likely",
     "Metric",
     "PublicNumbers",
@@ -63,7 +61,6 @@ __all__ = [
     "hamming_loss",
     "is_finite",
     "jaccard",
-    "judge_power",
     "log_loss",
     "mae",
     "matthews_corrcoef",
@@ -81,7 +78,6 @@ __all__ = [
     "roc_auc_ovr",
     "score",
     "score_of_sets",
-    "score_with_judge",
     "specificity",
     "zero_one_loss",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty import Certificate, Shares, fixed_queries_half_width
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise import Calibration, expected_charges_of_stages
+from reusable_holdout.noise import Calibration
 from reusable_holdout.plan.numbers import Family, Scale, SharedBudget, real, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.wish import Asks, Numbers, Wish
@@ -235,18 +235,6 @@ class Outlook:
     def deviation_sd(self) -> float:
         """Standard deviation of holdout value minus an honest prior from as many rows."""
         return self._wish.deviation_sd(self.rows) * self.span
-
-    @cached_property
-    def expected_null_charges(self) -> float:
-        """Charges that chance alone will make, over all queries, if every prior is honest."""
-        shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
-        return expected_charges_of_stages(
-            [self.threshold_at(charges=charges) for charges in range(shown)],
-            deviation_sd=self.deviation_sd,
-            queries=self.queries,
-            noise_scale=self.noise,
-            mechanism=self._wish.mechanism,
-        )
 
     @property
     def vacuous(self) -> bool:

@@ -362,9 +362,6 @@ class Plan(Outlook):
     def __str__(self) -> str:
         return report.report(self)
 
-    def _repr_html_(self) -> str:
-        return report.promise_table(self)
-
 
 def _divided(value: float | None, span: float) -> float | None:
     return None if value is None else value / span

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from reusable_holdout.certainty import majority_attack_gain
-from reusable_holdout.markup import facts_table
 from reusable_holdout.plan.outlook import Outlook
 
 Row = tuple[str, str]
 
-__all__ = ["promise_table", "report"]
+__all__ = ["report"]
 
 
 def report(plan: Outlook) -> str:
@@ -23,11 +22,6 @@ def report(plan: Outlook) -> str:
         width = max(len(name) for name, _ in rows)
         lines += [f"  {name:<{width}}  {value}" for name, value in rows]
     return "\n".join(lines)
-
-
-def promise_table(plan: Outlook) -> str:
-    """Return the promise as a short table for notebooks."""
-    return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
 
 
 def _title(plan: Outlook) -> str:

@@ -30,7 +30,6 @@ def is_picture(path):
 
 @long(
     "quickstart.py",
-    "examples/ledger_report.py",
     "examples/cross_validation_loop.py",
     SKLEARN,
     "reusable_holdout",
@@ -39,14 +38,12 @@ def is_picture(path):
     ("script", "words"),
     [
         ("quickstart.py", ("replayed", "charged", "\nsound: 4 answers, 1 charged\n")),
-        ("ledger_report.py", ("wrote guard.html\n",)),
         ("cross_validation_loop.py", ("5 of 60 queries asked", "halted")),
     ],
 )
 def test_what_a_short_example_prints(tmp_path, script, words):
     text = run(script, folder=tmp_path)
     assert [one for one in words if one not in text] == []
-    assert script != "ledger_report.py" or "model 41" in (tmp_path / "guard.html").read_text()
 
 
 def test_copies_are_believed_without_a_witness_and_refused_with_one(tmp_path):
@@ -236,35 +233,6 @@ def test_groups_hold_where_rows_taken_for_independent_do_not(tmp_path):
     assert held[2] < 0.9
 
 
-def table(printed, columns):
-    """Name and numbers of each line under the names of the columns."""
-    header = next(place for place, line in enumerate(printed.splitlines()) if " runs" in line)
-    split = [line.rsplit(maxsplit=columns) for line in printed.splitlines()[header + 1 :]]
-    return {name.strip(): [float(number) for number in numbers] for name, *numbers in split}
-
-
-@long("judged_systems.py", *INTERVALS)
-def test_comparisons_and_a_small_benchmark_hold_and_are_as_narrow_as_the_goal(tmp_path):
-    found = table(run("judged_systems.py", "--runs", "8", "--jobs", "1", folder=tmp_path), 6)
-    assert len(found) == 6
-    for name, (_, agreed, width, _, held, _) in found.items():
-        assert held >= 0.6  # fewer have probability 4e-4, at five in a hundred
-        if name.startswith("compare"):
-            assert agreed >= 0.9
-            assert width <= (0.11 if " 500 " in name else 0.05) * 1.1
-
-
-@long("beside_a_judge.py", *INTERVALS)
-def test_a_judge_narrows_intervals_or_is_left_out(tmp_path):
-    found = table(run("beside_a_judge.py", "--runs", "4", "--jobs", "1", folder=tmp_path), 8)
-    assert list(found) == ["0.500", "0.650", "0.750", "0.850", "0.950"]
-    ratios = [numbers[4] for numbers in found.values()]
-    assert ratios == sorted(ratios, reverse=True)
-    assert ratios[0] <= 1.02
-    assert ratios[-1] <= 0.75
-    assert sum(numbers[6] for numbers in found.values()) <= 3  # runs with a miss
-
-
 # ---- benchmarks: how fast is not a test's matter
 
 LEDGERS = ["SQLite file"] if why_no_postgresql() else ["SQLite file", "PostgreSQL server"]
@@ -272,10 +240,6 @@ BENCHMARKS = {  # what each measures, and the rooms that it is about
     "costs": (["nothing charged", "20 charges long ago"], "reusable_holdout"),
     "imports": (["import numpy", "a guard is opened and answers"], "reusable_holdout"),
     "throughput": (LEDGERS, "reusable_holdout"),
-    "reading_scores": (
-        ["an .eval log of Inspect", "5 files of lm-evaluation-harness"],
-        "integrations/reusable_holdout_evals/readers",
-    ),
 }
 
 

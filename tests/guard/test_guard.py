@@ -242,6 +242,15 @@ def test_the_repr_says_what_is_left(make_guard, spend, scoring):
     assert repr(guard) == "<ReusableHoldout: accuracy, 2,000 rows, closed>"
 
 
+def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(make_guard, labels):
+    answer = make_guard(noise=0.0).evaluate(labels, prior=0.5)
+    assert f"{answer}" == str(answer)
+    assert f"{answer:.3f}" == f"{answer.value:.3f}"
+    assert f"{answer:>12.1%}" == f"{answer.value:>12.1%}"
+    with pytest.raises(ValueError, match="format"):
+        f"{answer:date}"
+
+
 def test_a_closed_guard_answers_nothing(make_guard, place, scoring):
     with make_guard(place) as guard:
         guard.evaluate(scoring(0.9), prior=0.5)

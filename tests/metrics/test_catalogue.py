@@ -26,14 +26,14 @@ FAMILIES = {  # ledgers keep them
     "binomial": "accuracy f1_micro fbeta_micro precision_micro recall_micro recall_weighted zero_one_loss",
     "bounded": "balanced_accuracy brier f1_samples hamming_loss jaccard_samples log_loss mae mse neg_brier_score "
     "neg_hamming_loss neg_log_loss neg_mean_absolute_error neg_mean_squared_error neg_quantile_loss "
-    "precision_samples quantile_loss r2 recall_macro recall_samples roc_auc score score_with_judge",
+    "precision_samples quantile_loss r2 recall_macro recall_samples roc_auc score",
     "bounded-difference": "average_precision f1 f1_macro f1_weighted fbeta fbeta_macro fbeta_weighted jaccard "
     "matthews_corrcoef "
     "neg_root_mean_squared_error precision precision_macro precision_weighted recall rmse roc_auc_ovr "
     "roc_auc_ovr_weighted specificity",
 }
 RESPONSES = {
-    "judged": "score score_with_judge",
+    "judged": "score",
     "probabilities": "brier log_loss neg_brier_score neg_log_loss roc_auc_ovr roc_auc_ovr_weighted",
     "scores": "average_precision roc_auc",
     "values": "mae mse neg_mean_absolute_error neg_mean_squared_error neg_quantile_loss "
@@ -42,7 +42,7 @@ RESPONSES = {
 LOSSES = {"brier", "hamming_loss", "log_loss", "mae", "mse", "quantile_loss", "rmse", "zero_one_loss"}
 LIMITS = {
     "log_loss": (0, math.log(100)), "mae": (0, 4), "matthews_corrcoef": (-1, 1), "mse": (0, 16),
-    "quantile_loss": (0, 2), "r2": (1 - 16 / 1.25, 1), "rmse": (0, 4), "score_with_judge": (-0.5, 1.5),
+    "quantile_loss": (0, 2), "r2": (1 - 16 / 1.25, 1), "rmse": (0, 4),
 }  # fmt: skip
 
 

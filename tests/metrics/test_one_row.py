@@ -235,7 +235,7 @@ def test_a_small_root_is_not_lost_to_rounding():
 def test_by_rows_says_which_metrics_are_means_over_rows():
     for name, classes in cases():
         y, _ = problem(METRICS[name], classes)
-        is_mean = name in MEANS | {"recall", "specificity", "score_with_judge"}
+        is_mean = name in MEANS | {"recall", "specificity"}
         assert METRICS[name].bind(y).by_rows == is_mean
     for weights in (np.arange(60) % 2, 1 + np.arange(60) % 2, 1 + np.arange(60)):
         assert accuracy().bind(np.arange(60) % 2, sample_weight=weights).by_rows

@@ -232,27 +232,6 @@ def test_whatever_a_refusal_suggests_is_accepted_and_little_less_is_not(manner):
     assert followed >= refused / 2
 
 
-def test_noise_alone_is_predicted_to_charge_what_simulation_charges():
-    import numpy as np
-
-    plan = Plan(rows=10_000, queries=2_000, charges=8, threshold=0.02, noise=0.0005)
-    rng = np.random.default_rng(0)
-    runs, scale = 2_000, plan.noise
-    counts = np.empty(runs)
-    for run in range(runs):
-        above = np.abs(rng.normal(0.0, plan.deviation_sd, 2_000)) + rng.laplace(0.0, 4 * scale, 2_000)
-        charged, start = 0, 0
-        while charged < plan.charges:
-            hits = np.flatnonzero(above[start:] >= plan.threshold + rng.laplace(0.0, 2 * scale))
-            if not len(hits):
-                break
-            charged, start = charged + 1, start + int(hits[0]) + 1
-        counts[run] = charged
-    error = 6.2 * counts.std() / math.sqrt(runs)  # false alarm below 1e-9
-    assert abs(counts.mean() - plan.expected_null_charges) < error + 0.01 * plan.expected_null_charges
-    assert abs(counts.mean() - 1.3 * plan.expected_null_charges) > error
-
-
 def test_a_private_plan_is_not_called_vacuous():
     plan = Plan(rows=1_000_000, queries=100, charges=2, threshold=0.05, noise=0.0005)
     assert plan.epsilon < 0.01

@@ -69,7 +69,7 @@ def _add_serve(actions: Any) -> None:
     parser.add_argument(
         "--witness",
         help="witness of the ledger, so that an older copy of the folder is refused: file of another owner, "
-        "git:repository or URL (default: the one that the competition was made with)",
+        "or git:repository (default: the one that the competition was made with)",
     )
     made = parser.add_argument_group("the competition, when it is made")
     made.add_argument("--labels", type=Path, help="CSV or Parquet: one column of labels, and one of ids")
