@@ -294,6 +294,11 @@ class Outlook:
     # ---- certificates
 
     @property
+    def open_wish(self) -> Wish:
+        """The numbers of the plan and its facts, in units of the metric's range."""
+        return self._wish
+
+    @property
     def leaves_room(self) -> bool:
         """True if one reveal, or the class counts of another metric, may be told beside the charges."""
         return self.told_nats >= self._wish.room_nats

@@ -130,6 +130,7 @@ class Plan(Outlook):
 
     _is_kept = False
     _kept_sds: float | None = None
+    _kept_stated: tuple[str, ...] = ()
 
     @checked_call
     def __init__(
@@ -223,7 +224,7 @@ class Plan(Outlook):
 
     def _room_nats(self) -> float:
         """Return the nats of one reveal, or of the class counts of another metric, unless reveals were stated."""
-        if "reveals" in self.stated or self.shared.view or self.asks != "all":
+        if "reveals" in (self._kept_stated or self.stated) or self.shared.view or self.asks != "all":
             return 0.0
         return max(self._dearest_reveal, edition(self.shared.theory).counts.worst)
 
@@ -319,6 +320,7 @@ class Plan(Outlook):
         """Return the plan of a ledger's record unchanged: a later version that plans differently breaks no promise."""
         plan = cls.__new__(cls)
         plan._is_kept, plan._kept_sds = True, record.get("threshold_sds")
+        plan._kept_stated = tuple(record["stated"])
         names = {*record} - {"asks", "stated", "told_nats", "threshold_sds"}
         given = {name: record[name] for name in names}
         given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
