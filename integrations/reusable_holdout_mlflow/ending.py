@@ -70,7 +70,7 @@ def final_of_runs(
     priors = [_prior(run, prior) for run in found]
     models = [_model(run, model) for run in found]
     finals = end_with(guard, models, priors, [f"run {run.info.run_name}" for run in found])
-    own, winner = finals.best, found[finals.index].info.run_id
+    own, winner = finals.best, found[finals.best_index].info.run_id
     numbers = {"value": own.value, "low": own.low, "high": own.high, "query": own.query}
     tags = tags_of(guard) | {tag(f"final_{name}"): str(value) for name, value in numbers.items()}
     tags["holdout_final"] = f"best of {len(found)}: {own.value:.4f} in [{own.low:.4f}, {own.high:.4f}]"

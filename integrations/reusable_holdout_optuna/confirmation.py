@@ -206,7 +206,7 @@ class Confirmation:
             return None
 
         def worse_end(kept: dict[str, Any]) -> float:
-            return min(self._sign * kept["guard_low"], self._sign * kept["guard_high"])
+            return float(min(self._sign * kept["guard_low"], self._sign * kept["guard_high"]))
 
         trial, kept = max(found, key=lambda one: (worse_end(one[1]), -one[1]["guard_query"]))
         return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])

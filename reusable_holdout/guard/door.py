@@ -138,7 +138,8 @@ def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | No
     """Return what is decided on, by the tolerances in a state; it is weighed anew only if these have changed."""
     way: Any = one.way
     limits: Any = way.tolerances(one.tolerances, one.beyond, state)
-    if before is not None and (limits is before.tolerances or np.array_equal(limits, before.tolerances)):
+    known: Any = None if before is None else before.tolerances
+    if before is not None and (limits is known or np.array_equal(limits, known)):
         return before
     both = weighed(way, one.view.holdout.bound, found, one.priors, limits)
     return Asked(one.digests, one.priors, limits, *both, one.beyond)
