@@ -61,8 +61,8 @@ def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
     plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
     if bound.statistic.only_as_ratio and not plain:
         raise InputError(
-            f"{bound.metric.name} with center= takes no noise and no threshold, and cannot be on a board; nothing was "
-            "made; leave noise=, threshold= and board= out, or pass variance= in place of center="
+            f"{bound.metric.name} takes no noise and no threshold here, and no board; nothing was made; "
+            "leave noise=, threshold= and board= out, or pass floor= (matthews_corrcoef), or variance= for center= (r2)"
         )
     return bound.is_ratio and plain
 
