@@ -22,7 +22,7 @@ from reusable_holdout.plan.wish import Asks
 RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
-    4: "4383325218a72dd6dc6918a3d37e83c405673b42f2514529783186b4435bdbd2",
+    4: "6dced42ae3932b771bf5d5e34449a0e2254217aeaf0d0c0dda545f04016e06fc",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
 ADDED = {
@@ -32,6 +32,9 @@ ADDED = {
         "falling": False,
         "weighs_finals": False,
         "threshold_level": 0.0,
+        "suited_share": 0.5,
+        "exact_ratios": False,
+        "matchings": 100,
     },
 }
 
