@@ -54,7 +54,9 @@ def test_the_suited_bet_wins_most_against_the_mean_that_it_just_excludes(nats, r
         found = optimize.minimize_scalar(lost, bounds=(1e-9, 0.95), options={"xatol": 1e-12})
         return (0.95, -lost(0.95)) if lost(0.95) <= found.fun else (float(found.x), -float(found.fun))
 
-    excluded = optimize.brentq(lambda m: best(m)[1] - nats + math.log(0.8), 1e-6, mean * (1 - 1e-9), xtol=1e-13)
+    excluded = optimize.brentq(
+        lambda m: best(m)[1] - nats + math.log(0.8), 1e-6, mean * (1 - 1e-9), xtol=1e-13
+    )
     assert EvidenceSet(nats, rows, mean, spread)._suited(mean) == pytest.approx(best(excluded)[0], rel=1e-4)
 
 
