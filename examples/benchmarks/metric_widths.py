@@ -99,14 +99,15 @@ def width(name: str, runs: int) -> dict[str, float | str]:
     nats = certificate.needed(certificate.final_length(charges=0, nats=0.0), 0.5)
     one_look = NormalDist().inv_cdf(1.0 - math.exp(-certificate.needed(-math.log(0.75 * 0.9), 0.5)))
     values, wide = [], []
-    for run in range(runs):
+    for run in range(3 * runs):
         bound, query = bound_of(metric, [2, run], ROWS)
         values.append(unit_of(metric, bound.statistic.value(query)))
         if run < runs // 10:
             low, high = unit_ends(certificate, bound, query, nats)
             wide.append((high - low) / 2.0)
     factor = float(np.mean(wide) / (one_look * np.std(values)))
-    return {"metric": name, "value": value, "half-width": float(np.mean(wide)), "times normal": factor}
+    half = float(np.mean(wide)) * (metric.upper - metric.lower)
+    return {"metric": name, "value": value, "half-width": half, "times normal": factor}
 
 
 def misses(name: str, runs: int) -> float:
