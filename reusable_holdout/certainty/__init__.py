@@ -8,8 +8,10 @@ from reusable_holdout.certainty.bound import ConfidenceBound, Interval
 from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
 from reusable_holdout.certainty.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.certainty.evidence_set import EvidenceSet
+from reusable_holdout.certainty.exact_ratios import matthews_interval, ratio_interval
 from reusable_holdout.certainty.final_weights import WEIGHT_UNITS, final_weights, weight_nats
 from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
+from reusable_holdout.certainty.matchings import Matchings, matched
 from reusable_holdout.certainty.naive_reuse import majority_attack_gain
 from reusable_holdout.certainty.outcome_code import (
     Cell,
@@ -41,6 +43,7 @@ __all__ = [
     "EvidenceSet",
     "FactorCode",
     "Interval",
+    "Matchings",
     "NoiseTails",
     "Priced",
     "Shares",
@@ -57,7 +60,10 @@ __all__ = [
     "lead_nats",
     "likely_rows",
     "majority_attack_gain",
+    "matched",
+    "matthews_interval",
     "paired_length",
+    "ratio_interval",
     "sample_splitting_half_width",
     "weight_nats",
     "worst_choice_nats",

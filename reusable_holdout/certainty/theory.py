@@ -154,6 +154,12 @@ class Theory:
     check_bets, set_bets : BetSizes
         Bets for evidence that a mean lies within a tolerance, whose best bet is for rows at the tolerance's full
         distance; and bets for confidence sets, whose best bet is for rows of mean 1/2.
+    suited_share : float
+        Share of the stake of such a set on the bet that suits rows of the guessed spread.
+    exact_ratios : bool
+        True if a ratio of counts has the exact binomial interval; else the rows' evidence about it.
+    matchings : int
+        Matchings of the rows of two classes over which the evidence about an area under the ROC curve is averaged.
     set_halvings : int
         Bisection steps that find the ends of such a set.
     bands : BandShares
@@ -193,6 +199,9 @@ class Theory:
     counts: FactorCode
     check_bets: BetSizes
     set_bets: BetSizes
+    suited_share: float
+    exact_ratios: bool
+    matchings: int
     set_halvings: int
     bands: BandShares
     threshold_cells: int
@@ -269,6 +278,9 @@ _SECOND = Theory(
     counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
     check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),
     set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
+    suited_share=0.5,
+    exact_ratios=False,
+    matchings=100,
     set_halvings=26,  # to a 1e-8-th of the mean
     bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
     threshold_cells=2048,
@@ -303,6 +315,8 @@ _FOURTH = replace(
         ),
         failed=0.12,
     ),
+    suited_share=0.8,
+    exact_ratios=True,
 )
 
 EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}

@@ -65,8 +65,8 @@ def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
     plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
     if bound.statistic.only_as_ratio and not plain:
         raise InputError(
-            f"{bound.metric.name} with center= takes no noise and no threshold, and cannot be on a board; nothing was "
-            "made; leave noise=, threshold= and board= out, or pass variance= in place of center="
+            f"{bound.metric.name} takes no noise and no threshold here, and no board; nothing was made; "
+            "leave noise=, threshold= and board= out, or pass floor= (matthews_corrcoef), or variance= for center= (r2)"
         )
     return bound.is_ratio and plain
 
@@ -129,7 +129,7 @@ def usual_plan(stated: Mapping[str, Any], facts: Mapping[str, Any], told_before:
     """
 
     def of(**usual: int) -> Plan:
-        return Plan(**usual | stated | facts, shared=SharedBudget(told_before=told_before))
+        return Plan(**{**usual, **stated, **facts}, shared=SharedBudget(told_before=told_before))
 
     if stated.get("board") or stated.get("final_share") == 1.0:
         return of()

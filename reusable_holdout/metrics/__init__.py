@@ -22,17 +22,8 @@ from reusable_holdout.metrics.mean_losses import brier, log_loss, mae, mse, nega
 from reusable_holdout.metrics.metric import Metric, bound_or_undefined
 from reusable_holdout.metrics.names import described_metric, resolve_metric
 from reusable_holdout.metrics.ranks import average_precision, roc_auc, roc_auc_ovr
-from reusable_holdout.metrics.scoring import (
-    GRID,
-    GRID_BITS,
-    Counted,
-    Explained,
-    Family,
-    Likely,
-    PublicNumbers,
-    Ranked,
-    Ratio,
-)
+from reusable_holdout.metrics.samples import Counted, Explained, Likely, Ordered, Ranked, Rates, Ratio
+from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Family, PublicNumbers
 from reusable_holdout.metrics.squared_errors import r2, rmse
 
 __all__ = [
@@ -45,8 +36,10 @@ __all__ = [
     "Family",
     "Likely",
     "Metric",
+    "Ordered",
     "PublicNumbers",
     "Ranked",
+    "Rates",
     "Ratio",
     "Response",
     "ScoreTable",

@@ -16,17 +16,8 @@ from reusable_holdout.metrics.custom import BoundedDifferences, mean_of_own_loss
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.predictions import PRIVATE, ROWS_OF_A_CLASS, Form, Predictions
-from reusable_holdout.metrics.scoring import (
-    GRID,
-    Counted,
-    Draws,
-    Explained,
-    Family,
-    Mean,
-    PublicNumbers,
-    Ranked,
-    Statistic,
-)
+from reusable_holdout.metrics.samples import Measured
+from reusable_holdout.metrics.scoring import GRID, Draws, Family, Mean, PublicNumbers, Statistic
 from reusable_holdout.metrics.targets import HoldsLabels, Targets, class_targets, real_targets
 from reusable_holdout.metrics.weights import Groups, Weights
 
@@ -229,7 +220,7 @@ class BoundMetric(HoldsLabels):
         total, whole = self._mean.draws.total(terms)
         return total // whole
 
-    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
+    def sample(self, query: NDArray[Any]) -> Measured:
         """Return the data from which a ratio's confidence set is computed, for a query of shape (rows,): private."""
         return self.statistic.sample(query)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +17,11 @@ from reusable_holdout.certainty import (
     EvidenceSet,
     average_precision_interval,
     gains_of_rows,
+    matched,
+    matthews_interval,
+    ratio_interval,
 )
-from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ratio
+from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ordered, Ranked, Rates, Ratio
 from reusable_holdout.rules import Floats, Integers, terms_of
 
 __all__ = [
@@ -28,7 +33,7 @@ __all__ = [
     "unpacked",
 ]
 
-_OF_RATIOS, _OF_RANKS, _OF_ERRORS = range(3)
+_OF_RATIOS, _OF_RANKS, _OF_ERRORS, _OF_ORDER, _OF_RATES = range(5)
 _COLUMNS = 3  # values, weights, counts
 
 
@@ -69,30 +74,36 @@ class MeanSample(Sample):
 class RatioSample(Sample):
     """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
 
-    @abstractmethod
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the sample has the nats, for a set of evidence, that this evidence holds."""
+        """Return True if the sample's set lies inside what the evidence is for."""
+        low, high = self.ends(left)
+        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
+            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class CountedSample(RatioSample):
-    """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.metrics.Counted`."""
+    """Rows of a ratio, of the least of several, or of their mean; see :class:`~reusable_holdout.metrics.Counted`."""
 
     score: int
     ratios: tuple[Ratio, ...]
+    weights: tuple[float, ...] = (1.0,)
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Return the interval of values that the evidence does not exclude, by all ratios.
-
-        The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value
-        can lie below the lower end because of one ratio only, the least in the population.
-        """
-        each = [replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one)) for one in self.ratios]
-        lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
-        return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
+        """Return the weighted means of the parts' ends; each part has an equal share of the failure probability."""
+        size = len(self.ratios) // len(self.weights)
+        left = replace(left, nats=left.nats + math.log(len(self.weights)))
+        parts = [
+            _least(self.ratios[start : start + size], left) for start in range(0, len(self.ratios), size)
+        ]
+        lows, highs = (math.fsum(map(mul, self.weights, ends)) for ends in zip(*parts, strict=True))
+        return lows, highs
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Return True if the rows certify it: all asked sides of the first ratio, the lower side of the others."""
+        if len(self.weights) > 1 or _exact(self.ratios[0], left) is not None:
+            return super().certifies(evidence, left)
         named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
         low = evidence.sides == "high" or all(
             Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
@@ -107,19 +118,95 @@ class CountedSample(RatioSample):
             np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
             for one in self.ratios
         ]
-        return np.concatenate([[_OF_RATIOS, self.score], np.concatenate(parts).view(np.int64)])
+        weights = np.array([len(self.weights), *self.weights])
+        return np.concatenate([[_OF_RATIOS, self.score], np.concatenate([weights, *parts]).view(np.int64)])
 
     @classmethod
     def of(cls, numbers: Integers) -> Self:
         """Return the sample of packed numbers."""
         parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
+        shares, parts = np.split(parts[1:], [int(parts[0])])
         while len(parts):
             size = int(parts[0])
             end = 2 + _COLUMNS * size
             values, weights, counts = parts[2:end].reshape(_COLUMNS, size)
             ratios.append(Ratio(values, weights, counts, float(parts[1])))
             parts = parts[end:]
-        return cls(int(numbers[1]), tuple(ratios))
+        return cls(int(numbers[1]), tuple(ratios), tuple(shares.tolist()))
+
+
+def _exact(one: Ratio, left: EvidenceSet) -> tuple[float, float] | None:
+    """Return the exact interval of a ratio, if its edition has any and its rows allow it."""
+    if not left.theory.exact_ratios:
+        return None
+    return ratio_interval(one.values, one.weights, one.counts, left.nats)
+
+
+def _least(ratios: tuple[Ratio, ...], left: EvidenceSet) -> tuple[float, float]:
+    """Return the interval of the least of several ratios.
+
+    The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value can
+    lie below the lower end because of one ratio only, the least in the population.
+    """
+    each = [
+        _exact(one, left) or replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one))
+        for one in ratios
+    ]
+    lows = [one.factor * low for one, (low, _) in zip(ratios, each, strict=True)]
+    return min(*lows, 1.0), 1.0 - ratios[0].factor * (1.0 - each[0][1])
+
+
+@dataclass(frozen=True, repr=False)
+class OrderedSample(RatioSample):
+    """The scores of two classes; see :class:`~reusable_holdout.metrics.Ordered`."""
+
+    score: int
+    positive: Floats
+    negative: Floats
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Return the interval of areas that the evidence of many matchings does not exclude."""
+        won = matched(self.positive, self.negative, left.theory.matchings)
+        return left.lowest(left.mean, won.log_gains), 1.0 - left.lowest(
+            1.0 - left.mean, won.mirrored.log_gains
+        )
+
+    def packed(self) -> Integers:
+        """Return the number of positives, and all scores bit by bit: the length hides the classes."""
+        scores = np.concatenate([self.positive, self.negative])
+        return np.concatenate([[_OF_ORDER, self.score, len(self.positive)], scores.view(np.int64)])
+
+    @classmethod
+    def of(cls, numbers: Integers) -> Self:
+        """Return the sample of packed numbers."""
+        scores = np.ascontiguousarray(numbers[3:]).view(np.float64)
+        return cls(int(numbers[1]), scores[: int(numbers[2])], scores[int(numbers[2]) :])
+
+
+@dataclass(frozen=True, repr=False)
+class RatesSample(RatioSample):
+    """How many rows of two classes are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
+
+    score: int
+    hits: int
+    positives: int
+    rejected: int
+    negatives: int
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Return the exact interval of Matthews's correlation, mapped to [0, 1]."""
+        counts = self.hits, self.positives, self.rejected, self.negatives
+        low, high = matthews_interval(*counts, nats=left.nats)
+        return (1.0 + low) / 2.0, (1.0 + high) / 2.0
+
+    def packed(self) -> Integers:
+        """Return all integers as they are."""
+        return np.array([_OF_RATES, self.score, self.hits, self.positives, self.rejected, self.negatives])
+
+    @classmethod
+    def of(cls, numbers: Integers) -> Self:
+        """Return the sample of packed numbers."""
+        return cls(*numbers[1:].tolist())
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,13 +221,6 @@ class RankedSample(RatioSample):
         """Return the interval from bands around both classes' scores."""
         return average_precision_interval(
             self.above, self.negatives, nats=left.nats, shares=left.theory.bands
-        )
-
-    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the interval lies inside."""
-        low, high = self.ends(left)
-        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
-            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
         )
 
     def packed(self) -> Integers:
@@ -212,11 +292,8 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     if not bound.is_ratio:
         return unpacked(bound, terms_of(bound, query))
     found = bound.sample(query)
-    if isinstance(found, Counted):
-        return CountedSample(*found)
-    if isinstance(found, Explained):
-        return ExplainedSample(*found)
-    return RankedSample(*found)
+    sample: Sample = _MEASURED[type(found)](*found)
+    return sample
 
 
 def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
@@ -232,7 +309,20 @@ def ratio_sample(numbers: Integers) -> RatioSample:
     return sample
 
 
-_PACKED: dict[int, Any] = {_OF_RATIOS: CountedSample, _OF_RANKS: RankedSample, _OF_ERRORS: ExplainedSample}
+_MEASURED: dict[type, Any] = {
+    Counted: CountedSample,
+    Explained: ExplainedSample,
+    Ordered: OrderedSample,
+    Ranked: RankedSample,
+    Rates: RatesSample,
+}
+_PACKED: dict[int, Any] = {
+    _OF_RATIOS: CountedSample,
+    _OF_RANKS: RankedSample,
+    _OF_ERRORS: ExplainedSample,
+    _OF_ORDER: OrderedSample,
+    _OF_RATES: RatesSample,
+}
 
 
 def _rows(one: Ratio) -> EvidenceRows:

@@ -32,6 +32,9 @@ ADDED = {
         "falling": False,
         "weighs_finals": False,
         "threshold_level": 0.0,
+        "suited_share": 0.5,
+        "exact_ratios": False,
+        "matchings": 100,
     },
 }
 

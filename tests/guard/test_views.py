@@ -183,11 +183,16 @@ def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
 
 def test_class_counts_are_told_once_and_priced_around_the_guess(guard):
     before = guard._state().nats
-    auc = guard.on("roc_auc", prevalence={0: 0.78, 1: 0.22})
-    assert auc._view.facts.counts.place == 0
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place) < 1.4
-    guard.on("roc_auc")
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place)
+    recall = guard.on("recall", prevalence={0: 0.78, 1: 0.22})
+    assert recall._view.facts.counts.place == 0
+    assert guard._state().nats - before == THEORY.counts.nats(recall._view.facts.counts.place) < 1.4
+    guard.on("recall")
+    assert guard._state().nats - before == THEORY.counts.nats(recall._view.facts.counts.place)
+
+
+def test_an_area_under_the_curve_tells_nothing_of_the_counts_and_needs_no_room():
+    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    assert made.on("roc_auc", allow={"vacuous"})._view.facts.nats == made._state().nats == 0.0
 
 
 def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
@@ -234,7 +239,7 @@ def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
     made = made_guard(None, LABELS, queries=100, charges=4, reveals=0, estimate=0.87, seed=0)
     with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
-        made.on("roc_auc")
+        made.on("recall")
     assert len(made.history()) == 0
     assert made.on(sample_weight=GROUP).view == 1  # which tells nothing
 
@@ -338,8 +343,8 @@ def less_shared(**changes):
 def test_views_that_the_budget_does_not_allow_are_found(tmp_path_factory, change, problem):
     path = tmp_path_factory.mktemp("forged") / "guard.db"
     with made_guard(None, LABELS, ledger=path, **PLAN) as made:
-        auc = made.on("roc_auc", prevalence=0.22)
-        auc.evaluate(predictions(0.9), prior=0.85)
+        recall = made.on("recall", prevalence=0.22)
+        recall.evaluate(predictions(0.9), prior=0.85)
         made.evaluate(predictions(0.9), prior=0.9)
     rewrite(path, change)
     found = verify(path).problems

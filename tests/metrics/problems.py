@@ -30,6 +30,7 @@ VARIANTS = {
     "precision of floor 1": metrics.precision(floor=1),
     "precision of floor 0.2": metrics.precision(floor=0.2),
     "precision_macro of floor 1": metrics.precision(floor=1, average="macro"),
+    "matthews_corrcoef of floor 0.5": metrics.matthews_corrcoef(floor=0.5),
     "matthews_corrcoef of floor 0.1": metrics.matthews_corrcoef(floor=0.1),
     "log_loss of clip 0.3": metrics.log_loss(clip=0.3),
     "neg_log_loss of clip 0.001": metrics.negated(metrics.log_loss(clip=0.001)),

@@ -14,6 +14,7 @@ from metrics.problems import BOUNDS, MEANS, METRICS, NAMED, OWNED, ROOTS, cases,
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from reusable_holdout import metrics
+from reusable_holdout.certainty.exact_ratios import matthews
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID, GRID_BITS, described_metric, resolve_metric
 from reusable_holdout.metrics.catalogue import CATALOGUE
@@ -293,10 +294,18 @@ RATIOS = [case for case in cases() if METRICS[case[0]].bind(problem(METRICS[case
 def value_of(sample):
     """Normalised value of the rows that a confidence set is made of."""
     if isinstance(sample, metrics.Counted):
-        return min(
+        values = [
             one.factor * (one.counts * one.weights) @ one.values / (one.counts @ one.weights)
             for one in sample.ratios
-        )
+        ]
+        return sample.weights @ np.reshape(values, (len(sample.weights), -1)).min(axis=1)
+    if isinstance(sample, metrics.Ordered):
+        return (np.sign(np.subtract.outer(sample.positive, sample.negative)) + 1).mean() / 2
+    if isinstance(sample, metrics.Rates):
+        recall, specificity = sample.hits / sample.positives, sample.rejected / sample.negatives
+        return (
+            1 + matthews(recall, specificity, sample.positives / (sample.positives + sample.negatives))
+        ) / 2
     if isinstance(sample, metrics.Explained):
         return 1 - sample.errors.mean() / (sample.unit * sample.totals.mean())
     hits = np.arange(len(sample.above)) + 1.0  # without ties
@@ -321,7 +330,8 @@ def test_those_are_the_ratios():
     names = {name for name, _ in RATIOS}
     assert names >= {"average_precision", "balanced_accuracy", "f1", "fbeta", "jaccard", "precision"}
     assert "r2 about a center" in names
-    assert names.isdisjoint({"f1_macro", "matthews_corrcoef", "recall", "roc_auc", "r2"})
+    assert names >= {"f1_macro", "f1_weighted", "matthews_corrcoef", "roc_auc"}
+    assert names.isdisjoint({"matthews_corrcoef of floor 0.1", "recall", "r2"})
 
 
 def test_one_prepared_query_needs_a_leading_axis():
