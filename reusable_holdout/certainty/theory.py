@@ -306,7 +306,9 @@ _FOURTH = replace(
     falling=True,
     weighs_finals=True,
     threshold_level=0.05,
-    gate=CellCode((Cell(-1, 0.0, math.inf, 0.8645),), failed=0.1355),  # a failure costs what any charge does at most
+    gate=CellCode(
+        (Cell(-1, 0.0, math.inf, 0.8645),), failed=0.1355
+    ),  # a failure costs what any charge does at most
     gates_certify=True,
     gate_bets=(2.0 / 3.0, 1.0, 1.5),
     gate_bets_lose=0.7,

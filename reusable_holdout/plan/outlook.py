@@ -164,6 +164,11 @@ class Outlook:
         low, high = certificate.agreed_around(length)
         return (high - low) / 2.0 * self.span
 
+    @property
+    def certifies(self) -> bool:
+        """True if only gates are asked, and what they call better is certified to be what was named."""
+        return self._wish.certifies
+
     @checked_call
     def shown_difference(self, *, charges: int = 0, pairs: bool = False) -> float:
         """Return the difference that a gate shows nine times in ten, in the metric's unit.

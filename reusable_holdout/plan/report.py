@@ -56,6 +56,8 @@ def _promises(plan: Outlook) -> list[Row]:
     if plan.final_share == 1.0:
         holds = f"with probability {plan.confidence:g}; nothing but one final can be asked"
         return [("every interval holds", holds), _final_after(plan, 0)]
+    if plan.certifies:
+        return _promises_of_gates(plan)
     rows = {
         "every interval holds": f"with probability {plan.confidence:g}, all queries at once (transcript code)",
         "answers are within": f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
@@ -66,6 +68,21 @@ def _promises(plan: Outlook) -> list[Row]:
         return [*rows.items(), ("a final", "cannot be asked: the plan keeps no share for one")]
     shown = sorted({0, min(1, plan.charges), min(5, plan.charges)})
     return [*rows.items(), *(_final_after(plan, charges) for charges in shown)]
+
+
+def _promises_of_gates(plan: Outlook) -> list[Row]:
+    def shown(*, pairs: bool) -> str:
+        first, last = (plan.shown_difference(charges=made, pairs=pairs) for made in (0, plan.charges - 1))
+        return f"{first:.4f}" + (f", and {last:.4f} at the last charge" if plan.charges > 1 else "")
+
+    rows = {
+        "what is better holds": f"with probability {plan.confidence:g}, all queries at once (transcript code)",
+        "the guard halts after": f"{_charges(plan.charges)}; to show nothing is free",
+        "nine times in ten": f"a value is shown that is better than what is named by {shown(pairs=False)}",
+    }
+    if plan.family in {"binomial", "mean"}:
+        rows["and of two models"] = f"a difference that is larger by {shown(pairs=True)}"
+    return [*rows.items()]
 
 
 def _final_after(plan: Outlook, charges: int) -> Row:
@@ -103,6 +120,8 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
             ("threshold", f"{plan.threshold:.4f}, four standard deviations of an honest claim's deviation"),
             ("half-width, nothing told", f"{alone:.4f} (confidence bound alone)"),
         ]
+    if plan.certifies:
+        return "How", [("half-width, nothing told", f"{alone:.4f} (confidence bound alone)")]
     last = plan.charges - 1
     first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
     falling = f", falling to {end:.4f} at the last charge" if first != end else ""

@@ -303,7 +303,8 @@ class Distance(Rule):
         if self.certifies:
             level = self.certificate.log_level(length, self.certificate.shares.charged)
             least = [
-                float(self.certificate.bound.reach_low(prior, log_level=level)) + self.certificate.comparison_tail
+                float(self.certificate.bound.reach_low(prior, log_level=level))
+                + self.certificate.comparison_tail
                 for prior in priors.tolist()
             ]
             reached = np.ceil(np.clip(least, -1.0, 3.0) * GRID).astype(np.int64)

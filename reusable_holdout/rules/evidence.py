@@ -142,7 +142,11 @@ class ByEvidence(WithinTolerance):
             tolerances = self.tolerances(None, len(priors), self.certificate.length(charges=0, nats=0.0))
         limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
-            evidence = self.certificate.named_evidence(prior, limit) if self.certifies else self._evidence(prior, limit)
+            evidence = (
+                self.certificate.named_evidence(prior, limit)
+                if self.certifies
+                else self._evidence(prior, limit)
+            )
             units = self._units_of(evidence)
             nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
             into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units

@@ -97,6 +97,7 @@ class Game:
             charge_nats=THEORY.gate.worst if self.gate else dearest,
             decides="distance" if self.tolerance is None else "evidence",
             shares=Shares(1.0, 1.0) if self.gate else shares,
+            first_share=THEORY.first_share_of_gates if self.gate else 0.0,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )
