@@ -288,9 +288,10 @@ def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, p
         2**32 - 1
     )  # of verdicts, each of which leads to a test: their section 3, with Hoeffding's inequality
     assert published == math.ceil(math.log(histories / 0.0001) / (2.0 * tolerance**2))
-    wish = {"queries": 32, "confidence": 0.9999, "gates": True, "noise": 0.0}
-    assert Plan(**wish, charges=32, tolerance=tolerance, estimate=0.9).rows < 0.65 * published
-    assert Plan(**wish, charges=8, tolerance=tolerance).rows < published
+    wish = {"queries": 32, "confidence": 0.9999, "gates": True}
+    few = Plan(round(0.65 * published), **wish, charges=32, estimate=0.9)
+    assert few.half_width(query=32, charges=31) < tolerance
+    assert Plan(published, **wish, charges=8).half_width(query=32, charges=7) < tolerance
 
 
 def test_a_gate_has_no_threshold():

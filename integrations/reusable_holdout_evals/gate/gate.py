@@ -250,7 +250,7 @@ class Possible(NamedTuple):
             [
                 f"What {self.rows:,} rows can show",
                 f"  {accepted} can be accepted, of {self.queries:,} that can be asked about",
-                "  a release that is accepted is certified to be better by what you name, 0 or more or less",
+                "  an accepted release is certified to be better by at least what you name",
                 f"  one that is truly better than that by {self.needed:.3g} is accepted nine times in ten, and by "
                 f"{self.last:.3g} at the last",
                 f"  (a single comparison, fixed in advance, would certify from {self.fixed:.3g} on)",
