@@ -164,6 +164,10 @@ class Outlook:
         low, high = certificate.agreed_around(length)
         return (high - low) / 2.0 * self.span
 
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        raise NotImplementedError
+
     @property
     def certifies(self) -> bool:
         """True if only gates are asked, and what they call better is certified to be what was named."""
@@ -186,7 +190,7 @@ class Outlook:
         if not 0 <= charges < self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
         wish = self._compared if pairs else self._wish
-        gates = self.gates(self.pairs if pairs else self.scores)
+        gates = self.gates(self.certificate_of(pairs=pairs))
         length = gates.length(charges=charges, nats=charges * gates.theory.gate.nats[0])
         found = wish.shown(gates, length, signs=pairs and self.family == "binomial")
         return found * self.span * (2.0 if pairs else 1.0)

@@ -278,6 +278,10 @@ class Plan(Outlook):
             decides=wish.decides,
         )
 
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        return self.pairs if pairs else self.scores
+
     # ---- records
 
     def record(self) -> dict[str, Any]:

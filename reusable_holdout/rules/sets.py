@@ -85,7 +85,7 @@ class BySets(WithinTolerance):
 
     def _reaches(self, sample: RatioSample, named: float, length: float) -> bool:
         nats = self.certificate.needed(length, self.certificate.shares.charged)
-        return left_by(sample.ends(self.certificate.evidence_set(nats, named))).low >= named
+        return bool(left_by(sample.ends(self.certificate.evidence_set(nats, named))).low >= named)
 
     def score(self, weighed: Integers) -> int:
         """Return the score of a sample."""
