@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from long_tests import examples
 
 from reusable_holdout import Plan
+from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.mechanisms.accounting import optimal_composition
 
@@ -289,9 +290,13 @@ def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, p
     )  # of verdicts, each of which leads to a test: their section 3, with Hoeffding's inequality
     assert published == math.ceil(math.log(histories / 0.0001) / (2.0 * tolerance**2))
     wish = {"queries": 32, "confidence": 0.9999, "gates": True}
-    few = Plan(round(0.65 * published), **wish, charges=32, estimate=0.9)
-    assert few.half_width(query=32, charges=31) < tolerance
-    assert Plan(published, **wish, charges=8).half_width(query=32, charges=7) < tolerance
+    for rows, charges, estimate in ((round(0.65 * published), 32, 0.9), (published, 8, 0.5)):
+        certificate = Plan(rows, **wish, charges=charges, estimate=estimate).scores
+        length = certificate.length(
+            charges=charges - 1, nats=(charges - 1) * THEORY.gate.nats[0]
+        )  # all passed
+        low, _ = certificate.around(estimate, estimate, length=length, share=1.0)
+        assert estimate - low < tolerance
 
 
 def test_a_gate_has_no_threshold():
