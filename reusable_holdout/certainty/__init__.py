@@ -6,7 +6,14 @@ They use numbers only, never data.
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval
 from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
-from reusable_holdout.certainty.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
+from reusable_holdout.certainty.evidence import (
+    Evidence,
+    EvidenceRows,
+    SuitedNull,
+    gains_of_rows,
+    likely_rows,
+    worst_rows,
+)
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.exact_ratios import matthews_interval, ratio_interval
 from reusable_holdout.certainty.final_weights import WEIGHT_UNITS, final_weights, weight_nats
@@ -48,6 +55,7 @@ __all__ = [
     "Priced",
     "Shares",
     "SpanCode",
+    "SuitedNull",
     "Theory",
     "ThresholdTable",
     "TranscriptCode",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval, Numbers
-from reusable_holdout.certainty.evidence import Evidence
+from reusable_holdout.certainty.evidence import Evidence, SuitedNull
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.theory import THEORY, Shares, Theory
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
@@ -85,6 +85,8 @@ class Certificate:
         promised.
     final_share : float
         Share of the failure probability that is kept for the final.
+    first_share : float
+        Share of the questions' weight for histories without a charge; 0 for an even one.
     theory : Theory
         Edition of the constants.
     """
@@ -111,6 +113,7 @@ class Certificate:
     noisy: bool = False
     adaptive: bool = False
     final_share: float = THEORY.final_share
+    first_share: float = 0.0
     theory: Theory = THEORY
 
     @cached_property
@@ -118,7 +121,8 @@ class Certificate:
         """The transcript code of the declared numbers of questions and charges."""
         if self.adaptive:
             return AdaptiveCode(self.queries, self.final_share)
-        return TranscriptCode(self.queries, max(1, self.charges), self.final_share, self.theory)
+        numbers = self.queries, max(1, self.charges)
+        return TranscriptCode(*numbers, self.final_share, self.theory, self.first_share)
 
     @cached_property
     def tails(self) -> NoiseTails:
@@ -253,6 +257,12 @@ class Certificate:
         """Return the test that the population value is within a tolerance of a named value."""
         least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and the named value are rounded
         return Evidence(named, least, sides, self.theory.check_bets)
+
+    def named_evidence(self, named: float, nats: float) -> SuitedNull:
+        """Return the test that the population value is at least what was named, with bets for so many nats."""
+        spread = max(cast("float", self.spread), GRID_SLACK)
+        best = math.sqrt(2.0 * (nats + self.theory.gate_bets_lose) / self.bound.rows) / spread
+        return SuitedNull(named + GRID_SLACK, spread, self.theory.check_bets, best, self.theory.gate_bets)
 
     def evidence_needed(self, evidence: Evidence, length: float) -> float:
         """Return the nats that certify an answer at a description length, including the reach of the noise."""

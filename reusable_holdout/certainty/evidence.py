@@ -22,6 +22,7 @@ __all__ = [
     "Evidence",
     "EvidenceRows",
     "Null",
+    "SuitedNull",
     "gains_of_rows",
     "likely_rows",
     "mixed",
@@ -206,6 +207,24 @@ class Null:
             return 0.0
         mean, bet = max(self.mean, _LEAST_MEAN), float(self.bets[-1])
         return math.log1p(bet * (1.0 - mean)) - math.log1p(-bet * mean)
+
+
+@dataclass(frozen=True)
+class SuitedNull(Null):
+    """Hypothesis that is bet against with a few multiples of one bet, the best one for rows of a guessed spread."""
+
+    best: float = 1.0
+    multiples: tuple[float, ...] = (1.0,)
+
+    @cached_property
+    def bets(self) -> NDArray[np.float64]:
+        """The bets, each at most the one that could lose most of what is held."""
+        most = self.sizes.largest / max(self.mean, _LEAST_MEAN)
+        return np.minimum(self.best * np.array(self.multiples), most)
+
+    def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Return the nats of terms and weights in [0, 1], both of shape (rows,)."""
+        return self.log_evidence(terms, weights)
 
 
 @dataclass(frozen=True)

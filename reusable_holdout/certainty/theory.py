@@ -137,6 +137,14 @@ class Theory:
         A charge of a ratio: where its confidence set lies.
     gate : CellCode
         A gate's "yes", or a failure.
+    gates_certify : bool
+        True if a gate's "yes" certifies what was named; else what was named less a tolerance.
+    gate_bets : tuple of float
+        Bets of a gate's evidence, as multiples of the one that suits rows of the guessed spread.
+    gate_bets_lose : float
+        Nats that their average is expected to lose to the best of them.
+    first_share_of_gates : float
+        Share of a question's weight for histories without a charge, if only gates are asked; 0 for an even share.
     failures_reserved : bool
         True if a gate's plan reserves the cost of a failure, not of a "yes" alone.
     reveal : CellCode
@@ -190,6 +198,10 @@ class Theory:
     charge: CellCode
     spans: SpanCode
     gate: CellCode
+    gates_certify: bool
+    gate_bets: tuple[float, ...]
+    gate_bets_lose: float
+    first_share_of_gates: float
     failures_reserved: bool
     reveal: CellCode
     reveal_unit: float
@@ -247,6 +259,10 @@ _SECOND = Theory(
         failed=0.1355,
     ),
     gate=CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03),  # a "yes" 0.03 nats, a failure 3.5
+    gates_certify=False,
+    gate_bets=(),
+    gate_bets_lose=0.0,
+    first_share_of_gates=0.0,
     failures_reserved=False,
     reveal=CellCode(  # no outcome costs over 3.7 nats
         (
@@ -317,6 +333,13 @@ _FOURTH = replace(
     ),
     suited_share=0.8,
     exact_ratios=True,
+    gate=CellCode(
+        (Cell(-1, 0.0, math.inf, 0.88),), failed=0.12
+    ),  # a failure costs what any charge does at most
+    gates_certify=True,
+    gate_bets=(2.0 / 3.0, 1.0, 1.5),
+    gate_bets_lose=0.7,
+    first_share_of_gates=0.9,
 )
 
 EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}

@@ -39,6 +39,8 @@ class TranscriptCode:
         Share phi of the failure probability that is kept for the final, in [0, 1]; the questions have the rest.
     theory : Theory
         Constants; its `early_share` is the 0.1 in w_S below.
+    first_share : float
+        Another p_0, in (0, 1), with an even p_j besides; 0 for the one below.
 
     Notes
     -----
@@ -86,6 +88,7 @@ class TranscriptCode:
     charges: int | None = None
     final_share: float = THEORY.final_share
     theory: Theory = THEORY
+    first_share: float = 0.0
 
     def __post_init__(self) -> None:
         for name, number in (("queries", self.queries), ("charges", self.charges)):
@@ -156,8 +159,10 @@ class TranscriptCode:
         """Return the nats of a number of charges; no question follows the last of them."""
         if self.charges is None:
             return (charges + 1) * math.log(2.0)
-        most = self.charges - 1
-        return math.log(2.0) + (math.log(max(most, charges)) if charges else 0.0) if most else 0.0
+        most, first = self.charges - 1, self.first_share or 0.5
+        if not most or not charges:
+            return -math.log(first) if most else 0.0
+        return math.log(max(most, charges)) - math.log1p(-first)
 
     def _share_before_a_final(self, charges: int) -> float:
         """Return the share of a final's weight that histories with this number of charges have."""

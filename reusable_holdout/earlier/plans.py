@@ -20,7 +20,7 @@ _SPARE_OF_VIEWS = (
 )  # nats: what version 0.2.0 wrote beside the guard's own in the rules of views
 _UNSTORED = {
     *("bound", "decides", "shares", "theory", "estimate"),
-    *("final_share", "threshold_sds"),  # which no earlier version stated
+    *("final_share", "first_share", "threshold_sds"),  # which no earlier version stated
 }
 _ASKS = {"gate": "gates", "claims": "claims"}
 _LADDERS = {"ladder", "parameter-free-ladder"}

@@ -152,8 +152,8 @@ def grid(way: Way, prior: float) -> int:
 def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:
     if question.tolerance is not None and not way.takes_tolerances:
         raise InputError(
-            "a question's own tolerance is for evaluate, compare and gate, where the rows' evidence or the plan's "
-            f"tolerance decides; got {question.tolerance!r}; leave it out; nothing was asked"
+            "a question's own tolerance is for evaluate and compare, where the rows' evidence or the plan's tolerance "
+            f"decides; a gate certifies what it names; got {question.tolerance!r}; leave it out; nothing was asked"
         )
     return checked_tolerances(question.tolerance, count, unit)
 

@@ -156,5 +156,7 @@ def _frame(found: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     frame = frame.astype({"charged": bool, "paired": bool, "charges_left": np.int64})
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
     told = [Told.parse(text) for text in frame["told"]]
-    frame["measured"] = frame["value"].where(np.array([one is not None and one.says_a_value for one in told], dtype=bool))
+    frame["measured"] = frame["value"].where(
+        np.array([one is not None and one.says_a_value for one in told], dtype=bool)
+    )
     return frame

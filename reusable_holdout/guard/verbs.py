@@ -140,7 +140,7 @@ class Verbs(Overview):
         name: Any = None,
         X_train: Any = None,
     ) -> Any:
-        """Ask whether a model, or the difference of two, reaches what is named, and nothing else.
+        """Ask if a model, or the difference of two, is certified to reach what is named, and nothing else.
 
         Parameters
         ----------
@@ -148,9 +148,9 @@ class Verbs(Overview):
             As for :meth:`evaluate`; models are fitted.
         at_least : float, or sequence of float
             Value that the subject must reach, in the metric's unit; for a difference the least improvement of the new
-            one.
+            one: -0.02 asks if it is no worse by more.
         tolerance : float, optional
-            If the rows' evidence decides: largest distance of an accepted value below `at_least`.
+            For ledgers of earlier editions alone: largest distance of an accepted value below `at_least`.
         guardrails : dict of guard to float or (subject, float), optional
             Guards from :meth:`on` for other metrics of the rows, and the value that each must reach; with a subject of
             its own if the metric needs other predictions. There is one charge for all; each takes one of the declared
@@ -161,7 +161,7 @@ class Verbs(Overview):
         Returns
         -------
         Answer, or list of Answer
-            Its outcome is "better", a charge, or "not shown".
+            Its outcome is "better", a charge, or "not shown", free, which bounds nothing.
         """
         named = _named(subject, name)
         return self._one(

@@ -257,6 +257,7 @@ STATED = (
         "estimate",
         "final_share",
         "noise",
+        "pair_spread",
         "prior_error",
         "queries",
     ),

@@ -169,6 +169,37 @@ class Outlook:
         low, high = certificate.agreed_around(length)
         return float(high - low) / 2.0 * self.span
 
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        raise NotImplementedError
+
+    @property
+    def certifies(self) -> bool:
+        """True if only gates are asked, and what they call better is certified to be what was named."""
+        return self._wish.certifies
+
+    @checked_call
+    def shown_difference(self, *, charges: int = 0, pairs: bool = False) -> float:
+        """Return the difference that a gate shows nine times in ten, in the metric's unit.
+
+        If the population value is better by it than what a gate names, the gate says "better" with probability 0.9, for
+        rows that spread as the plan guesses.
+
+        Parameters
+        ----------
+        charges : int
+            Charges made before, none of them a failure, and fewer than the plan's.
+        pairs : bool
+            True for the difference of two models.
+        """
+        if not 0 <= charges < self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
+        wish = self._compared if pairs else self._wish
+        gates = self.gates(self.certificate_of(pairs=pairs))
+        length = gates.length(charges=charges, nats=charges * gates.theory.gate.nats[0])
+        found = wish.shown(gates, length, signs=pairs and self.family == "binomial")
+        return found * self.span * (2.0 if pairs else 1.0)
+
     @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance."""
@@ -289,7 +320,8 @@ class Outlook:
             return replace(wish, family="paired", estimate=0.5, spread=None)
         error = None if wish.prior_error is None else wish.prior_error / 2.0
         # two models whose errors have half of their variance in common differ as much as one model's scores
-        return replace(wish, family="paired", estimate=0.5, spread=wish.row_spread / 2.0, prior_error=error)
+        spread = (wish.row_spread if wish.pair_spread is None else wish.pair_spread) / 2.0
+        return replace(wish, family="paired", estimate=0.5, spread=spread, prior_error=error)
 
     # ---- certificates
 
@@ -345,6 +377,8 @@ class Outlook:
         if spare < 0.0 or scores.adaptive or self.shared.view:
             return False
         slack, length = 2.0 * _SAME, replace(scores, reserved_nats=nats).affordable_length
+        if self._wish.certifies:
+            return self._wish.shown(scores, length) <= scores.tolerance + slack
         if scores.threshold_sds or (scores.fixed_threshold is not None and scores.decides == "distance"):
             return scores.agreed_reach(length) <= scores.tolerance + slack
         threshold = scores.threshold_of_length(scores.estimate, length, least=-math.inf)

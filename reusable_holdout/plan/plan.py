@@ -69,6 +69,8 @@ class Plan(Outlook):
         For families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at
         most half the distance of the bounds; by default the largest possible at `estimate`. The numbers of the plan
         follow from it. No interval rests on it: rows that spread more are charged more often.
+    pair_spread : float, optional
+        Likewise for the difference of two models, in the metric's unit; by default as large as one model's.
     final_share : float, optional
         Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75, and 0 if only gates are
         asked, who then have no final. With 1 nothing but a final can be asked: for a guard of one search.
@@ -76,7 +78,8 @@ class Plan(Outlook):
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states what an honest board keeps; each series has `charges`, by default 2.
     gates : bool
-        True if only gates are asked: a "yes" is cheaper than other charges.
+        True if only gates are asked. Then `tolerance` is the difference that they show nine times in ten, up to the
+        last charge; see :meth:`shown_difference`.
     bounds : tuple of float
         Lower and upper bound of the metric.
     greater_is_better : bool
@@ -149,6 +152,7 @@ class Plan(Outlook):
         threshold: float | None = None,
         delta: float | None = None,
         spread: float | None = None,
+        pair_spread: float | None = None,
         final_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
@@ -176,6 +180,7 @@ class Plan(Outlook):
         self.stated_spread = numbers.checked_spread(
             spread, math.inf if kept or family == "ratio" else self.span
         )
+        self.stated_pair_spread = numbers.real_or_none("pair_spread", pair_spread, above=0.0, most=self.span)
         self.stated_prior_error = numbers.real_or_none("prior_error", prior_error, above=0.0)
         self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
@@ -195,6 +200,7 @@ class Plan(Outlook):
     ) -> Wish:
         span, grows = self.span, self.asks == "claims" and not self._is_kept  # then the tolerance follows
         silent = self.asks == "claims" or self.family == "ratio"
+        silent |= self.asks == "gates" and edition(self.shared.theory).gates_certify and noise is None
         return Wish(
             rows=numbers.whole_or_none("rows", rows, MOST_ROWS),
             queries=numbers.whole_or_none("queries", queries, MOST_QUERIES),
@@ -215,6 +221,7 @@ class Plan(Outlook):
             asks=self.asks,
             shared=self.shared,
             stated_final_share=self.stated_final_share,
+            pair_spread=_divided(self.stated_pair_spread, span),
             kept_sds=self._kept_sds,
         )
 
@@ -283,6 +290,10 @@ class Plan(Outlook):
             decides=wish.decides,
         )
 
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        return self.pairs if pairs else self.scores
+
     # ---- records
 
     def record(self) -> dict[str, Any]:
@@ -290,6 +301,7 @@ class Plan(Outlook):
         added: dict[str, Any] = {}
         if self._wish.theory.threshold_level:  # editions that did not know them wrote none
             added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
+            added |= {"pair_spread": self.stated_pair_spread}
         return added | {
             "rows": self.rows,
             "queries": self.queries,

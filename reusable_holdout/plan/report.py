@@ -46,6 +46,14 @@ def _questions(plan: Outlook) -> tuple[str, list[Row]]:
     if plan.final_share == 1.0:
         holds = f"with probability {plan.confidence:g}; nothing but one final can be asked"
         return "What can be asked", [("every interval holds", holds)]
+    if plan.certifies:
+        return "What can be asked", [
+            (
+                "what is better holds",
+                f"with probability {plan.confidence:g}, all queries at once (transcript code)",
+            ),
+            ("the guard halts after", f"{_charges(plan.charges)}; to show nothing is free"),
+        ]
     rows = [
         (
             "every interval holds",
@@ -65,6 +73,8 @@ def _questions(plan: Outlook) -> tuple[str, list[Row]]:
 
 def _widths(plan: Outlook) -> tuple[str, list[Row]]:
     """Return how far the true value may be from an answer, with each number of charges."""
+    if plan.certifies:
+        return "What is shown nine times in ten", _shown(plan)
     heading = f"How wide the answers are, at scores near {plan.estimate:g}"
     if plan.asks == "claims":
         rows = [
@@ -101,6 +111,19 @@ def _advice(plan: Outlook) -> tuple[str, list[Row]]:
     if more is not None:
         rows.append(("a larger tolerance", f"answers within {more[1]:g} would allow {_charges(more[0])}"))
     return "If that is too wide", rows
+
+
+def _shown(plan: Outlook) -> list[Row]:
+    """Return the differences that a gate shows nine times in ten."""
+
+    def shown(*, pairs: bool) -> str:
+        first, last = (plan.shown_difference(charges=made, pairs=pairs) for made in (0, plan.charges - 1))
+        return f"{first:.4f}" + (f", and {last:.4f} at the last charge" if plan.charges > 1 else "")
+
+    rows = [("a value above what is named", f"by {shown(pairs=False)}")]
+    if plan.family in {"binomial", "mean"}:
+        rows.append(("a difference of two models", f"larger by {shown(pairs=True)}"))
+    return rows
 
 
 def _final_after(plan: Outlook, charges: int) -> Row:

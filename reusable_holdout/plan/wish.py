@@ -24,6 +24,7 @@ from reusable_holdout.certainty import (
 from reusable_holdout.noise import Calibration, GuardMechanism
 from reusable_holdout.plan.honest import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
+from reusable_holdout.plan.shown import shown_difference
 
 __all__ = [
     "ALLOWANCE",
@@ -100,6 +101,7 @@ class Wish:
     asks: Asks
     shared: SharedBudget = OWN_BUDGET
     stated_final_share: float | None = None
+    pair_spread: float | None = None
     kept_sds: float | None = None  # of a ledger's plan
     room_nats: float = 0.0  # for which a derived tolerance leaves room
 
@@ -107,6 +109,11 @@ class Wish:
     def theory(self) -> Theory:
         """Edition that it is certified by."""
         return edition(self.shared.theory)
+
+    @property
+    def certifies(self) -> bool:
+        """True if only gates are asked, which certify what was named: then its tolerance is what they show."""
+        return self.asks == "gates" and self.theory.gates_certify
 
     @property
     def final_share(self) -> float:
@@ -177,8 +184,8 @@ class Wish:
         """
         if self.mechanism == "noiseless" or self.family == "ratio":
             return 0.0
-        if self.noise_scale is not None:
-            return self.noise_scale
+        if self.noise_scale is not None or self.certifies:
+            return self.noise_scale or 0.0
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
         threshold = min(
@@ -224,6 +231,7 @@ class Wish:
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
             final_share=self.final_share,
+            first_share=self.theory.first_share_of_gates if self.asks == "gates" else 0.0,
             theory=self.theory,
         )
 
@@ -263,6 +271,9 @@ class Wish:
             return False
         if self.final_share == 1.0:
             return self.final_half_width(numbers) <= numbers.tolerance + _SLACK
+        if self.certifies:
+            certificate = self.certificate(numbers)
+            return self.shown(certificate, certificate.affordable_length) <= numbers.tolerance + _SLACK
         if self.most_sds(numbers.queries):
             return self.threshold_sds(numbers) >= 1.0
         if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
@@ -270,6 +281,11 @@ class Wish:
         certificate = self.certificate(numbers)
         threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
         return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd(numbers.rows)))
+
+    def shown(self, certificate: Certificate, length: float, *, signs: bool = False) -> float:
+        """Return the difference that a gate shows nine times in ten at a description length."""
+        error, pairs = self.standard_error(certificate.bound.rows), self.family == "paired"
+        return shown_difference(certificate, length, error, pairs=pairs, signs=signs)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:

@@ -58,12 +58,15 @@ class Rule(ABC):
 
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
         self.certificate, self.gate = certificate, gate
+        self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
 
     # ---- public
 
     @property
     def takes_tolerances(self) -> bool:
         """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
+        if self.certifies:
+            return False
         return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
     def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
@@ -234,13 +237,17 @@ class Distance(Rule):
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of an accepted value: from the lower bound that is certified by its prior, to 1."""
+        """Return the interval from the prior, or from the lower bound that is certified by it, to 1."""
+        if self.certifies:
+            return Interval(prior, 1.0)
         share = self.certificate.shares.charged
         low, _ = self._around(prior, self.certificate.comparison_tail, length, share)
         return Interval(low, 1.0)
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval up to the bound of the prior."""
+        """Return all values, or those up to the bound of the prior."""
+        if self.certifies:
+            return Interval(0.0, 1.0)
         _, high = self.agreed(prior, unit, length)
         return Interval(0.0, high)
 
@@ -308,7 +315,16 @@ class Distance(Rule):
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Compare scores with their priors, up to the thresholds."""
+        """Compare scores with their priors, up to the thresholds, or with the least that certifies the priors."""
+        if self.certifies:
+            level = self.certificate.log_level(length, self.certificate.shares.charged)
+            least = [
+                float(self.certificate.bound.reach_low(prior, log_level=level))
+                + self.certificate.comparison_tail
+                for prior in priors.tolist()
+            ]
+            reached = np.ceil(np.clip(least, -1.0, 3.0) * GRID).astype(np.int64)
+            return Compared(weighed[:, 0], reached, np.zeros(len(reached), dtype=np.int64))
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
 
     def score(self, weighed: Integers) -> int:

@@ -265,7 +265,7 @@ def test_a_batch_that_gives_indices_back_overfills_the_kraft_sum(queries):
 
 @pytest.mark.parametrize("most", [2, 3, 4])
 def test_outcomes_that_forget_the_failure_overfill_the_kraft_sum(most):
-    assert kraft(Game(7, most, charges=without_room_for_failures())) > Fraction(21, 20)
+    assert kraft(Game(7, most, charges=without_room_for_failures())) > 1
 
 
 @for_each("most", [2, 3])

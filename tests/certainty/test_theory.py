@@ -35,6 +35,10 @@ ADDED = {
         "suited_share": 0.5,
         "exact_ratios": False,
         "matchings": 100,
+        "gates_certify": False,
+        "gate_bets": (),
+        "gate_bets_lose": 0.0,
+        "first_share_of_gates": 0.0,
     },
 }
 
@@ -110,10 +114,10 @@ def test_the_dearest_outcome_of_a_claim_is_a_failure_after_all_others(certificat
 
 
 def test_a_gates_yes_and_its_failure_are_what_it_costs(certificate_by):
-    for theory, nats in ((THEORY, -math.log(0.5)), (DEARER["a gate's failure"], -math.log(0.001))):
+    for theory, nats in ((THEORY, -math.log(0.12)), (DEARER["a gate's failure"], -math.log(0.001))):
         found = certificate_by(theory, charges=3, gates=True)
         assert (found.charge_nats, found.shares) == (nats, (1.0, 1.0))
-    assert certificate_by(DEARER["a cell"], charges=3, gates=True).charge_nats == -math.log(0.5)
+    assert certificate_by(DEARER["a cell"], charges=3, gates=True).charge_nats == -math.log(0.12)
 
 
 def test_a_plan_for_everything_reserves_the_dearest_charge_of_any_way_and_metric(certificate_by):

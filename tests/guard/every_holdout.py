@@ -78,7 +78,6 @@ class Game:
     twin: object = None
     unit: float | None = None
     tolerance: float | None = None
-    says_of_a_failure: object = Named(FAILED)
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self):
@@ -97,6 +96,7 @@ class Game:
             charge_nats=THEORY.gate.worst if self.gate else dearest,
             decides="distance" if self.tolerance is None else "evidence",
             shares=Shares(1.0, 1.0) if self.gate else shares,
+            first_share=THEORY.first_share_of_gates if self.gate else 0.0,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )
@@ -444,7 +444,7 @@ class Game:
     def failures(self, holdouts, agreeing, others, state, truth):
         """Metrics that raise where some predictions are right often, or seldom."""
         terms = Terms(0.0, self.ask.unit(0.0, state, None))
-        failed = self.ask.outcome(self.says_of_a_failure, terms)
+        failed = self.ask.outcome(Named(FAILED), terms)
         missed = self.misses(self.ask.interval(failed.told, terms, self.length(self.ask, state)), truth)
         outcome = Told((), missed, int(failed.charged), failed.nats, int(failed.charged))
         for predicted, left in others:

@@ -271,9 +271,14 @@ def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, p
         2**32 - 1
     )  # of verdicts, each of which leads to a test: their section 3, with Hoeffding's inequality
     assert published == math.ceil(math.log(histories / 0.0001) / (2.0 * tolerance**2))
-    wish = {"queries": 32, "confidence": 0.9999, "gates": True, "noise": 0.0}
-    assert Plan(**wish, charges=32, tolerance=tolerance, estimate=0.9).rows < 0.65 * published
-    assert Plan(**wish, charges=8, tolerance=tolerance).rows < published
+    wish = {"queries": 32, "confidence": 0.9999, "gates": True}
+    for rows, charges, estimate in ((round(0.65 * published), 32, 0.9), (published, 8, 0.5)):
+        certificate = Plan(rows, **wish, charges=charges, estimate=estimate).scores
+        length = certificate.length(
+            charges=charges - 1, nats=(charges - 1) * THEORY.gate.nats[0]
+        )  # all passed
+        low, _ = certificate.around(estimate, estimate, length=length, share=1.0)
+        assert estimate - low < tolerance
 
 
 def test_a_gate_has_no_threshold():
