@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval, Numbers
-from reusable_holdout.certainty.evidence import Evidence, SuitedNull
+from reusable_holdout.certainty.evidence import Evidence, Sides, SuitedNull
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.theory import THEORY, Shares, Theory
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
@@ -215,11 +215,10 @@ class Certificate:
         """Return the interval of an agreed answer at `estimate`, for a threshold that is constant."""
         at = self.estimate
         if self.decides != "distance":
-            tolerance = self.tolerance_at(length)
-            return Interval(max(at - tolerance, 0.0), min(at + tolerance, 1.0))
+            reach = self.tolerance_at(length)
+            return Interval(max(at - reach, 0.0), min(at + reach, 1.0))
         reach = float(self.constant_threshold(at)) + self.comparison_tail
-        low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
-        return Interval(float(low), float(high))
+        return self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
 
     def agreed_reach(self, length: float) -> float:
         """Return the distance to the farther end of this interval.
@@ -234,16 +233,15 @@ class Certificate:
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
-        by_rows = self.decides != "distance"
-        return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
+        return self._half_width(length, self.shares.agreed, estimate, self.decides != "distance")
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
         """Return the half-width of a final's interval around ``estimate``; infinite at an infinite length."""
         if math.isinf(length):
             return math.inf
-        return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
+        return self._half_width(length, 0.5, estimate, self.spread is not None)
 
-    def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:
+    def _half_width(self, length: float, share: float, estimate: float, by_rows: object) -> float:
         if by_rows:
             return self.likely_half_width(self.needed(length, share), estimate)
         low, high = self.around(estimate, estimate, length=length, share=share)
@@ -251,9 +249,7 @@ class Certificate:
 
     # ---- thresholds, and evidence that decides in their place
 
-    def evidence(
-        self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
-    ) -> Evidence:
+    def evidence(self, named: float, tolerance: float, sides: Sides = "both") -> Evidence:
         """Return the test that the population value is within a tolerance of a named value."""
         least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and the named value are rounded
         return Evidence(named, least, sides, self.theory.check_bets)
@@ -300,23 +296,17 @@ class Certificate:
         shrunk towards a half, as if four more rows had been seen. `beyond` is what the prior's own standard error adds
         to it.
         """
-        fixed = self.fixed_threshold
-        if fixed is not None:
-            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
+        if self.fixed_threshold is not None:
+            return prior * 0.0 + self.fixed_threshold
         plans = self.threshold_at_estimate * self.sd_ratio(prior)
-        found: Numbers = (plans**2 + (self.threshold_sds * beyond) ** 2) ** 0.5
-        return found
+        return cast("Numbers", (plans**2 + (self.threshold_sds * beyond) ** 2) ** 0.5)
 
     def sd_ratio(self, prior: Numbers) -> Numbers:
         """Return the standard deviation of an honest deviation at a prior, as a multiple of that at `estimate`."""
         if self.bound.family == "bounded-difference" or self.spread is not None:
-            return np.ones_like(prior) if isinstance(prior, np.ndarray) else 1.0
-        return self._shrunken_sd(prior) / self._shrunken_sd(self.estimate)
-
-    def _shrunken_sd(self, prior: Numbers) -> Numbers:
-        shrunken = (self.bound.rows * prior + 2.0) / (self.bound.rows + 4.0)
-        found: Numbers = (shrunken * (1.0 - shrunken)) ** 0.5
-        return found
+            return prior * 0.0 + 1.0
+        at, here = ((self.bound.rows * one + 2.0) / (self.bound.rows + 4.0) for one in (self.estimate, prior))
+        return cast("Numbers", (here * (1.0 - here)) ** 0.5 / (at * (1.0 - at)) ** 0.5)
 
     def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
         """Return the tolerance of an agreement that evidence decides, at a description length.
@@ -346,9 +336,8 @@ class Certificate:
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
-        evidence = self.evidence(prior, tolerance)
-        needed = self.evidence_needed(evidence, length)
-        return evidence.likely_reach(needed, cast("float", self.spread), self.bound.rows)
+        test, spread = self.evidence(prior, tolerance), cast("float", self.spread)
+        return test.likely_reach(self.evidence_needed(test, length), spread, self.bound.rows)
 
 
 class ThresholdTable:
@@ -371,7 +360,6 @@ class ThresholdTable:
     """
 
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
-        self.charges, self.nats = charges, nats
         self._count = certificate.theory.threshold_cells
         self._cells = _cells(certificate, charges, nats)
 

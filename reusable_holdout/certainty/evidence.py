@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ __all__ = [
     "Evidence",
     "EvidenceRows",
     "Null",
+    "Sides",
     "SuitedNull",
     "gains_of_rows",
     "likely_rows",
@@ -29,6 +30,8 @@ __all__ = [
     "rounded",
     "worst_rows",
 ]
+
+Sides: TypeAlias = Literal["both", "low", "high"]
 
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
 _CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
@@ -251,7 +254,7 @@ class Evidence:
 
     named: float
     tolerance: float
-    sides: Literal["both", "low", "high"] = "both"
+    sides: Sides = "both"
     sizes: BetSizes = THEORY.check_bets
 
     @cached_property

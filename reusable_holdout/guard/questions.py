@@ -160,9 +160,8 @@ def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats 
 
 def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> Floats:
     """Return what each prior's standard error adds to the plan's, on a grid; 0 where the threshold does not use it."""
-    errors = (
-        np.broadcast_to(np.asarray(question.prior_error, dtype=np.float64), priors.shape) / view.plan.span
-    )
+    stated = np.asarray(question.prior_error, dtype=np.float64)
+    errors = np.broadcast_to(stated, priors.shape) / view.unit.span
     if not (np.isfinite(errors) & (errors >= 0.0)).all():
         raise InputError(
             "prior_error must be standard errors, 0 or more, one for each prior; got "
@@ -170,11 +169,9 @@ def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> 
         )
     if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
         return np.zeros(len(priors))
-    plans = view.plan.prior_error / view.plan.span * way.certificate.sd_ratio(priors)
-    found: Floats = (
-        np.ceil(np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0)) * _ERRORS) / _ERRORS
-    )
-    return found
+    plans = view.prior_error * way.certificate.sd_ratio(priors)
+    more = np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0))
+    return np.asarray(np.ceil(more * _ERRORS) / _ERRORS)
 
 
 def _limits(tolerances: Floats | None, beyond: Floats) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,6 +77,11 @@ class GuardedView:
 
     def __repr__(self) -> str:
         return f"<GuardedView: {self.metric.name}>"
+
+    @cached_property
+    def prior_error(self) -> float:
+        """Standard deviation of an honest prior's own error that the plan reckons with, in [0, 1]."""
+        return self.plan.prior_error / self.plan.span
 
     @property
     def metric(self) -> Metric:

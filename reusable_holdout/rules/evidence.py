@@ -148,7 +148,9 @@ class ByEvidence(WithinTolerance):
         """
         found = np.empty((len(measured), 3), dtype=np.int64)
         if tolerances is None and self.certifies:
-            tolerances = self.tolerances(None, np.zeros(len(priors)), self.certificate.length(charges=0, nats=0.0))
+            tolerances = self.tolerances(
+                None, np.zeros(len(priors)), self.certificate.length(charges=0, nats=0.0)
+            )
         limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
             evidence = (

@@ -60,6 +60,7 @@ def test_what_is_not_stated_is_the_plainest_plan():
         "adaptive": False,
         "threshold_sds": 0.0,
         "final_share": 0.75,
+        "first_share": 0.0,
         "theory": THEORY,
     }
     names = [field.name for field in dataclasses.fields(Certificate)]
