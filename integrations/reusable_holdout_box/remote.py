@@ -134,13 +134,7 @@ class RemoteHoldout:
 
     @checked_call
     def evaluate(
-        self,
-        subject: Any,
-        *,
-        prior: Any = None,
-        tolerance: Any = None,
-        name: Any = None,
-        anew: bool = False,
+        self, subject: Any, *, prior: Any = None, tolerance: Any = None, name: Any = None, anew: bool = False
     ) -> Any:
         """Ask how good predictions are; see :meth:`reusable_holdout.ReusableHoldout.evaluate`.
 

@@ -19,14 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from reusable_holdout.cli.command import PROGRAM, add, add_classes, tell
 from reusable_holdout.errors import Halted, HoldoutError, InputError, NoWitnessWarning
 from reusable_holdout.metrics import ScoreTable
-from reusable_holdout_evals.gate import (
-    Gate,
-    NoWorse,
-    ask_gate,
-    make_gate,
-    open_gate,
-    what_is_possible,
-)
+from reusable_holdout_evals.gate import Gate, NoWorse, ask_gate, make_gate, open_gate, what_is_possible
 from reusable_holdout_evals.gate.tables import classes_of, read_ids
 from reusable_holdout_evals.readers import read_inspect, read_lm_eval, read_scores
 from reusable_holdout_evals.redaction import redact_inspect, redact_lm_eval
@@ -92,10 +85,7 @@ _SETTINGS: _Options = {
         "place that remembers how far the ledger had come: a file of another owner, git:repository@remote, or a URL",
         {},
     ),
-    "vacuous": (
-        "make it though it shows only differences of a quarter of their range",
-        _SWITCH,
-    ),
+    "vacuous": ("make it though it shows only differences of a quarter of their range", _SWITCH),
 }
 _GROUPS: _Options = {"groups": ("column, or key of Inspect's metadata, that names a row's group", {})}
 _QUESTION: _Options = {

@@ -15,16 +15,7 @@ from typing import Literal, NamedTuple
 
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "FAILED",
-    "Cell",
-    "CellCode",
-    "FactorCode",
-    "Span",
-    "SpanCode",
-    "choice_nats",
-    "worst_choice_nats",
-]
+__all__ = ["FAILED", "Cell", "CellCode", "FactorCode", "Span", "SpanCode", "choice_nats", "worst_choice_nats"]
 
 FAILED: Literal["failed"] = "failed"
 """Outcome of a question whose model or metric failed on the holdout."""

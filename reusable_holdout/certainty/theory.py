@@ -13,16 +13,7 @@ from typing import NamedTuple
 from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 from reusable_holdout.errors import LedgerMismatchError
 
-__all__ = [
-    "EDITIONS",
-    "THEORY",
-    "BandShares",
-    "BetSizes",
-    "ClaimCode",
-    "Shares",
-    "Theory",
-    "edition",
-]
+__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Shares", "Theory", "edition"]
 
 
 class Shares(NamedTuple):

@@ -83,12 +83,7 @@ class DemoResult:
         )
 
 
-def run_demo(
-    *,
-    folder: Path,
-    seed: int = 0,
-    progress: bool = False,
-) -> DemoResult:
+def run_demo(*, folder: Path, seed: int = 0, progress: bool = False) -> DemoResult:
     """Run the same hill climb on a plain and on a guarded holdout, and measure both on fresh rows.
 
     Parameters

@@ -214,11 +214,7 @@ class Branches(Verbs):
                 "nothing was released; rotate the first, and ask it for this one with on()"
             )
         stated = Stated(
-            queries=queries,
-            tolerance=tolerance,
-            charges=charges,
-            estimate=estimate,
-            allow=allowed_of(allow),
+            queries=queries, tolerance=tolerance, charges=charges, estimate=estimate, allow=allowed_of(allow)
         )
         fresh = type(self)._of(creation.rotated(self._view, rows_of(X, y), stated))
         return Rotation(fresh, self._view.holdout.X, self._view.holdout.y)

@@ -18,13 +18,7 @@ import numpy as np
 
 from reusable_holdout import witness as witnesses
 from reusable_holdout.earlier import Earlier
-from reusable_holdout.errors import (
-    HoldoutError,
-    InputError,
-    LedgerError,
-    LedgerMismatchError,
-    RotatedError,
-)
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View

@@ -18,13 +18,7 @@ from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
 from reusable_holdout.guard.finals import tell_finals
 from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, grid, posed
-from reusable_holdout.guard.subjects import (
-    Measured,
-    check_tolerances_kept,
-    measured,
-    numbers_of,
-    weighed,
-)
+from reusable_holdout.guard.subjects import Measured, check_tolerances_kept, measured, numbers_of, weighed
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction

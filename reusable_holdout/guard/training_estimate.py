@@ -36,13 +36,7 @@ def error_of_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def training_estimate(
-    metric: Metric,
-    model: Any,
-    X_train: Any,
-    y_train: Any,
-    *,
-    cv: Any,
-    classes: NDArray[Any] | str | None,
+    metric: Metric, model: Any, X_train: Any, y_train: Any, *, cv: Any, classes: NDArray[Any] | str | None
 ) -> Estimate:
     """Return the score of a model by training data alone, which must not contain holdout rows.
 

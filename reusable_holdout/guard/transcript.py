@@ -15,23 +15,11 @@ from reusable_holdout.guard import halts
 from reusable_holdout.ledger import Ledger, Row, Tail
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
-from reusable_holdout.ways import (
-    Allowance,
-    Outcome,
-    State,
-    Terms,
-    Told,
-    Way,
-)
+from reusable_holdout.ways import Allowance, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Batch, Check
 from reusable_holdout.ways.table import outcome_word
 
-__all__ = [
-    "Transcript",
-    "first_occurrences",
-    "row_of",
-    "rows_of_batch",
-]
+__all__ = ["Transcript", "first_occurrences", "row_of", "rows_of_batch"]
 
 _FEW = 16  # questions of a batch that are certified one by one
 

@@ -338,7 +338,4 @@ class Distance(Rule):
 
 def cell_ends(near: float, far: float, side: int, prior: float, unit: float) -> tuple[float, float]:
     """Return the ends of a cell of deviations, in [0, 1]; the overfitting side lies below the prior."""
-    return (
-        min(max(prior - side * near * unit, 0.0), 1.0),
-        min(max(prior - side * far * unit, 0.0), 1.0),
-    )
+    return (min(max(prior - side * near * unit, 0.0), 1.0), min(max(prior - side * far * unit, 0.0), 1.0))

@@ -24,14 +24,7 @@ from reusable_holdout.certainty import (
 from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ordered, Ranked, Rates, Ratio
 from reusable_holdout.rules import Floats, Integers, terms_of
 
-__all__ = [
-    "MeanSample",
-    "RatioSample",
-    "Sample",
-    "ratio_sample",
-    "sample_of",
-    "unpacked",
-]
+__all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
 
 _OF_RATIOS, _OF_RANKS, _OF_ERRORS, _OF_ORDER, _OF_RATES = range(5)
 _COLUMNS = 3  # values, weights, counts

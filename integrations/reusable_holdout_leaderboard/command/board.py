@@ -81,9 +81,7 @@ def _add_serve(actions: Any) -> None:
     server.add_argument("--port", type=int, default=8000, help="(default 8000)")
     server.add_argument("--workers", type=int, default=1, help="processes that share one budget (default 1)")
     server.add_argument(
-        "--admin-token-file",
-        type=Path,
-        help="made if it does not exist (default: admin.token in the folder)",
+        "--admin-token-file", type=Path, help="made if it does not exist (default: admin.token in the folder)"
     )
     server.add_argument(
         "--proxy-headers",

@@ -34,9 +34,7 @@ _DIGEST = sa.LargeBinary(32)
 METADATA = sa.MetaData()
 
 SCHEMAS = sa.Table(  # has a single row
-    "board_schema",
-    METADATA,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    "board_schema", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
 )
 
 COMPETITIONS = sa.Table(

@@ -12,14 +12,7 @@ from reusable_holdout_leaderboard.actions import ACTIONS, Action, File
 from reusable_holdout_leaderboard.web.boards import Admin, Here, boards_of
 from reusable_holdout_leaderboard.web.intake import Upload, intake_of, parsed
 from reusable_holdout_leaderboard.web.tables import download, submissions_csv
-from reusable_holdout_leaderboard.web.wire import (
-    as_json,
-    body_of,
-    form_body,
-    json_body,
-    model_of,
-    refusals,
-)
+from reusable_holdout_leaderboard.web.wire import as_json, body_of, form_body, json_body, model_of, refusals
 
 __all__ = ["ADMIN", "given_by_form"]
 

@@ -37,12 +37,7 @@ from reusable_holdout_leaderboard.web.boards import (
 )
 from reusable_holdout_leaderboard.web.intake import SENT, SUBMISSIONS, intake_of, parsed
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.tables import (
-    board_csv,
-    download,
-    final_csv,
-    final_of,
-)
+from reusable_holdout_leaderboard.web.tables import board_csv, download, final_csv, final_of
 from reusable_holdout_leaderboard.web.wire import (
     MyTeam,
     PicksBody,

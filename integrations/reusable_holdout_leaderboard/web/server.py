@@ -32,12 +32,7 @@ _WRITTEN_WITHIN_SECONDS = 3_600.0
 
 
 def serve(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    root_path: str = "",
+    settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1, root_path: str = ""
 ) -> None:
     """Run a server until it is interrupted.
 
