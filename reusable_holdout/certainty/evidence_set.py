@@ -77,11 +77,8 @@ class EvidenceSet:
             up, down = rows.values - middle
             bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
             won = float(np.log1p(bet / middle * np.array([up, down])) @ rows.counts)
-            excluded, kept = (
-                (middle, kept)
-                if won >= self.nats - math.log(self.theory.suited_share)
-                else (excluded, middle)
-            )
+            is_out = won >= self.nats - math.log(self.theory.suited_share)
+            excluded, kept = (middle, kept) if is_out else (excluded, middle)
         return bet
 
     def of_rows(

@@ -66,9 +66,9 @@ def final_weights(priors: Sequence[float], error: float, units: int = WEIGHT_UNI
     return found
 
 
-def weight_nats(weight: int) -> float:
-    """Return what a weight costs: minus its logarithm, in nats."""
-    return math.log(WEIGHT_UNITS / weight)
+def weight_nats(weight: int | None) -> float:
+    """Return what a weight costs: minus its logarithm, in nats; without a weight nothing."""
+    return 0.0 if weight is None else math.log(WEIGHT_UNITS / weight)
 
 
 def _by_rank(priors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,9 +91,6 @@ def _chances_to_be_best(priors: NDArray[np.float64], error: float) -> NDArray[np
     below = np.zeros(_NODES)
     for distance in behind:
         below += log_ndtr(nodes + distance)
-    chances = [
-        float(np.exp(below - log_ndtr(nodes + distance) - (nodes + distance) ** 2 / 2.0).sum())
-        for distance in behind
-    ]
-    total = sum(chances)
-    return np.array(chances) / total
+    each = (nodes + distance for distance in behind)
+    chances = [float(np.exp(below - log_ndtr(one) - one**2 / 2.0).sum()) for one in each]
+    return np.array(chances) / sum(chances)

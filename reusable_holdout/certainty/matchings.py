@@ -69,14 +69,10 @@ def matched(positive: NDArray[np.float64], negative: NDArray[np.float64], matchi
     found = []
     for start in (np.arange(turns) * len(many) // turns).tolist():
         against = circle[start : start + len(many)]
-        twice_won = np.add.reduceat(
-            (met > against).astype(np.int8) + (met >= against), starts, dtype=np.int64
-        )
-        found.append(
-            np.bincount(twice_won + places, minlength=4 * least + 4)
-            if is_counted
-            else twice_won / (2.0 * sizes)
-        )
+        twice = (met > against).astype(np.int8) + (met >= against)
+        won = np.add.reduceat(twice, starts, dtype=np.int64)
+        counted = is_counted and np.bincount(won + places, minlength=4 * least + 4)
+        found.append(counted if is_counted else won / (2.0 * sizes))
     wins, counts = np.array(found, dtype=np.float64), None
     if is_counted:
         each = [np.arange(2 * rows + 1) / (2.0 * rows) for rows in (least, least + 1)]

@@ -324,9 +324,8 @@ _FOURTH = replace(
     ),
     suited_share=0.8,
     exact_ratios=True,
-    gate=CellCode(
-        (Cell(-1, 0.0, math.inf, 0.88),), failed=0.12
-    ),  # a failure costs what any charge does at most
+    # a failure costs what any charge does at most
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.88),), failed=0.12),
     gates_certify=True,
     gate_bets=(2.0 / 3.0, 1.0, 1.5),
     gate_bets_lose=0.7,

@@ -15,9 +15,8 @@ from reusable_holdout.plan.wish import Numbers, Wish
 __all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]
 
 _SAME = 1e-9  # of floats that were computed on another machine
-_SPARE_OF_VIEWS = (
-    1024.0 - 2.0**-7
-)  # nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+# nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+_SPARE_OF_VIEWS = 1024.0 - 2.0**-7
 _UNSTORED = {
     *("bound", "decides", "shares", "theory", "estimate"),
     *("final_share", "first_share", "threshold_sds"),  # which no earlier version stated

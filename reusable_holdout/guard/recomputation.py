@@ -127,9 +127,8 @@ def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], value
         yield f"query {mine[0].query}: a prior is not the value, and this edition has no priors of finals"
     own = [_told(row).weight for row in mine]
     metrics = len({row.view for row in together})
-    each = [
-        way.weights(stated, len(together), metrics) for stated in (priors, *([[0.0] * len(mine)] * unstated))
-    ]
+    named = [priors, [0.0] * len(mine)] if unstated else [priors]
+    each = [way.weights(stated, len(together), metrics) for stated in named]
     if not any(_same_weights(own, weights) for weights in each):
         yield f"query {mine[0].query}: the weights of the answers must be {each[-1]}, the ledger says {own}"
 
@@ -163,12 +162,8 @@ def _units(way: Way, rows: Sequence[Row], states: Sequence[State], began: Sequen
     """Return the unit of each question's outcomes, from the states it was asked in, and in which its batch began."""
     priors = np.array([row.prior for row in rows])
     if not isinstance(way, Check):
-        return np.array(
-            [
-                way.unit(row.prior, state, row.tolerance or None)
-                for row, state in zip(rows, states, strict=True)
-            ]
-        )
+        each = zip(rows, states, strict=True)
+        return np.array([way.unit(row.prior, state, row.tolerance or None) for row, state in each])
     expected, own = np.empty(len(rows)), np.array([row.tolerance for row in rows])
     for start, end in _runs(states, began):
         run, state = slice(start, end), states[start]

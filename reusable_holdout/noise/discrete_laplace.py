@@ -188,9 +188,8 @@ class GeometricRow:
         """Return both variables as integers, from their digits; the bits of the quotients are 0 unless a word tied."""
         width = self.digits + 1
         draws, variables = len(below) // len(self.prefixes), len(self.prefixes) // width
-        rows = np.zeros(
-            (draws, variables, 64), dtype=np.bool_
-        )  # as wide as an integer: all are packed at once
+        # as wide as an integer: all are packed at once
+        rows = np.zeros((draws, variables, 64), dtype=np.bool_)
         rows[:, :, :width] = below.reshape(draws, variables, width)
         bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
         packed = np.asarray(bits, dtype=np.int64).reshape(draws, variables).T

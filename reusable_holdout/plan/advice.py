@@ -21,9 +21,8 @@ def narrower(plan: Outlook) -> list[tuple[str, float]]:
         return []
     changes: dict[str, dict[str, Any]] = {f"{2 * plan.rows:,} rows": {"rows": 2 * plan.rows}}
     likely = float(f"{plan.scale.value(_LIKELY):.4g}")
-    if plan.family != "ratio" and plan.unit(plan.estimate) < plan.unit(
-        likely
-    ):  # a ratio's rows follow from it
+    # a ratio's rows follow from its estimate
+    if plan.family != "ratio" and plan.unit(plan.estimate) < plan.unit(likely):
         changes[f"estimate={likely:g}, if you expect it"] = {"estimate": plan.unit(likely)}
     if plan.reveals or plan.choices:
         changes["no reveals= and choices="] = {"reserved_nats": 0.0}

@@ -14,7 +14,7 @@ __all__ = ["report"]
 def report(plan: Outlook) -> str:
     """Return what can be asked, how wide the answers are and what would narrow them, and privacy, as text."""
     sections = [_questions(plan), _widths(plan), _advice(plan), _privacy(plan), _otherwise(plan)]
-    title = _title(plan)
+    title = f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
     lines = [title, "=" * len(title)]
     for heading, rows in sections:
         if rows:
@@ -23,43 +23,27 @@ def report(plan: Outlook) -> str:
     return "\n".join(lines)
 
 
-def _title(plan: Outlook) -> str:
-    return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
-
-
 def _questions(plan: Outlook) -> tuple[str, list[Row]]:
+    sure, charges = f"with probability {plan.confidence:g}", _charges(plan.charges)
     if plan.asks == "claims":
         return "What can be asked", [
-            (
-                "every interval holds",
-                f"with probability {plan.confidence:g}, all claims at once (adaptive code)",
-            ),
+            ("every interval holds", f"{sure}, all claims at once (adaptive code)"),
             (
                 "a claim stands",
                 f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
             ),
-            (
-                "each series has",
-                f"{_charges(plan.charges)}; then its claims are not certified, and nobody else is halted",
-            ),
+            ("each series has", f"{charges}; then its claims are not certified, and nobody else is halted"),
         ]
     if plan.final_share == 1.0:
-        holds = f"with probability {plan.confidence:g}; nothing but one final can be asked"
-        return "What can be asked", [("every interval holds", holds)]
+        return "What can be asked", [("every interval holds", f"{sure}; nothing but one final can be asked")]
     if plan.certifies:
         return "What can be asked", [
-            (
-                "what is better holds",
-                f"with probability {plan.confidence:g}, all queries at once (transcript code)",
-            ),
-            ("the guard halts after", f"{_charges(plan.charges)}; to show nothing is free"),
+            ("what is better holds", f"{sure}, all queries at once (transcript code)"),
+            ("the guard halts after", f"{charges}; to show nothing is free"),
         ]
     rows = [
-        (
-            "every interval holds",
-            f"with probability {plan.confidence:g}, all queries at once (transcript code)",
-        ),
-        ("the guard halts after", f"{_charges(plan.charges)}, whatever was told at each"),
+        ("every interval holds", f"{sure}, all queries at once (transcript code)"),
+        ("the guard halts after", f"{charges}, whatever was told at each"),
         ("an honest search", _honest(plan)),
     ]
     if plan.asks == "all":

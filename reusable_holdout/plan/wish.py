@@ -188,9 +188,8 @@ class Wish:
             return self.noise_scale or 0.0
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
-        threshold = min(
-            self.most_sds(numbers.queries) * self.deviation_sd(numbers.rows), numbers.tolerance / 2.0
-        )
+        widest = self.most_sds(numbers.queries) * self.deviation_sd(numbers.rows)
+        threshold = min(widest, numbers.tolerance / 2.0)
         if self.decides == "evidence":
             tolerance = 2.0 * threshold or numbers.tolerance
             evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
@@ -338,11 +337,9 @@ class Wish:
     def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
         """Return the distribution of an honest search's charges after `asked` questions, or before the last one."""
         certificate, shown = self.certificate(numbers), min(numbers.charges, _MOST_STATES)
-        each = (
-            certificate.threshold(self.estimate, charges=made, nats=certificate.charge_nats * made)
-            for made in range(shown)
-        )
-        thresholds = [max(0.0, float(threshold)) for threshold in each]
+        at, each = self.estimate, certificate.charge_nats
+        told = (certificate.threshold(at, charges=made, nats=each * made) for made in range(shown))
+        thresholds = [max(0.0, float(threshold)) for threshold in told]
         deviations = {
             "prior_error": self.honest_error(numbers.rows),
             "standard_error": self.standard_error(numbers.rows),
@@ -351,9 +348,8 @@ class Wish:
         asked = numbers.queries - 1 if asked is None else asked
         laws = [charges_of_a_search(thresholds, queries=asked, common=one, **deviations) for one in _COMMON]
         halted_most = max(laws, key=lambda law: float(law[-1]))
-        return np.concatenate(
-            [halted_most, np.zeros(numbers.charges - shown)]
-        )  # beyond those shown none is made
+        none = np.zeros(numbers.charges - shown)  # beyond those shown none is made
+        return np.concatenate([halted_most, none])
 
     def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
         """Return the largest number of charges that serves; if none does, the nearest of those that hold."""

@@ -318,11 +318,8 @@ class Distance(Rule):
         """Compare scores with their priors, up to the thresholds, or with the least that certifies the priors."""
         if self.certifies:
             level = self.certificate.log_level(length, self.certificate.shares.charged)
-            least = [
-                float(self.certificate.bound.reach_low(prior, log_level=level))
-                + self.certificate.comparison_tail
-                for prior in priors.tolist()
-            ]
+            each = [float(self.certificate.bound.reach_low(one, log_level=level)) for one in priors.tolist()]
+            least = np.array(each) + self.certificate.comparison_tail
             reached = np.ceil(np.clip(least, -1.0, 3.0) * GRID).astype(np.int64)
             return Compared(weighed[:, 0], reached, np.zeros(len(reached), dtype=np.int64))
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))

@@ -48,10 +48,8 @@ class WithinTolerance(Distance):
         self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
     ) -> float:
         """Return the unit of one question's cells."""
-        own = self.certificate.tolerance if tolerance is None else tolerance
-        if self.certifies:
-            return 0.0
-        return own if self.gate else own / 2.0
+        own = None if tolerance is None else np.array([tolerance])
+        return float(self.units(np.array([prior]), charges, nats, own, np.array([beyond]))[0])
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if rows that all equal the prior could certify it now, for any noise within its reach.
@@ -153,11 +151,8 @@ class ByEvidence(WithinTolerance):
             )
         limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
-            evidence = (
-                self.certificate.named_evidence(prior, limit)
-                if self.certifies
-                else self._evidence(prior, limit)
-            )
+            named = self.certificate.named_evidence if self.certifies else self._evidence
+            evidence = named(prior, limit)
             units = self._units_of(evidence)
             nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
             into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units

@@ -78,9 +78,7 @@ class Final(Way):
             return Outcome(told, 0.0, False, 0.0)
         value, ends = told.value, told.ends
         fits = (
-            value is not None
-            and told == Told(VALUE, value=value, ends=ends, weight=weight)
-            and (ends is not None) == self.by_rows
+            told == Told(VALUE, value=value, ends=ends, weight=weight) and (ends is not None) == self.by_rows
         )
         low, high = ends or (0.0, 1.0)
         if not fits or value is None or not 0.0 <= low <= value <= high <= 1.0:
@@ -93,7 +91,7 @@ class Final(Way):
             return ALL
         if told.ends is not None:
             return Interval(*told.ends)
-        length += _weight_nats(told.weight)
+        length += weight_nats(told.weight)
         low, high = told.value - GRID_SLACK, told.value + GRID_SLACK
         return self.certificate.around(low, high, length=length, share=0.5)
 
@@ -110,12 +108,8 @@ class Final(Way):
             told = Told(VALUE, value=tidy(measured / GRID))
         elif measured is not None:
             value = tidy(measured.score / GRID)
-            left = self.certificate.final_set(length + _weight_nats(weight))
+            left = self.certificate.final_set(length + weight_nats(weight))
             low, high = map(float, left_by(measured.ends(left)))
             told = Told(VALUE, value=value, ends=(min(low, value), max(high, value)))
         outcome = self.outcome(told._replace(weight=weight), Terms(0.0))
         return Terms(outcome.value if prior is None else prior), outcome
-
-
-def _weight_nats(weight: int | None) -> float:
-    return 0.0 if weight is None else weight_nats(weight)

@@ -69,9 +69,8 @@ def serve(
             http=protocol_of(settings),
             ws="none",
             root_path=root_path.rstrip("/"),
-            proxy_headers=bool(
-                settings.trusted_proxies
-            ),  # anyone can send them, and rates depend on the address
+            # anyone can send them, and rates depend on the address
+            proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,

@@ -53,10 +53,8 @@ def _predict_part(
 
     Rows that can no longer be read also count as a failure of the model, because the model may have caused it.
     """
-    with (
-        interrupts() as came,
-        contextlib.suppress(BaseException),
-    ):  # even an exit or a forged halt would be a message
+    # even an exit or a forged halt would be a message
+    with interrupts() as came, contextlib.suppress(BaseException):
         return [_prepared(model, chunk, needed, asker) for chunk in part.chunks()]
     if came:
         raise KeyboardInterrupt  # without words or frames
