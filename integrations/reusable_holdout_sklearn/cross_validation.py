@@ -96,7 +96,7 @@ def guarded_cross_validate(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4_000, 3))
     >>> y = (X[:, 0] + rng.normal(size=4_000) > 0).astype(int)
-    >>> guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.1, queries=10, seed=0)
+    >>> guard = ReusableHoldout(X[2_000:], y[2_000:], charges=3, queries=10, seed=0)
     >>> scores = guarded_cross_validate(LogisticRegression(), X[:2_000], y[:2_000], guard)
     >>> scores["guard_answer"].value == scores["test_score"].mean(), guard.queries_asked
     (np.True_, 1)

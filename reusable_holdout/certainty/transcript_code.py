@@ -78,7 +78,7 @@ class TranscriptCode:
     Examples
     --------
     >>> code = TranscriptCode(queries=1000, charges=5)
-    >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2) - math.log(0.75), 3)
+    >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2) - math.log(0.25), 3)
     True
     >>> round(code.final_length(charges=0), 3) == round(-math.log(0.9) - math.log(0.75), 3)
     True

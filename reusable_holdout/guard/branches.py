@@ -115,7 +115,7 @@ class Branches(Verbs):
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
         >>> first_half = guard.on(where=np.arange(10_000) < 5_000)
-        >>> first_half.evaluate(labels, prior=0.99).charges_left
+        >>> first_half.evaluate(labels, prior=0.998).charges_left
         5
         >>> guard.queries_asked
         1

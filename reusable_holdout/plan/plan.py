@@ -125,10 +125,10 @@ class Plan(Outlook):
     --------
     >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, confidence=0.95)
     >>> plan.charges, plan.choices
-    (1, (100,))
+    (1, ())
     >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, estimate=0.9)
     >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
-    (9, 1.4)
+    (6, 1.09)
     """
 
     _is_kept = False

@@ -94,7 +94,7 @@ def test_judged_scores_come_with_repeats_and_by_ids(remote):
 
 
 def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answered(remote):
-    far = remote(allow=["reveal", "choose", "final"], charges=2)
+    far = remote(allow=["reveal", "choose", "final"], charges=2, reveals=1, choices=[2])
     for refused in (far.evaluate, lambda one, prior: far.evaluate([one], prior=[prior])):
         refuses(InputError, "does not allow evaluate; nothing was", refused, predictions(0.9), prior=0.9)
     assert far.reveal(predictions(0.9), prior=0.9).way == "reveal"

@@ -26,6 +26,8 @@ def make_guard(data, tmp_path, closed_at_the_end):
     def make(**settings):
         wish = {"tolerance": 0.15, "queries": 60, "seed": 0, "vacuous": True}
         wish["ledger"] = tmp_path / f"guard{next(numbers)}.db"
+        if not settings.keys() & {"tolerance", "charges", "queries", "gates"}:
+            wish["choices"] = [6, 6]
         return closed_at_the_end(made_guard(X[2_000:], y[2_000:], **{**wish, **settings}))
 
     return make

@@ -278,8 +278,8 @@ def nested(guard, Cs=(0.01, 0.1, 1.0), **settings):
     ids=["no room", "no queries", "another metric"],
 )
 def test_a_guarded_search_refuses_in_an_outer_loop_what_it_refuses_by_itself(make_guard, train, made, words):
-    queries = made.pop("queries", 60)
-    guard = make_guard(queries=queries, tolerance=0.08, choices=[3] * 4 if queries == 13 else None)
+    room, queries = [3] * 4 if made else None, made.pop("queries", 60)
+    guard = make_guard(queries=queries, tolerance=0.08, choices=room)
     refused = refuses(Refused, words, cross_val_score, nested(guard, **made), *train, cv=5)
     assert guard.history()["charged"].sum() == 0
     with pytest.raises(type(refused.error)):

@@ -60,9 +60,9 @@ def test_each_candidate_is_asked_about_once_with_its_mean_as_prior(make_guard, t
     assert verify(guard.ledger).sound
 
 
-def test_the_best_has_the_best_answer_and_is_the_model_that_was_asked_about(make_guard, train):
+def test_the_best_has_the_highest_lower_end_and_is_the_model_that_was_asked_about(make_guard, train):
     search = one_by_one(trees(), make_guard()).fit(*train)
-    best = search.guard_results_["answer"].idxmax()
+    best = search.guard_results_["low"].idxmax()
     assert search.best_index_ == best
     assert search.best_params_ == search.cv_results_["params"][best]
     assert search.best_answer_.value == search.best_score_
@@ -120,7 +120,7 @@ def test_a_halt_is_raised_and_the_answers_are_kept(
     assert [answer.value for answer in caught.value.answers] == search.guard_results_["answer"].tolist()
     assert caught.value.history["value"].tolist() == search.guard_results_["answer"].tolist()
     assert "4 of 6 candidates were answered" in "".join(caught.value.__notes__)
-    assert search.best_index_ == search.guard_results_["answer"].idxmax()
+    assert search.best_index_ == search.guard_results_["low"].idxmax()
     assert len(search.predict(train[0])) == 2_000
     assert len(search.search_.cv_results_["params"]) == 6
 
@@ -249,7 +249,7 @@ def test_a_key_can_be_named_and_a_metric_of_ones_own_works_through_its_scorer(da
     kind = {"greater_is_better": True, "response": "labels", "family": "binomial"}
     own = Metric(name="hits", lower=0, upper=1, loss=np.equal, **kind)
     X, y = data
-    guard = made_guard(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], metric=own, charges=3, queries=60, choices=[6], seed=0)
     search = GuardedSearchCV(trees(scoring=prior_scorer(guard)), guard, ask="choose").fit(*train)
     assert len(search.guard_results_) == 6
 
@@ -287,7 +287,7 @@ def test_guards_that_cannot_tell_the_best_are_refused(make_guard, data, train):
 
 def test_it_delegates_what_the_best_model_can(make_guard, data, train):
     X, y = pd.DataFrame(data[0], columns=list("abcd")), np.where(data[1] == 1, "yes", "no")
-    guard = made_guard(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], charges=3, queries=60, choices=[2], seed=0)
     inner = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]})
     search = GuardedSearchCV(inner, guard, ask="choose")
     assert hasattr(search, "decision_function")
