@@ -64,9 +64,10 @@ def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
     """
     plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
     if bound.statistic.only_as_ratio and not plain:
+        other = "variance= in place of center=" if bound.metric.name == "r2" else "floor="
         raise InputError(
             f"{bound.metric.name} takes no noise and no threshold here, and no board; nothing was made; "
-            "leave noise=, threshold= and board= out, or pass floor= (matthews_corrcoef), or variance= for center= (r2)"
+            f"leave noise=, threshold= and board= out, or pass {other}"
         )
     return bound.is_ratio and plain
 

@@ -178,7 +178,7 @@ class OrderedSample(RatioSample):
 
 @dataclass(frozen=True, repr=False)
 class RatesSample(RatioSample):
-    """How many rows of two classes are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
+    """Numbers of rows of two classes that are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
 
     score: int
     hits: int

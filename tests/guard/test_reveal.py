@@ -132,7 +132,7 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
 def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, scoring):
     metric, words = fragile(), set()
     for changes in ({}, {"y": 1 - labels}, {"metric": metric}, {"y": np.roll(labels, 1)}):
-        guard = make_guard(**changes)
+        guard = make_guard(reveals=0, **changes)
         with pytest.raises(InputError) as refused:
             guard.reveal(scoring(0.9, 100), prior=0.2)  # on which the metric fails
         words.add(str(refused.value))

@@ -124,7 +124,7 @@ def test_a_guard_that_the_counts_leave_less_is_made_all_the_same_and_says_what_i
         assert [one.filename for one in caught] == [made_guards.__file__]
         assert told(guard) >= guard._view.facts.counts.nats > 1.0
         assert guard.plan.tolerance > 0.24
-        assert f"{guard.plan.tolerance:g} of the population value" in str(guard.plan)
+        assert f"{guard.plan.tolerance:g}, whatever is told" in str(guard.plan)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             again = make(RARE, **wish)  # is resumed, and its owner has been warned
