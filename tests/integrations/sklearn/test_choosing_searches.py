@@ -236,9 +236,7 @@ class Bare(BaseEstimator):
 @for_each("ask", ["choose", "evaluate"])
 def test_a_search_without_ranks_is_ranked_by_its_means(make_guard, train, ask):
     own, plain = (
-        GuardedSearchCV(
-            inner, make_guard(tolerance=None, charges=3, choices=[6]), ask=ask, candidates=3, prior="score"
-        ).fit(*train)
+        GuardedSearchCV(inner, make_guard(), ask=ask, candidates=3, prior="score").fit(*train)
         for inner in (Bare(TREE, DEPTHS["max_depth"]), trees())
     )
     pd.testing.assert_frame_equal(own.guard_results_, plain.guard_results_)
