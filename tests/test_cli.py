@@ -97,6 +97,7 @@ def test_history_shows_what_was_released(capsys, ledger):
             "name",
             "prior",
             "value",
+            "measured",
             "low",
             "high",
             "threshold",
