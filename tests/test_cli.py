@@ -83,7 +83,7 @@ def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
     assert text.out == ""
 
 
-_REST = ["nats", "asked", "charges_left", "asked_at"]
+_REST = ["nats", "asked", "charges_left", "asked_at", "measured"]
 
 
 def test_history_shows_what_was_released(capsys, ledger):
@@ -97,7 +97,6 @@ def test_history_shows_what_was_released(capsys, ledger):
             "name",
             "prior",
             "value",
-            "measured",
             "low",
             "high",
             "threshold",

@@ -238,7 +238,7 @@ class Guarded(Judge):
         best, priors = [rules[place] for place in order], [values[place] for place in order]
         found = self.guard.final([rule[self.parts.holdout] for rule in best], priors)
         self.told += [Told(rule, one.value, one.low, one.high) for rule, one in zip(best, found, strict=True)]
-        return Told(best[found.index], found.best.value, found.best.low, found.best.high)
+        return Told(best[found.best_index], found.best.value, found.best.low, found.best.high)
 
 
 class GuardedFinal(Guarded):

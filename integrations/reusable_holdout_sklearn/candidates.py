@@ -82,7 +82,7 @@ class Fit(NamedTuple):
     parameters: dict[str, Any]
 
     def measured(
-        self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: float, way: Way = "evaluate"
+        self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: Estimate, way: Way = "evaluate"
     ) -> Measured:
         """Fit a clone of the estimator with these hyperparameters, and measure it on the holdout.
 

@@ -115,8 +115,8 @@ def guarded_cross_validate(
     if not possible_replays(guard, [prior]):
         raise _with_scores(guard.halt(), scores)
     fit = Fit(estimator, X, y, _fit_params(estimator, y, cv, params or {}))
-    measured = fit.measured({}, guard, prior)
     stated = Estimate(prior, float(error_of_folds(scores["test_prior"])))
+    measured = fit.measured({}, guard, stated)
     answers, halted = ask_each(guard, [measured], [stated], [name or type(estimator).__name__], X)
     if halted is not None:
         raise _with_scores(halted, scores)

@@ -118,14 +118,14 @@ def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
 # ---- what is asked
 
 
-def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> Measured:
+def measure_model(guard: ReusableHoldout | None, model: Any, prior: Estimate, way: Way) -> Measured:
     """Measure a fitted model on the guard's holdout, in a worker process or in this one.
 
     Without a guard the model is only wrapped; it is measured when the guard is asked about it.
     """
     if guard is None:
         return Measured(model, fingerprint(model))
-    return guard.measure(model, prior=prior, way=way)
+    return guard.measure(model, prior=prior.mean, prior_error=prior.error, way=way)
 
 
 def ask_each(

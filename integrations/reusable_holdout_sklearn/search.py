@@ -291,7 +291,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     ) -> list[Measured]:
         """Fit candidates in parallel; measure them in the workers, too, if the guard can be sent there."""
         guard = self.guard if measured and can_leave_the_process(self.guard) else None
-        fits = (delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
+        fits = (delayed(fit.measured)(one.parameters, guard, one.estimate, self.ask) for one in batch)
         return list(workers(fits))
 
     def _tell(

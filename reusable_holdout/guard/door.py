@@ -73,10 +73,10 @@ def _asked(one: Posed) -> Any:
     return answers if one.several else answers[0]
 
 
-def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
+def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
     given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
-    one = posed(view, Question(way, *given))
+    one = posed(view, Question(way, *given, prior_error=prior_error))
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")

@@ -346,7 +346,9 @@ class Overview:
         return self._handle  # type: ignore[no-any-return]
 
     @sealed
-    def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:
+    def measure(
+        self, model: Any, *, prior: float | None = None, prior_error: float = 0.0, way: str = "evaluate"
+    ) -> Measured:
         """Measure a fitted model, if a question about it needs that, and show nothing of the result.
 
         A search fits its candidates in workers. Each worker measures with the guard that it was sent. The measurement
@@ -358,6 +360,8 @@ class Overview:
             Fitted.
         prior : float, optional
             Prior of the question; None for a final.
+        prior_error : float, optional
+            The prior's standard error.
         way : {"evaluate", "gate", "reveal", "choose", "final"}
             Way of the question that will follow.
 
@@ -371,4 +375,4 @@ class Overview:
         InputError
             If the model does not fit the holdout, or the prior the metric.
         """
-        return measured_here(self._view, model, prior, way)
+        return measured_here(self._view, model, prior, prior_error, way)

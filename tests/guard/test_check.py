@@ -143,23 +143,32 @@ def test_a_tie_is_charged_alone_and_in_a_batch(charges):
 POINTS = {  # with a threshold of 1/8: prior, the score that ties with it, and one row to the free side
     "above": (0.375, 0.5, 0.4995),
     "below": (0.625, 0.5, 0.5005),
-    "gate": (0.5, 0.5, 0.4995),
 }
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard, scoring, point):
     prior, tie, short = POINTS[point]
-    settings = {"gates": True, "threshold": None} if point == "gate" else {"threshold": 0.125}
     for score, expected in ((short, False), (tie, True)):
-        alone, batch = (make_guard(**settings) for _ in "12")
-        if point == "gate":
-            one, (many,) = alone.gate(scoring(score), prior), batch.gate([scoring(score)], [prior])
-        else:
-            one = alone.evaluate(scoring(score), prior=prior)
-            (many,) = batch.evaluate([scoring(score)], prior=[prior])
+        alone, batch = (make_guard(threshold=0.125) for _ in "12")
+        one = alone.evaluate(scoring(score), prior=prior)
+        (many,) = batch.evaluate([scoring(score)], prior=[prior])
         assert one.charged is many.charged is expected
         assert one[:3] == many[:3]
+
+
+def test_a_gate_accepts_from_one_row_on_alone_and_in_a_batch(make_guard, scoring):
+    """No row before certifies the named value, every row after does."""
+    accepted = []
+    for right in range(1_050, 1_150):
+        alone, batch = (make_guard(gates=True, threshold=None) for _ in "12")
+        one = alone.gate(scoring(right / 2_000), 0.5)
+        (many,) = batch.gate([scoring(right / 2_000)], [0.5])
+        assert one[:3] == many[:3]
+        accepted.append(one.charged)
+    assert not accepted[0]
+    assert accepted == sorted(accepted)
+    assert accepted[-1]
 
 
 def test_a_comparison_at_its_threshold_is_charged(make_guard, scoring):

@@ -488,7 +488,7 @@ def quoting_metric():
 @pytest.fixture
 def stage(make_guard, guard, labels, features, asked, tmp_path):
     """What the paths use. Its repr tells nothing, for it stands in the frames that are searched."""
-    own = make_guard(X=features, metric=quoting_metric())
+    own = make_guard(X=features, metric=quoting_metric(), reveals=0)
     broken, closed = make_guard(X=features), make_guard(X=features)
     closed.close()
     many = [right_in(labels, 1_390, k) for k in range(99)]

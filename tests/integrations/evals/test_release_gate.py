@@ -344,7 +344,7 @@ def test_nothing_but_the_verdict_depends_on_the_labels(gate, make, ask, write, m
         write("labels.csv", label=np.where(np.arange(ROWS) < right * ROWS, 1, 0))
         for name, predictions in (("new", [1] * ROWS), ("old", [0] * ROWS)):
             write(f"{name}.csv", p=predictions)
-        outputs.append([make(*OF_LABELS), vars(ask()), history().drop(columns="asked_at").to_dict("records")])
+        outputs.append([make(*OF_LABELS), vars(ask()), history().drop(columns="asked_at").to_csv()])
         monkeypatch.chdir("..")
     assert outputs[0] == outputs[1] == outputs[2]
 
