@@ -108,7 +108,7 @@ def test_history_shows_what_was_released(capsys, ledger):
         *_REST,
     ]
     assert "oracle" in second
-    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", last)
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d +0.0929$", last)
     status, text = run(capsys, "history", ledger, "--json")
     records = json.loads(text.out)
     assert [record["query"] for record in records] == [1, 2]
