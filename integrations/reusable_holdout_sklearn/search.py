@@ -227,7 +227,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 f"candidates must be a whole number, 1 or more; got {most!r}; nothing was fitted"
             )
         if self.ask not in {"final", "choose", "evaluate"}:
-            raise InputError(f'ask must be "final", "choose" or "evaluate"; got {self.ask!r}; nothing was fitted')
+            raise InputError(
+                f'ask must be "final", "choose" or "evaluate"; got {self.ask!r}; nothing was fitted'
+            )
         if self.ask == "final" and self._is_cloned:
             raise InputError(
                 "a final is given once, and this search is a clone, of which a loop such as cross_validate fits one in "
