@@ -75,10 +75,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         A guard that was made with features.
     ask : {"final", "choose", "evaluate"}
         "final" finds the best candidate and certifies it in one step, with the narrowest interval; nothing new is
-        answered afterwards. "choose" asks in the middle of a project which candidate is best. It costs no charge, and
-        about 3 nats if the best by cross-validation wins; it takes one query for each candidate, and room that the
-        plan's `choices` sets aside. "evaluate" asks about each candidate; where the holdout agrees with the
-        cross-validation mean, the answer is that mean.
+        answered afterwards. "choose" asks in the middle of a project which candidate is best. It costs no charge and
+        few nats, a query for each candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each
+        candidate; where the holdout agrees with the cross-validation mean, the answer is that mean.
     prior : str, optional
         Key of the scores that estimate the guard's metric, if `search.scoring` does not show which ones do; "score" if
         the search has a single metric. If they estimate something else, charges are lost, but intervals stay valid.
@@ -137,7 +136,6 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Candidates are fitted and predict in parallel. The guard decides and charges in this process, in the order of the
     candidates. If the fits are deterministic, the same key and data give the same answers and charges with any `n_jobs`
     and any backend of joblib. A guard whose ledger is in memory cannot leave this process; models then predict here.
-
     After a halt a candidate is fitted only if an earlier question had its prior, because it may be a free replay.
 
     Examples
