@@ -29,7 +29,8 @@ def ratio_interval(
 ) -> tuple[float, float] | None:
     """Return the exact interval of a ratio ``E[weight * value] / E[weight]``, or None if its rows do not allow one.
 
-    They do if values are 0 and 1, one kind of rows, of a weight u, has value 1 (hits), and all others have a weight w.
+    They do if values are 0 and 1, one kind of rows, of a weight u > 0, has value 1 (hits), and all others have a weight
+    w > 0.
 
     Notes
     -----
@@ -38,9 +39,11 @@ def ratio_interval(
     u = 1 and w = 1/2, so that F1 = 2 J / (1 + J).
     """
     hit, missed = values == 1.0, values == 0.0
-    if np.count_nonzero(hit) != 1 or not (hit | missed).all() or np.ptp(weights[missed]) > 0.0:
+    if np.count_nonzero(hit) != 1 or not missed.any() or not (hit | missed).all() or not weights.all():
         return None
     own, other = float(weights[hit][0]), float(weights[missed][0])
+    if (weights[missed] != other).any():
+        return None
     ends = share_interval(float(counts[hit][0]), float(counts.sum()), nats)
     low, high = (own * share / (own * share + other * (1.0 - share)) for share in ends)
     return low, high

@@ -31,6 +31,8 @@ __all__ = [
     "terms_of",
 ]
 
+_BEYOND_NOISE = 1e6  # a score that no noisy value reaches
+
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -320,7 +322,7 @@ class Distance(Rule):
             level = self.certificate.log_level(length, self.certificate.shares.charged)
             each = [float(self.certificate.bound.reach_low(one, log_level=level)) for one in priors.tolist()]
             least = np.array(each) + self.certificate.comparison_tail
-            reached = np.ceil(np.clip(least, -1.0, 3.0) * GRID).astype(np.int64)
+            reached = np.ceil(np.clip(least, -1.0, _BEYOND_NOISE) * GRID).astype(np.int64)
             return Compared(weighed[:, 0], reached, np.zeros(len(reached), dtype=np.int64))
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
 
