@@ -17,7 +17,7 @@ guard
 Printed: the interval's half-width, in how many runs it contains the fresh score of the model that is kept, and what
 that model loses on the fresh rows against the best candidate that is fitted to all rows.
 
-    python examples/few_rows.py             # about fifteen minutes on two cores
+    python examples/few_rows.py             # about ten minutes on two cores
     python examples/few_rows.py --quick
 """
 
@@ -142,7 +142,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one run of each number of rows")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args(argv)
-    runs, every = 1 if options.quick else 100, load("adult")
+    runs, every = 1 if options.quick else 60, load("adult")
     tasks = (delayed(run)(every, count, seed) for count in (300, 500, 1_000) for seed in range(runs))
     lines = pd.DataFrame([line for lines in Parallel(n_jobs=options.jobs)(tasks) for line in lines])
     table = lines.groupby(["rows", "way"], sort=False)[["half-width", "contains", "regret"]].mean()
