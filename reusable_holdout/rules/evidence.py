@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ _SCORE, _EVIDENCE, _UNITS = range(3)  # columns of the numbers that decisions us
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
-class WithinTolerance(Distance):
+class WithinTolerance(Distance, ABC):
     """The base of rules whose agreed answers lie within the tolerance of the prior, by the rows themselves."""
 
     by_rows: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
-from reusable_holdout.rules import Floats, Integers, Rule
+from reusable_holdout.rules import Distance, Floats, Integers
 from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
 __all__ = ["Asked", "Batch", "Check", "Noisy"]
@@ -82,7 +82,7 @@ class Check(Noisy):
     #: The outcome of a question that is not charged.
     calm: ClassVar[Told] = Told(AGREED)
 
-    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Rule) -> None:
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Distance) -> None:
         super().__init__(certificate, name, noise)
         self.rule = rule
         self._core: GuardCore | None = None
