@@ -83,9 +83,6 @@ class PlanError(HoldoutError):
         super().__init__(message)
         self.nearest = dict(nearest or {})
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.nearest)
-
 
 class InputError(HoldoutError, ValueError):
     """The input does not fit the question; nothing was asked and nothing was charged."""
@@ -146,9 +143,6 @@ class ModelError(HoldoutError):
     def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.answers = list(answers)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.answers)
 
 
 class BudgetError(HoldoutError):
