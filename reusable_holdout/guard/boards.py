@@ -178,25 +178,18 @@ class Pairs:
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
         """Return True if the first can be certified to be better, if the two differ on as few rows as possible."""
-        lead = self._lead(first, second)
-        return lead > 0 and self._suffices(first, second, lead, math.ceil(lead))
+        return self.leads(first, second, math.ceil(self._lead(first, second)))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:
         """Return True if the first is certified to be better, given the number of rows on which the two differ."""
-        lead = self._lead(first, second)
-        return lead > 0 and self._suffices(first, second, lead, differing)
-
-    def _suffices(self, first: Reached, second: Reached, lead: float, differing: int) -> bool:
-        return lead_nats(lead, differing) >= self._needed(first, second)
-
-    def _needed(self, first: Reached, second: Reached) -> float:
-        """Return the nats that certify a pair: those at the position of the later answer."""
-        later = max(first, second, key=lambda one: one.asked)
-        nats = later.nats + self._certificate.told_before
-        length = paired_length(queries=self._certificate.queries, question=max(later.asked, 2), nats=nats)
-        return length - math.log(self._beta)
+        lead, certificate = self._lead(first, second), self._certificate
+        if lead <= 0.0:
+            return False
+        later = max(first, second, key=lambda one: one.asked)  # at whose position a pair is certified
+        nats = later.nats + certificate.told_before
+        length = paired_length(queries=certificate.queries, question=max(later.asked, 2), nats=nats)
+        return lead_nats(lead, differing) >= length - math.log(self._beta)
 
     def _lead(self, first: Reached, second: Reached) -> float:
         """Return a lower bound, by released answers, on how many more rows the first claim gets right."""
-        certificate = self._certificate
-        return (first.low - second.high) * certificate.bound.rows
+        return (first.low - second.high) * self._certificate.bound.rows

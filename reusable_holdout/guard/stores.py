@@ -44,7 +44,6 @@ __all__ = [
     "declared_classes",
     "find_key",
     "new_or_kept",
-    "sql_ledger",
     "told_of",
     "watched",
 ]
@@ -56,7 +55,7 @@ def declared_classes(place: str | Path | None) -> list[Any] | str | None:
     """Return the classes that a ledger has, such as one that was made when all labels were public; None if none."""
     if place is None or ("://" not in str(place) and not Path(place).exists()):
         return None
-    with closing(sql_ledger(place, must_exist=True)) as ledger:
+    with closing(SqlLedger(place, must_exist=True)) as ledger:
         text = ledger.configuration()
     return None if text is None else Configuration.parse(text).classes
 
@@ -161,11 +160,6 @@ def _check_is_gone(kept: str, place: str) -> None:
         )
 
 
-def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
-    """Return a ledger on disk or on a server."""
-    return SqlLedger(location, must_exist=must_exist)
-
-
 @contextmanager
 def new_or_kept(
     holdout: PrivateData, location: str | Path | None, *, allowed: bool
@@ -178,7 +172,7 @@ def new_or_kept(
         with _in_memory(holdout, allowed=allowed) as found:
             yield found
         return
-    ledger = sql_ledger(location)
+    ledger = SqlLedger(location)
     try:
         with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
@@ -358,7 +352,7 @@ def begin_witness(ledger: str | Path) -> str:
     LedgerError
         If the ledger has no witness, or it has seen something.
     """
-    with closing(sql_ledger(ledger, must_exist=True)) as store:
+    with closing(SqlLedger(ledger, must_exist=True)) as store:
         place = Configuration.parse(store.configuration() or "").witness
         if not place:
             raise LedgerError(

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
@@ -21,7 +21,7 @@ from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing"]
+__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
@@ -65,6 +65,11 @@ class Counts:
     def nats(self) -> float:
         """The cost of releasing it."""
         return 0.0 if self.place is None else edition(self.theory).counts.nats(self.place)
+
+
+def tells(counts: Counts | None) -> bool:
+    """Return True if class counts or group sizes were told."""
+    return counts is not None and counts.place is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +125,7 @@ class Counted:
     @property
     def tells(self) -> bool:
         """True if opening this view releases class counts."""
-        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
+        return tells(self.counts) and self.told_by == self.number
 
     def knows_of(self, metric: dict[str, Any]) -> bool:
         """Return True if what it knows of the counts is what another metric rests on: the same one."""
@@ -143,14 +148,14 @@ class Counted:
         elif (record["reveals"], record["choices"]) != (0, []):
             yield "plan.reveals"
 
-    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Opens) -> Iterator[str]:
+    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Any) -> Iterator[str]:
         """Yield the errors in the row that opens the view, after other views, by the ways of the guard's own metric."""
         if (self.number, row.view, row.value) != (len(before), 0, len(before)):
             yield f"the view that it opens must be number {len(before)}"
         if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
             yield "a view takes no charge and no query, and costs what was told for it"
         # 0.2.0 named who had told counts where it rested on none, too
-        untold = self.counts is None or self.counts.place is None
+        untold = not tells(self.counts)
         if self.told_by != self.number and not any(
             one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
             for one in before
@@ -166,22 +171,6 @@ class Counted:
         too_much = room < certificate.theory.counts.worst
         if self.tells and ways.main.halt_reason(state) is None and too_much:
             yield "what it told of the class counts could have broken a promise of the plan"
-
-
-class Opens(Protocol):
-    """The ways of the guard's own metric, as far as the opening of a view needs them."""
-
-    @property
-    def main(self) -> Way:
-        """The way that a halt ends."""
-
-    @property
-    def reveal(self) -> Any:
-        """The way that reveals a rounded value, for nats."""
-
-    @property
-    def final(self) -> Way:
-        """The way that ends everything."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_array, in_pieces, real_array
 from reusable_holdout.metrics.definition import Definition, checked_bounds
-from reusable_holdout.metrics.ids import Column, Ids, table_of
+from reusable_holdout.metrics.ids import Ids, table_of
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.predictions import Form
 from reusable_holdout.metrics.scoring import Statistic
@@ -266,14 +266,10 @@ class JudgedScores(Form):
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")
-        columns = self._of_table(table.in_order_of(self._ids))
-        return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
-
-    def _of_table(self, columns: list[Column]) -> list[Column]:
-        """Return the columns of scores, given all columns of a table but its ids."""
+        columns = table.in_order_of(self._ids)
         if not columns:
             raise InputError("a table of scores must have a column beside the ids; got none; add it")
-        return columns
+        return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
 
     def _misshapen(self, shape: tuple[int, ...]) -> InputError:
         advice = "score every row of the guard, in its order"
