@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from reusable_holdout.errors import InputError
@@ -26,11 +27,8 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> InputError | None:
     """Say why a function does not take these arguments; None if it does."""
     signature = inspect.signature(function)
-    try:
+    with suppress(TypeError):
         signature.bind(*args, **kwargs)
-    except TypeError:
-        pass
-    else:
         return None
     parameters = list(signature.parameters.values())
     name, nothing = function.__name__, "nothing was asked"

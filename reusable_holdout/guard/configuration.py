@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout import witness as witnesses
-from reusable_holdout.earlier import Earlier
+from reusable_holdout.earlier import Earlier, is_earlier
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
@@ -59,15 +58,6 @@ def _listed(bound: BoundMetric) -> list[Any] | str | None:
     if bound.private_labels is not None:
         return PRIVATE
     return None if bound.classes is None else bound.classes.tolist()
-
-
-def is_earlier(text: str) -> bool:
-    """Return True if a configuration is of a version before 0.3."""
-    try:
-        facts = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(facts, dict) and "rules" in facts and "format" not in facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,20 +272,12 @@ def _seen(text: str, witness: str | Path | None) -> Head | None:
     The result is None if there is no witness, or if the ledger's own witness cannot be reached.
     """
     try:
-        place = _own_witness(text) if witness is None else witness
+        place = facts_of(text).witness if witness is None else witness
         return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise
         return None
-
-
-def _own_witness(text: str) -> str:
-    """Return the place of the witness named in a ledger of this or an earlier version; empty if there is none."""
-    if not is_earlier(text):
-        return Configuration.parse(text).witness
-    place = json.loads(text).get("witness")
-    return place if isinstance(place, str) else ""
 
 
 def facts_of(text: str) -> Configuration | Earlier:

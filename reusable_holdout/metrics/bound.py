@@ -292,13 +292,8 @@ class Unit(NamedTuple):
     @classmethod
     def of(cls, metric: Definition | Mapping[str, Any], *, paired: bool = False) -> Self:
         """Return the bounds and direction of a metric or its description in a ledger; if `paired`, of a difference."""
-        facts = (
-            metric
-            if isinstance(metric, Mapping)
-            else vars(metric) | {"lower": metric.lower, "upper": metric.upper}
-        )
-        greater = metric["greater_is_better"] if isinstance(metric, Mapping) else metric.greater_is_better
-        lower, upper = float(facts["lower"]), float(facts["upper"])
+        facts = metric if isinstance(metric, Mapping) else metric.describe()
+        lower, upper, greater = float(facts["lower"]), float(facts["upper"]), facts["greater_is_better"]
         return cls(lower - upper, upper - lower, greater) if paired else cls(lower, upper, greater)
 
     @property

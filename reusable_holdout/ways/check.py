@@ -59,13 +59,8 @@ class Noisy(Way):
 
     def core(self, state: State, direction: int = 0) -> GuardCore:
         """Return the sparse vector in a state."""
-        return self._calibration.core(
-            scale=self._scale,
-            noise=self._noise,
-            spent=state.charges,
-            last_charged=state.last_charged,
-            direction=direction,
-        )
+        after = {"spent": state.charges, "last_charged": state.last_charged}
+        return self._calibration.core(scale=self._scale, noise=self._noise, direction=direction, **after)
 
     def noisy(self, core: GuardCore, score: int, digest: bytes) -> float:
         """Return a value with the noise of an answer, in [0, 1]."""
