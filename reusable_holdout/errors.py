@@ -101,12 +101,9 @@ class OverlapError(InputError):
         Largest number that chance explains.
     """
 
-    def __init__(self, message: str, rows: int, explained: int) -> None:
+    def __init__(self, message: str, rows: int = 0, explained: int = 0) -> None:
         super().__init__(message)
         self.rows, self.explained = rows, explained
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.rows, self.explained)
 
 
 class MissingExtraError(InputError, ImportError):

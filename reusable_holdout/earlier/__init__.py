@@ -24,7 +24,7 @@ from reusable_holdout.ledger import Row
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways import FAILED, Allowance, State, Way
 
-__all__ = ["MISTAKE", "Earlier", "Promise", "is_earlier"]
+__all__ = ["MISTAKE", "Earlier", "Promise"]
 
 MISTAKE = (
     "it was made with exam= by version 0.2.0, and the certificate of its final rests on a mistake: models were run on "
@@ -38,15 +38,6 @@ _ASKS = {"gate": "gates", "claims": "claims", "ladder": "steps", "parameter-free
 _FACTS = {"counts", "metric", "number", "plan", "rules", "told_by"}
 _SAME = 4e-9  # values were rounded in the metric's own unit
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
-
-
-def is_earlier(text: str) -> bool:
-    """Return True if the facts of a guard are of a version before 0.3."""
-    try:
-        facts = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(facts, dict) and "rules" in facts and "format" not in facts
 
 
 class Promise(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +17,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout import witness as witnesses
-from reusable_holdout.earlier import Earlier, is_earlier
+from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.views import VIEW, Counts, Facts, View
+from reusable_holdout.guard.views import OF_ROWS, VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, SqlLedger, genesis, key_commitment
-from reusable_holdout.metrics import BoundMetric, Metric, described_metric
+from reusable_holdout.metrics import Metric, described_metric
 from reusable_holdout.metrics.predictions import PRIVATE
 from reusable_holdout.plan import Plan, same_wish
 from reusable_holdout.witness import Head
@@ -54,10 +55,13 @@ _MISMATCH = "nothing was asked and nothing was charged"
 _RESUMED_WITH = {"classes": "classes", "counts": "prevalence"}
 
 
-def _listed(bound: BoundMetric) -> list[Any] | str | None:
-    if bound.private_labels is not None:
-        return PRIVATE
-    return None if bound.classes is None else bound.classes.tolist()
+def is_earlier(text: str) -> bool:
+    """Return True if a configuration is of a version before 0.3."""
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(facts, dict) and "rules" in facts and "format" not in facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +88,14 @@ class Configuration(Facts):
         cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None, allow: Iterable[str] = ()
     ) -> Self:
         """Return the facts of a guard that is made."""
-        bound = holdout.bound
+        bound, known = holdout.bound, holdout.bound.class_set
         return cls(
             format=FORMAT,
             plan=plan.record(),
             metric=bound.describe(),
             holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
-            classes=_listed(bound),
+            classes=known.tolist() if isinstance(known, np.ndarray) else known,
             counts=counts,
             allow=sorted(allow),
         )
@@ -222,9 +226,8 @@ def metric_of(description: dict[str, Any]) -> Metric:
 
     An InputError is raised for a user's own metric, because the ledger does not hold its code.
     """
-    of_rows = {"weights", "groups"}
     try:
-        return described_metric({name: part for name, part in description.items() if name not in of_rows})
+        return described_metric({name: part for name, part in description.items() if name not in OF_ROWS})
     except InputError:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"

@@ -23,8 +23,8 @@ from reusable_holdout.plan import Plan
 
 __all__ = ["Opening"]
 
+# The part of the rows that a metric needs, by its response; labels for all other responses.
 _HOLD = {"judged": "ids", "values": "targets"}
-"""The part of the rows that a metric needs, by its response; labels for all other responses."""
 
 
 class Opening(NamedTuple):

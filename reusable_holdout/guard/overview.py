@@ -100,12 +100,6 @@ class Overview:
         """
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
 
-    @property
-    def _units(self) -> str:
-        """The number of rows, or groups, that count."""
-        bound = self._view.holdout.bound
-        return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
-
     def _own_history(self) -> pd.DataFrame:
         """Return the history of this metric."""
         history = self.history()
@@ -156,9 +150,7 @@ class Overview:
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        if self.plan.asks == "claims":
-            return self._view.boards.charges_left(self._view.ways.claim, name)
-        return self._view.transcript.allowance.left(self._view.transcript.state.charges)
+        return self._view.charges_left(self._state().charges, name)
 
     @property
     def final_width(self) -> float:
@@ -292,7 +284,9 @@ class Overview:
         return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._units}"
+        bound = self._view.holdout.bound
+        units = f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
+        about = f"{self.metric.name}, {units}"
         try:
             state = self._state()
         except HoldoutError:

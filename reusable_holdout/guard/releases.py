@@ -23,26 +23,10 @@ from reusable_holdout.ways.table import PAIRED, outcome_word
 __all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
-    "query",
-    "view",
-    "metric",
-    "name",
-    "series",
-    "prior",
-    "value",
-    "low",
-    "high",
-    "threshold",
-    "outcome",
-    "charged",
-    "way",
-    "told",
-    "nats",
-    "asked",
-    "paired",
-    "charges_left",
-    "asked_at",
-    "measured",
+    *("query", "view", "metric", "name", "series"),
+    *("prior", "value", "low", "high", "threshold"),
+    *("outcome", "charged", "way", "told", "nats", "asked"),
+    *("paired", "charges_left", "asked_at", "measured"),
 ]
 """Columns of a history."""
 

@@ -350,10 +350,6 @@ def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.
     That is so if a column distinguishes nearly all of the distinct rows, and fewer of them share a value than are
     copies.
     """
-    columns = _one_by_one(filter(_is_float, parts))
+    columns = _one_by_one(part for part in parts if part.dtype.kind == "f")
     enough = max(_LEAST_DISTINCT, _DISTINCT * len(distinct), len(distinct) - copies + 1)
     return any(len(np.unique(column[distinct])) >= enough for column in columns)
-
-
-def _is_float(array: NDArray[Any]) -> bool:
-    return array.dtype.kind == "f"

@@ -34,7 +34,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
-from reusable_holdout.noise import key_from_seed, new_key
+from reusable_holdout.noise.keyed import KEY_BYTES, key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 from reusable_holdout.slips import warn
 
@@ -47,8 +47,6 @@ __all__ = [
     "told_of",
     "watched",
 ]
-
-_KEY_BYTES = 32
 
 
 def declared_classes(place: str | Path | None) -> list[Any] | str | None:
@@ -103,8 +101,8 @@ def _check(key: object, seed: object) -> None:
         raise InputError("give a key or a seed, not both")
     if isinstance(seed, bool):
         raise InputError("a seed must be an integer; got a boolean")
-    if isinstance(key, bytes) and len(key) != _KEY_BYTES:
-        raise InputError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
+    if isinstance(key, bytes) and len(key) != KEY_BYTES:
+        raise InputError(f"a key must have {KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
     if key is not None and not isinstance(key, bytes | str | Path):
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
 

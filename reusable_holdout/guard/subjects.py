@@ -119,13 +119,16 @@ def check_tolerances_kept(
     way: Check, priors: Floats, tolerances: Floats | None, state: State, unit: Unit
 ) -> None:
     """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
-    for place in way.find_unkept(priors, tolerances, state) if tolerances is not None else []:
-        refused = float(tolerances[place])  # type: ignore[index]
-        keeps = partial(way.rule.keeps, float(priors[place]), length=way.length(state))
-        kept = bisected(keeps, kept=1.0, refused=refused, accuracy=_ACCURACY)
+    if tolerances is None:
+        return
+    for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
+        keeps = partial(way.rule.keeps, prior, length=way.length(state))  # by public numbers alone
+        if keeps(tolerance):
+            continue
+        kept = bisected(keeps, kept=1.0, refused=tolerance, accuracy=_ACCURACY)
         raise InputError(
             f"a tolerance must be at least {round_up(kept * unit.span):g} at this prior after {state.charges} charges; "
-            f"got {refused * unit.span:g}; nothing was asked and nothing was charged; widen it"
+            f"got {tolerance * unit.span:g}; nothing was asked and nothing was charged; widen it"
         )
 
 
@@ -143,8 +146,6 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 def checked_series(series: object, *, by_series: bool) -> str:
     """Return the name of a series; InputError if it is no text, or one is named where there are none."""
-    if series == "":
-        return ""
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(

@@ -21,8 +21,6 @@ from reusable_holdout.ways.table import outcome_word
 
 __all__ = ["Transcript", "first_occurrences", "row_of", "rows_of_batch"]
 
-_FEW = 16  # questions of a batch that are certified one by one
-
 
 class Transcript:
     """The released answers of one guard, in its ledger."""

@@ -27,8 +27,8 @@ _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
+# Models that have read a holdout's rows in this process, and their earlier warnings about feature names.
 _READERS: dict[int, tuple[weakref.ref[Any], list[str]]] = {}
-"""Models that have read a holdout's rows in this process, and their earlier warnings about feature names."""
 
 _ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")

@@ -21,14 +21,14 @@ from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
+__all__ = ["OF_ROWS", "VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
 
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
-_OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
+OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
 _SAME = 1e-9  # nats, recomputed on another machine
 
 
@@ -144,7 +144,7 @@ class Counted:
             if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
                 told = shared["told_before"]  # with what other ledgers told of the rows
             own = SharedBudget(told_before=told, theory=shared["theory"])
-            yield from differing(shared, own.record(), "plan.shared")
+            yield from differing(shared, asdict(own), "plan.shared")
         elif (record["reveals"], record["choices"]) != (0, []):
             yield "plan.reveals"
 
@@ -221,7 +221,7 @@ class View(Facts, Counted):
         if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
             yield "plan.told_nats"
         yield from self.uncounted(record)
-        if _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
+        if OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
             each = {name: record[name] for name in ("influence", "variation")}
             yield from differing(each, dict.fromkeys(each, 1.0), "plan")
 
@@ -326,7 +326,7 @@ class Views:
             for one in (ways.plan, first)
             for name in ("queries", "charges", "confidence", "asks", "final_share")
         ]
-        if view.plan["shared"] != first.shared_with(number).record() or kept[:5] != kept[5:]:
+        if view.plan["shared"] != asdict(first.shared_with(number)) or kept[:5] != kept[5:]:
             yield "the view that it opens is not on the budget of the guard"
         yield from view.misopened(row, state, self._views, self._ways[0])
         self._views.append(view)
@@ -343,13 +343,9 @@ def differing(stored: object, derived: object, name: str) -> Iterator[str]:
     elif isinstance(derived, list | tuple) and isinstance(stored, list) and len(derived) == len(stored):
         for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
             yield from differing(one, other, f"{name}[{place}]")
-    elif type(stored) is not type(derived) or not (_close(stored, derived) or stored == derived):
+    elif type(stored) is not type(derived) or not (stored == derived or _close(stored, derived)):
         yield name
 
 
-def _close(stored: object, derived: object) -> bool:
-    return (
-        isinstance(stored, float)
-        and isinstance(derived, float)
-        and math.isclose(stored, derived, rel_tol=_SAME)
-    )
+def _close(stored: Any, derived: Any) -> bool:
+    return type(stored) is float and math.isclose(stored, derived, rel_tol=_SAME)

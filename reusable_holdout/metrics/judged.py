@@ -159,11 +159,6 @@ class Judge(ABC):
     every_row = False
     """True if the metric needs all rows, each as an independent draw, so that it allows no slices or groups."""
 
-    @property
-    def likely_spread(self) -> float | None:
-        """Standard deviation of a row's term that a plan assumes; None if the term's bounds say enough."""
-        return None
-
     def form(self, ids: Ids) -> Form:
         """Return the form that reads and checks scores of these rows."""
         return JudgedScores(ids, self)

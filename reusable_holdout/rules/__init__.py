@@ -85,6 +85,11 @@ class Distance:
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
         self.certificate, self.gate = certificate, gate
         self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
+        #: The sign of the deviations that are charged: 0 for both; for a gate, and for evidence, the better side.
+        self.direction = 1 if gate or self.by_rows else 0
+        is_fixed = certificate.decides == "distance" and certificate.fixed_threshold is not None
+        #: True if a question may state a tolerance of its own; it may not if the threshold is fixed.
+        self.takes_tolerances = not (self.certifies or is_fixed)
         self._code = certificate.theory.charge
         self.table = lru_cache(maxsize=4)(self._made_table)
 
@@ -92,13 +97,6 @@ class Distance:
         return ThresholdTable(self.certificate, charges=charges, nats=nats)
 
     # ---- public
-
-    @property
-    def takes_tolerances(self) -> bool:
-        """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
-        if self.certifies:
-            return False
-        return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
 
     def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
         """Return the tolerance of each question at a description length; None where a threshold alone decides.
@@ -210,11 +208,6 @@ class Distance:
         return min(near, far), max(near, far)
 
     # ---- private
-
-    @property
-    def direction(self) -> int:
-        """The sign of the deviations that are charged: 0 for both; for a gate the better side."""
-        return 1 if self.gate else 0
 
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
         """Return the measurement of one question, which does not use its prior; shape (numbers,)."""

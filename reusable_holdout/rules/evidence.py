@@ -83,11 +83,6 @@ class WithinTolerance(Distance, ABC):
         """Return the measurements of several questions, all of one length."""
         return np.stack([self.measured(bound, query) for query in prepared])
 
-    @property
-    def direction(self) -> int:
-        """The sign of the compared evidence: what is missing of it is charged; a gate looks at the excess."""
-        return 1
-
     def _evidence(self, prior: float, tolerance: float) -> Evidence:
         return self.certificate.evidence(prior, tolerance, "low" if self.gate else "both")
 

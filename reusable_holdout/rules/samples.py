@@ -278,8 +278,8 @@ def ratio_sample(numbers: Integers) -> RatioSample:
     return sample
 
 
+# Samples of ratios; a packed one begins with its place here.
 _KINDS: tuple[Any, ...] = (CountedSample, RankedSample, ExplainedSample, OrderedSample, RatesSample)
-"""Samples of ratios; a packed one begins with its place here."""
 
 
 def _rows(one: Ratio) -> EvidenceRows:

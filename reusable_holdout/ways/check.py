@@ -90,10 +90,6 @@ class Check(Noisy):
         """Return the tolerance of each question of a batch that begins in this state; None if none matters."""
         return self.rule.tolerances(stated, beyond, self.length(state))
 
-    def grid(self, prior: float) -> int:
-        """Return a prior on the grid of scores."""
-        return round(prior * GRID)
-
     def unit(self, prior: float, state: State, tolerance: float | None, beyond: float = 0.0) -> float:
         """Return the unit of a question's outcomes."""
         return self.rule.unit(prior, state.charges, state.nats, tolerance, beyond)
@@ -101,13 +97,6 @@ class Check(Noisy):
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self.rule.keeps(prior, tolerance, length)
-
-    def find_unkept(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
-        """Return the indices of the tolerances that cannot be kept in this state; only public numbers are used."""
-        if tolerances is None:
-            return []
-        length, each = self.length(state), zip(priors.tolist(), tolerances.tolist(), strict=True)
-        return [place for place, pair in enumerate(each) if not self.rule.keeps(*pair, length)]
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
         """Return an outcome: "agreed", "failed", or a charge of the rule's."""

@@ -150,10 +150,6 @@ class Claims(Check):
         """Return none, of what is not certified: the rows are not asked."""
         return int(told != _NOT_CERTIFIED)
 
-    def board(self) -> Board:
-        """Return a board without a claim."""
-        return Board(self.certificate)
-
     def claimed(self, prior: float, series: str, board: Board) -> ClaimTerms:
         """Return the public numbers of a claim."""
         unit = cast("float", self.certificate.fixed_threshold)
@@ -161,7 +157,7 @@ class Claims(Check):
 
     def recalled(self, rows: Sequence[Row]) -> list[ClaimTerms]:
         """Return the terms of all claims that were answered: public numbers that their outcomes are read by."""
-        board, terms = self.board(), []
+        board, terms = Board(self.certificate), []
         for row in rows:
             terms.append(self.claimed(row.prior, row.series, board))
             board.follow(row)
