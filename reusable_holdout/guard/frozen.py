@@ -175,7 +175,7 @@ class FrozenCertificate:
             if isinstance(certificate, cls):
                 text = ""  # where it was not frozen, but made
                 text = certificate.to_json()
-            else:
+            elif isinstance(certificate, str | Path):
                 text = Path(certificate).read_text(encoding="utf-8")
         if text is None:
             raise InputError(

@@ -150,6 +150,10 @@ class Claims(Check):
         """Return none, of what is not certified: the rows are not asked."""
         return int(told != _NOT_CERTIFIED)
 
+    def board(self) -> Board:
+        """Return a board without a claim."""
+        return Board(self.certificate)
+
     def claimed(self, prior: float, series: str, board: Board) -> ClaimTerms:
         """Return the public numbers of a claim."""
         unit = cast("float", self.certificate.fixed_threshold)
@@ -157,7 +161,7 @@ class Claims(Check):
 
     def recalled(self, rows: Sequence[Row]) -> list[ClaimTerms]:
         """Return the terms of all claims that were answered: public numbers that their outcomes are read by."""
-        board, terms = Board(self.certificate), []
+        board, terms = self.board(), []
         for row in rows:
             terms.append(self.claimed(row.prior, row.series, board))
             board.follow(row)
