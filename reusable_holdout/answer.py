@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from reusable_holdout.errors import ModelError
 
-__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price"]
+__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price", "in_words"]
 
 
 class Guardrail(NamedTuple):
@@ -107,7 +107,7 @@ class Answer(NamedTuple):
             said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
         said += ", charged" * self.charged + ", replayed" * self.replayed
         said += ", of rows with another budget" * self.another_budget
-        return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"
+        return f"{said}; query {self.query}, {in_words(self.charges_left)} left)"
 
     def __format__(self, spec: str) -> str:
         """Return the answer as text, or with a number format the value alone."""
@@ -173,7 +173,8 @@ class Finals(list["Answer | ModelError"]):
         return cast("Answer", self[self.best_index])
 
 
-def _in_words(charges: int) -> str:
+def in_words(charges: int) -> str:
+    """Return a number of charges in words."""
     return f"{charges:,} charge{'s' * (charges != 1)}"
 
 

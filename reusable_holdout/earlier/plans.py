@@ -129,7 +129,7 @@ def _wish_of(record: Mapping[str, Any]) -> Wish:
         reserved_nats=0.0,
         mechanism=record["mechanism"],
         asks=_ASKS.get(record["policy"], "all"),  # type: ignore[arg-type]
-        shared=SharedBudget.from_record(record["shared"]),
+        shared=SharedBudget(**record["shared"]),
     )
 
 

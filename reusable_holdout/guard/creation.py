@@ -29,12 +29,11 @@ from reusable_holdout.guard.stores import (
     declared_classes,
     find_key,
     new_or_kept,
-    sql_ledger,
     told_of,
     watched,
 )
 from reusable_holdout.guard.view import GuardedView
-from reusable_holdout.guard.views import Counts
+from reusable_holdout.guard.views import Counts, tells
 from reusable_holdout.guard.wanted_plan import (
     Kept,
     Wanted,
@@ -44,7 +43,7 @@ from reusable_holdout.guard.wanted_plan import (
     usual_plan,
     warn_of_counted_class,
 )
-from reusable_holdout.ledger import Ledger, MemoryLedger
+from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.plan import Plan
 from reusable_holdout.plan.renewal import renewed
@@ -134,7 +133,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
 
 def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
     """Resume a guard from its ledger; nothing is refilled."""
-    store = sql_ledger(place, must_exist=True)
+    store = SqlLedger(place, must_exist=True)
     text = store.configuration()
     if text is None:
         raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
@@ -234,7 +233,7 @@ def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *,
         if epochs.guesses(stored.counts, stored.metric) == epochs.guesses(guess, holdout.bound.describe()):
             class_counts.rest_on(holdout.bound, stored.counts)
             return wanted.kept(stored.counts, stored.plan["shared"]["told_before"])
-        if epochs.tells(stored.counts) or not may_tell:
+        if tells(stored.counts) or not may_tell:
             return Kept(wanted.guess, guess)
     counts = None if guess is None else class_counts.told(holdout.bound, guess)
     return wanted.kept(counts, told_of(holdout, counts))

@@ -17,7 +17,7 @@ from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
 from reusable_holdout.guard.finals import tell_finals
-from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, grid, posed
+from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, posed
 from reusable_holdout.guard.subjects import Measured, check_tolerances_kept, measured, numbers_of, weighed
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
@@ -26,7 +26,7 @@ from reusable_holdout.ways import Outcome, State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
 
-__all__ = ["Question", "ask", "grid", "measured_here"]
+__all__ = ["Question", "ask", "measured_here"]
 
 
 def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +18,9 @@ from reusable_holdout.guard.creation import place_of
 from reusable_holdout.guard.door import measured_here
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.handle import Handle, arrive, make_handle, remember
-from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.subjects import Measured, checked_names, checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole
 from reusable_holdout.plotting import plot_history
@@ -59,9 +56,8 @@ class Overview:
             asked_at (UTC) and measured (the value if the rows released it; NaN if it only agreed).
             A row of way "view" gives the time at which another metric was opened, and its cost.
         """
-        if epoch is None:
-            return releases.released_by(self._view.ledger, self._view.ledger.epoch).history
-        return releases.released_by(self._view.ledger, epoch).history
+        ledger = self._view.ledger
+        return releases.released_by(ledger, ledger.epoch if epoch is None else epoch).history
 
     @sealed
     def certificate(self, *answers: Answer) -> FrozenCertificate:
@@ -85,21 +81,9 @@ class Overview:
             If the ledger cannot be read.
         """
         queries = [answer.query for answer in answers] if answers else None
-        with self._read_again() as ledger:
-            return frozen.freeze(ledger, self._view.ledger.epoch, self.view, queries)
-
-    @contextlib.contextmanager
-    def _read_again(self) -> Iterator[Ledger]:
-        """Yield the ledger, opened again if it was closed."""
-        url = self._view.ledger.url
-        if not self._view.ledger.closed or url is None:
-            yield self._view.ledger
-            return
-        ledger = sql_ledger(url, must_exist=True)
-        try:
-            yield ledger
-        finally:
-            ledger.close()
+        ledger = self._view.ledger
+        with closing(ledger.latest()) if ledger.closed else nullcontext(ledger) as store:
+            return frozen.freeze(store, ledger.epoch, self.view, queries)
 
     @sealed
     def plot(self, ax: Any = None) -> Any:
@@ -115,12 +99,6 @@ class Overview:
         matplotlib.axes.Axes
         """
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
-
-    @property
-    def _units(self) -> str:
-        """The number of rows, or groups, that count."""
-        bound = self._view.holdout.bound
-        return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
 
     def _own_history(self) -> pd.DataFrame:
         """Return the history of this metric."""
@@ -172,9 +150,7 @@ class Overview:
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        if self.plan.asks == "claims":
-            return self._view.boards.charges_left(self._view.ways.claim, name)
-        return self._view.transcript.allowance.left(self._view.transcript.state.charges)
+        return self._view.charges_left(self._state().charges, name)
 
     @property
     def final_width(self) -> float:
@@ -308,7 +284,9 @@ class Overview:
         return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._units}"
+        bound = self._view.holdout.bound
+        units = f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
+        about = f"{self.metric.name}, {units}"
         try:
             state = self._state()
         except HoldoutError:

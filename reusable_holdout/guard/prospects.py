@@ -13,7 +13,6 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.door import grid
 from reusable_holdout.guard.subjects import checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
@@ -29,7 +28,7 @@ def could_replay(guard: Any, priors: Sequence[float]) -> int:
     view: GuardedView = guard._view
     units = _units(view, view.ways.main, priors)
     told = [row for row in view.ledger.rows() if row.view == view.number and row.kind != VIEW]
-    known = {grid(view.ways.main, row.prior) for row in told if np.isfinite(row.prior)}
+    known = {view.ways.main.grid(row.prior) for row in told if np.isfinite(row.prior)}
     return next((place for place, unit in enumerate(units) if unit not in known), len(units))
 
 
@@ -46,7 +45,7 @@ def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
         told = Told.parse(row.told)
         winner = None if told is None else told.winner
         fits = winner is not None and winner.candidates == len(units)
-        if fits and units[cast("Winner", winner).candidate] == grid(way, row.prior):
+        if fits and units[cast("Winner", winner).candidate] == way.grid(row.prior):
             return True
     return False
 
@@ -111,7 +110,7 @@ def check_final(guard: Any, candidates: int, priors: Sequence[float] | None = No
         return
     told = [row for row in view.ledger.rows(kind=way.name) if row.view == view.number]
     known = len(told) > 0 and (candidates == 1 or len(told) <= candidates)
-    if not known or (units is not None and units != {grid(way, row.prior) for row in told}):
+    if not known or (units is not None and units != {way.grid(row.prior) for row in told}):
         raise guard.halt()
 
 
@@ -119,4 +118,4 @@ def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
     if not isinstance(priors, Sequence | np.ndarray) or isinstance(priors, str):
         raise InputError(f"priors must be a list of numbers; got {type(priors).__name__}; nothing was asked")
     stated = checked_priors(list(priors), len(priors), view.unit, view.metric.name, several=True)
-    return [grid(way, prior) for prior in stated.tolist()]
+    return [way.grid(prior) for prior in stated.tolist()]

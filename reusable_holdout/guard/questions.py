@@ -25,10 +25,8 @@ from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
 from reusable_holdout.ways import Way
-from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.gate import GuardedGate
 
-__all__ = ["AnswerOrError", "Posed", "Question", "grid", "posed"]
+__all__ = ["AnswerOrError", "Posed", "Question", "posed"]
 
 _ERRORS, _APART = 2**16, 32  # the grid of standard errors, and how far left of a tolerance they stand
 
@@ -130,9 +128,7 @@ def posed(view: GuardedView, question: Question) -> Posed:
         check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
-        at.content.question(
-            way.name, one.content, 0 if way.by_series or way.ends else grid(way, prior), limit
-        )
+        at.content.question(way.name, one.content, 0 if way.by_series or way.ends else way.grid(prior), limit)
         for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, beyond), strict=True)
     ]
     if question.once:  # unless it was answered with this prior, by itself
@@ -140,13 +136,6 @@ def posed(view: GuardedView, question: Question) -> Posed:
         once = [at.content.question("once", own + one.content, 0) for one in subjects]
         digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
     return Posed(at, way, several, subjects, digests, priors, tolerances, beyond, names, question, unit)
-
-
-def grid(way: Way, prior: float) -> int:
-    """Return the place of a prior on the grid by which questions differ."""
-    if isinstance(way, GuardedGate):
-        way = way.gate
-    return way.grid(prior) if isinstance(way, Check) else round(prior * 2**32)
 
 
 def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:

@@ -34,7 +34,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
-from reusable_holdout.noise import key_from_seed, new_key
+from reusable_holdout.noise.keyed import KEY_BYTES, key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 from reusable_holdout.slips import warn
 
@@ -44,19 +44,16 @@ __all__ = [
     "declared_classes",
     "find_key",
     "new_or_kept",
-    "sql_ledger",
     "told_of",
     "watched",
 ]
-
-_KEY_BYTES = 32
 
 
 def declared_classes(place: str | Path | None) -> list[Any] | str | None:
     """Return the classes that a ledger has, such as one that was made when all labels were public; None if none."""
     if place is None or ("://" not in str(place) and not Path(place).exists()):
         return None
-    with closing(sql_ledger(place, must_exist=True)) as ledger:
+    with closing(SqlLedger(place, must_exist=True)) as ledger:
         text = ledger.configuration()
     return None if text is None else Configuration.parse(text).classes
 
@@ -104,8 +101,8 @@ def _check(key: object, seed: object) -> None:
         raise InputError("give a key or a seed, not both")
     if isinstance(seed, bool):
         raise InputError("a seed must be an integer; got a boolean")
-    if isinstance(key, bytes) and len(key) != _KEY_BYTES:
-        raise InputError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
+    if isinstance(key, bytes) and len(key) != KEY_BYTES:
+        raise InputError(f"a key must have {KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
     if key is not None and not isinstance(key, bytes | str | Path):
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
 
@@ -161,11 +158,6 @@ def _check_is_gone(kept: str, place: str) -> None:
         )
 
 
-def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
-    """Return a ledger on disk or on a server."""
-    return SqlLedger(location, must_exist=must_exist)
-
-
 @contextmanager
 def new_or_kept(
     holdout: PrivateData, location: str | Path | None, *, allowed: bool
@@ -178,7 +170,7 @@ def new_or_kept(
         with _in_memory(holdout, allowed=allowed) as found:
             yield found
         return
-    ledger = sql_ledger(location)
+    ledger = SqlLedger(location)
     try:
         with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
@@ -358,7 +350,7 @@ def begin_witness(ledger: str | Path) -> str:
     LedgerError
         If the ledger has no witness, or it has seen something.
     """
-    with closing(sql_ledger(ledger, must_exist=True)) as store:
+    with closing(SqlLedger(ledger, must_exist=True)) as store:
         place = Configuration.parse(store.configuration() or "").witness
         if not place:
             raise LedgerError(

@@ -44,11 +44,6 @@ def training_estimate(
     same model gets the same estimate; they are stratified over the guard's classes, where these are public, and one
     for each row. An InputError says that the data do not fit the metric.
     """
-
-    def score(fitted: Any, X: Any, y: Any) -> float:
-        predictions = predictions_of(fitted, X, response=metric.response, classes=classes)
-        return metric.measure(y, predictions, classes=classes)
-
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
@@ -59,11 +54,12 @@ def training_estimate(
         )
 
     scores = []
-    for train, test in _splitter(cv, y_train, stratified=isinstance(classes, np.ndarray)).split(
-        X_train, y_train
-    ):
+    folds = _splitter(cv, y_train, stratified=isinstance(classes, np.ndarray))
+    for train, test in folds.split(X_train, y_train):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
-        scores.append(score(fold, _safe_indexing(X_train, test), _safe_indexing(y_train, test)))
+        X, y = (_safe_indexing(data, test) for data in (X_train, y_train))
+        predictions = predictions_of(fold, X, response=metric.response, classes=classes)
+        scores.append(metric.measure(y, predictions, classes=classes))
     if not scores:
         raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
     return Estimate(math.fsum(scores) / len(scores), float(error_of_folds(np.array(scores))))

@@ -88,10 +88,10 @@ class GuardedView:
         """The metric that is asked about."""
         return cast("Metric", self.holdout.bound.metric)
 
-    def charges_left(self, charges: int) -> int:
+    def charges_left(self, charges: int, series: str = "") -> int:
         """Return the charges left when `charges` were spent; on a board, those of the series without a name."""
         if self.plan.asks == "claims":
-            return self.boards.charges_left(self.ways.claim, "")
+            return self.boards.charges_left(self.ways.claim, series)
         return self.transcript.allowance.left(charges)
 
     def way_of(self, name: str, *, paired: bool, guarded: bool) -> Way:

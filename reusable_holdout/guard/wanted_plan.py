@@ -118,7 +118,7 @@ def plan_numbers(
         "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
         "influence": float(bound.sensitivity * bound.effective_rows),
         "variation": bound.sum_of_squares * bound.effective_rows,
-        "spread": bound.likely_spread if spread is None else spread,
+        "spread": spread,
     }
 
 

@@ -21,8 +21,6 @@ from reusable_holdout.metrics.scoring import GRID, Draws, Family, Mean, PublicNu
 from reusable_holdout.metrics.targets import HoldsLabels, Targets, class_targets, real_targets
 from reusable_holdout.metrics.weights import Groups, Weights
 
-__all__ = ["Unit"]
-
 _EXACT_MATCH = {"accuracy", "zero_one_loss"}
 
 
@@ -54,9 +52,6 @@ class BoundMetric(HoldsLabels):
         True if the metric is a mean over the rows that count, so that two models can be compared row by row.
     is_ratio : bool
         True if the rows of one query give a confidence set of the population value; see :meth:`sample`.
-    likely_spread : float or None
-        Standard deviation of a row's term that a plan assumes if the user states none, where the term's bounds allow a
-        much larger one; None for other metrics.
     counted_rows : int
         Number of rows with a weight above 0: for a slice, its rows.
     effective_rows : int
@@ -105,7 +100,6 @@ class BoundMetric(HoldsLabels):
         )
         self.family: Family = self.statistic.family or metric.family
         self.by_rows, self.is_ratio = isinstance(self.statistic, Mean), self.statistic.is_ratio
-        self.likely_spread: float | None = getattr(metric.kernel, "likely_spread", None)  # as judges have
         self.sensitivity: Fraction
         self.told(self.exact)
 
@@ -292,13 +286,8 @@ class Unit(NamedTuple):
     @classmethod
     def of(cls, metric: Definition | Mapping[str, Any], *, paired: bool = False) -> Self:
         """Return the bounds and direction of a metric or its description in a ledger; if `paired`, of a difference."""
-        facts = (
-            metric
-            if isinstance(metric, Mapping)
-            else vars(metric) | {"lower": metric.lower, "upper": metric.upper}
-        )
-        greater = metric["greater_is_better"] if isinstance(metric, Mapping) else metric.greater_is_better
-        lower, upper = float(facts["lower"]), float(facts["upper"])
+        facts = metric if isinstance(metric, Mapping) else metric.describe()
+        lower, upper, greater = float(facts["lower"]), float(facts["upper"]), facts["greater_is_better"]
         return cls(lower - upper, upper - lower, greater) if paired else cls(lower, upper, greater)
 
     @property

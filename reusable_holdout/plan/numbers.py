@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -249,19 +249,8 @@ def bisected(
 
 
 STATED = (
-    *(
-        "charges",
-        "choices",
-        "confidence",
-        "delta",
-        "estimate",
-        "final_share",
-        "noise",
-        "pair_spread",
-        "prior_error",
-        "queries",
-    ),
-    *("reveals", "spread", "threshold", "tolerance"),
+    *("charges", "choices", "confidence", "delta", "estimate", "final_share", "noise", "pair_spread"),
+    *("prior_error", "queries", "reveals", "spread", "threshold", "tolerance"),
 )
 """Numbers of a plan that a person states."""
 
@@ -292,15 +281,6 @@ class SharedBudget:
     told_nats: float = 0.0
     noisy: bool = False
     theory: int = THEORY.edition
-
-    def record(self) -> dict[str, Any]:
-        """Return all fields by name, as JSON can write them."""
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Read a record of :meth:`record`."""
-        return cls(**record)
 
 
 OWN_BUDGET = SharedBudget()

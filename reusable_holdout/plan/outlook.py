@@ -203,11 +203,7 @@ class Outlook:
     @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance."""
-        certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
-        if certificate.spread is not None:
-            return certificate.likely_half_width(-math.log(beta / 2.0), at) * self.span
-        width = fixed_queries_half_width(certificate.bound, queries=1, beta=beta, estimate=at)
-        return width * self.span
+        return self._fixed(1, by_rows=self.scores.spread is not None)
 
     @property
     def set_aside(self) -> float:
@@ -256,10 +252,13 @@ class Outlook:
     @property
     def fixed_half_width(self) -> float:
         """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
+        return self._fixed(self.queries, by_rows=self.scores.decides != "distance")
+
+    def _fixed(self, queries: int, *, by_rows: bool) -> float:
         certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
-        if certificate.decides != "distance":
-            return certificate.likely_half_width(math.log(2.0 * self.queries / beta), at) * self.span
-        width = fixed_queries_half_width(certificate.bound, queries=self.queries, beta=beta, estimate=at)
+        if by_rows:
+            return certificate.likely_half_width(math.log(2.0 * queries / beta), at) * self.span
+        width = fixed_queries_half_width(certificate.bound, queries=queries, beta=beta, estimate=at)
         return width * self.span
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -322,7 +322,7 @@ class Plan(Outlook):
             "family": self.family,
             "influence": self.influence,
             "variation": self.variation,
-            "shared": self.shared.record(),
+            "shared": asdict(self.shared),
             "told_nats": self.told_nats,
             "stated": list(self.stated),
         }
@@ -335,7 +335,7 @@ class Plan(Outlook):
         plan._kept_stated = tuple(record["stated"])
         names = {*record} - {"asks", "stated", "told_nats", "threshold_sds"}
         given = {name: record[name] for name in names}
-        given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
+        given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget(**record["shared"])}
         if record["asks"] == "claims":
             given["board"] = "claims"
         if "delta" not in record["stated"] and record["delta"] == 1.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reusable_holdout.answer import in_words
 from reusable_holdout.certainty import majority_attack_gain
 from reusable_holdout.plan.advice import more_charges, narrower
 from reusable_holdout.plan.outlook import Outlook
@@ -24,7 +25,7 @@ def report(plan: Outlook) -> str:
 
 
 def _questions(plan: Outlook) -> tuple[str, list[Row]]:
-    sure, charges = f"with probability {plan.confidence:g}", _charges(plan.charges)
+    sure, charges = f"with probability {plan.confidence:g}", in_words(plan.charges)
     if plan.asks == "claims":
         return "What can be asked", [
             ("every interval holds", f"{sure}, all claims at once (adaptive code)"),
@@ -73,7 +74,7 @@ def _widths(plan: Outlook) -> tuple[str, list[Row]]:
     else:
         shown = sorted({*range(min(3, plan.charges)), plan.charges - 1}) if plan.asks == "all" else []
         each = ((made, plan.agreed_half_width(charges=made)) for made in shown)
-        rows = [(f"agreed, after {_charges(made)}", f"within {width:.4f}") for made, width in each]
+        rows = [(f"agreed, after {in_words(made)}", f"within {width:.4f}") for made, width in each]
         rows.append(("answers are within", f"{plan.tolerance:g}, whatever is told: the tolerance"))
     if plan.vacuous:
         rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
@@ -93,7 +94,7 @@ def _advice(plan: Outlook) -> tuple[str, list[Row]]:
     ]
     more = more_charges(plan)
     if more is not None:
-        rows.append(("a larger tolerance", f"answers within {more[1]:g} would allow {_charges(more[0])}"))
+        rows.append(("a larger tolerance", f"answers within {more[1]:g} would allow {in_words(more[0])}"))
     return "If that is too wide", rows
 
 
@@ -113,11 +114,7 @@ def _shown(plan: Outlook) -> list[Row]:
 def _final_after(plan: Outlook, charges: int) -> Row:
     one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
     width = plan.final_half_width(charges=charges)
-    return f"a final after {_charges(charges)}", f"within {width:.4f}{one_look}"
-
-
-def _charges(number: int) -> str:
-    return f"{number:,} charge" + "s" * (number != 1)
+    return f"a final after {in_words(charges)}", f"within {width:.4f}{one_look}"
 
 
 def _honest(plan: Outlook) -> str:

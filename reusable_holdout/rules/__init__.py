@@ -8,7 +8,6 @@ outside the ledger's lock, and compares inside it.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -24,7 +23,6 @@ __all__ = [
     "Distance",
     "Floats",
     "Integers",
-    "Rule",
     "cell_ends",
     "difference",
     "score_of",
@@ -43,115 +41,6 @@ class Compared(NamedTuple):
     values: Integers
     against: Integers
     limits: Integers
-
-
-class Rule(ABC):
-    """A rule of checks, or of gates, by the certificate of their plan.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    gate : bool
-        True for the rule of gates, which bound one side only.
-    """
-
-    #: True if the rows of a question are measured, and not its score alone.
-    by_rows: ClassVar[bool]
-
-    def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
-        self.certificate, self.gate = certificate, gate
-        self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
-
-    # ---- public
-
-    @property
-    def takes_tolerances(self) -> bool:
-        """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
-        if self.certifies:
-            return False
-        return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
-
-    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
-        """Return the tolerance of each question at a description length; None where a threshold alone decides.
-
-        `beyond` is what the standard error of each prior adds to the plan's; see Certificate.constant_threshold.
-        """
-        return stated
-
-    @abstractmethod
-    def units(
-        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
-    ) -> Floats:
-        """Return the step in which the outcomes of each question are counted: its threshold, or half its tolerance."""
-
-    @abstractmethod
-    def unit(
-        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
-    ) -> float:
-        """Return the unit of one question's outcomes, as `units` does."""
-
-    @abstractmethod
-    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
-
-    @abstractmethod
-    def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the intervals of checks that were not charged."""
-
-    @abstractmethod
-    def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of an accepted gate."""
-
-    @abstractmethod
-    def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of a gate that was not accepted."""
-
-    @abstractmethod
-    def cost(self, told: Told) -> float | None:
-        """Return the nats of a charge of a check, or of its failure; None if there is no such outcome."""
-
-    @abstractmethod
-    def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the value that is released with a charge."""
-
-    @abstractmethod
-    def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of the population value after a charge."""
-
-    # ---- private
-
-    @property
-    def direction(self) -> int:
-        """The sign of the deviations that are charged; 0 for both signs."""
-        return 1
-
-    @abstractmethod
-    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return the measurement of one question, which does not use its prior; shape (numbers,)."""
-
-    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the measurements of several questions; shape (questions, numbers)."""
-        return np.stack([self.measured(bound, query) for query in prepared])
-
-    def weighed(
-        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
-    ) -> Integers:
-        """Return the numbers that decisions use, from measurements and priors; shape (questions, numbers)."""
-        return measured
-
-    @abstractmethod
-    def compared(
-        self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
-    ) -> Compared:
-        """Return the numbers that the sparse vector compares; `named` are the priors on the grid."""
-
-    @abstractmethod
-    def score(self, weighed: Integers) -> int:
-        """Return the score, on the grid, of what one question is decided on."""
-
-    @abstractmethod
-    def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
-        """Return the charge of a check whose noisy value is this."""
 
 
 # ---- oriented so that greater is better
@@ -176,19 +65,33 @@ def difference(new: Integers, old: Integers) -> Integers:
     return halved
 
 
-class Distance(Rule):
-    """The rule that compares the score with the prior.
+class Distance:
+    """The rule that compares the score with the prior; other rules derive from it what they do not decide otherwise.
 
     Releases are (epsilon, delta)-differentially private as the plan states. The intervals are valid by the transcript
     code, for any noise. A charged deviation is released as a cell, with noise of its own. See Dwork, Feldman, Hardt,
     Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and "Generalization in Adaptive Data Analysis
     and Holdout Reuse", Figure 1.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan of the checks, or of the gates.
+    gate : bool
+        True for the rule of gates, which bound one side only.
     """
 
+    #: True if the rows of a question are measured, and not its score alone.
     by_rows: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
-        super().__init__(certificate, gate=gate)
+        self.certificate, self.gate = certificate, gate
+        self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
+        #: The sign of the deviations that are charged: 0 for both; for a gate, and for evidence, the better side.
+        self.direction = 1 if gate or self.by_rows else 0
+        is_fixed = certificate.decides == "distance" and certificate.fixed_threshold is not None
+        #: True if a question may state a tolerance of its own; it may not if the threshold is fixed.
+        self.takes_tolerances = not (self.certifies or is_fixed)
         self._code = certificate.theory.charge
         self.table = lru_cache(maxsize=4)(self._made_table)
 
@@ -197,10 +100,17 @@ class Distance(Rule):
 
     # ---- public
 
+    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
+        """Return the tolerance of each question at a description length; None where a threshold alone decides.
+
+        `beyond` is what the standard error of each prior adds to the plan's; see Certificate.constant_threshold.
+        """
+        return stated
+
     def units(
         self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
     ) -> Floats:
-        """Return the thresholds; several are read from a table at once."""
+        """Return the step in which the outcomes of each question are counted: its threshold, read from a table."""
         if tolerances is None:
             if self.certificate.is_constant:
                 return np.asarray(self.certificate.constant_threshold(priors, beyond))
@@ -211,7 +121,7 @@ class Distance(Rule):
     def unit(
         self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
     ) -> float:
-        """Return the threshold of a question.
+        """Return the unit of one question's outcomes, as `units` does.
 
         Inside a batch an earlier charge may have made a tolerance of its own too narrow. To refuse it then would tell
         that there was a charge and take it back; so the least threshold serves, and the interval says how wide it has
@@ -225,7 +135,7 @@ class Distance(Rule):
         return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if the threshold is no smaller than the least one."""
+        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self._exact(prior, tolerance, length) >= self.certificate.least_threshold
 
     def _exact(self, prior: float, tolerance: float, length: float) -> float:
@@ -233,13 +143,13 @@ class Distance(Rule):
         return float(self.certificate.threshold_of_length(prior, length, tolerance=tolerance, least=least))
 
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the bound of all holdout values within the threshold and the noise's reach."""
+        """Return the intervals of checks that were not charged: of all values within threshold and noise."""
         return self._around(
             priors, units + self.certificate.comparison_tail, length, self.certificate.shares.agreed
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval from the prior, or from the lower bound that is certified by it, to 1."""
+        """Return the interval of an accepted gate: from the prior, or from the bound that is certified by it, to 1."""
         if self.certifies:
             return Interval(prior, 1.0)
         share = self.certificate.shares.charged
@@ -247,7 +157,7 @@ class Distance(Rule):
         return Interval(low, 1.0)
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return all values, or those up to the bound of the prior."""
+        """Return the interval of a gate that was not accepted: all values, or those up to the bound of the prior."""
         if self.certifies:
             return Interval(0.0, 1.0)
         _, high = self.agreed(prior, unit, length)
@@ -261,14 +171,14 @@ class Distance(Rule):
         return Interval(min(low, priors), max(high, priors))
 
     def cost(self, told: Told) -> float | None:
-        """Return the nats of a cell, or of a failure."""
+        """Return the nats of a charge of a check, or of its failure; None if there is no such outcome."""
         if told.word == FAILED:
             return self._code.failure_nats
         fits = told.word == CELL and told.place in range(len(self._code.cells))
         return self._code.nats[told.place] if fits else None  # type: ignore[index]
 
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the middle of a cell; for an open cell its near end, because it has no middle."""
+        """Return the value that is released with a charge: the cell's middle, of an open cell its near end."""
         near, far = self._cell(place, prior, unit)
         return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
 
@@ -277,7 +187,7 @@ class Distance(Rule):
         return max(unit, self.certificate.threshold_at_estimate)
 
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval around a cell."""
+        """Return the interval of the population value after a charge."""
         low, high = self.reached(place, prior, unit)
         return self.certificate.around(low, high, length=length, share=self.certificate.shares.charged)
 
@@ -301,23 +211,27 @@ class Distance(Rule):
 
     # ---- private
 
-    @property
-    def direction(self) -> int:
-        """The sign of the deviations that are charged: 0 for both; for a gate the better side."""
-        return 1 if self.gate else 0
-
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return the score."""
+        """Return the measurement of one question, which does not use its prior; shape (numbers,)."""
         return score_of(bound, query[None])
 
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the scores."""
+        """Return the measurements of several questions; shape (questions, numbers)."""
         return score_of(bound, prepared)[:, None]
+
+    def weighed(
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
+        """Return the numbers that decisions use, from measurements and priors; shape (questions, numbers)."""
+        return measured
 
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Compare scores with their priors, up to the thresholds, or with the least that certifies the priors."""
+        """Return the numbers that the sparse vector compares; `named` are the priors on the grid.
+
+        They are scores with their priors, up to the thresholds, or with the least that certifies the priors.
+        """
         if self.certifies:
             level = self.certificate.log_level(length, self.certificate.shares.charged)
             each = [float(self.certificate.bound.reach_low(one, log_level=level)) for one in priors.tolist()]
@@ -327,11 +241,11 @@ class Distance(Rule):
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
 
     def score(self, weighed: Integers) -> int:
-        """Return the score."""
+        """Return the score, on the grid, of what one question is decided on."""
         return int(weighed[0])
 
     def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
-        """Return the cell of the noisy value."""
+        """Return the charge of a check whose noisy value is this: its cell."""
         return Told(CELL, self._code.place((prior - noisy) / self._step(unit)))
 
 

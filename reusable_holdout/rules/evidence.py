@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ _SCORE, _EVIDENCE, _UNITS = range(3)  # columns of the numbers that decisions us
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
-class WithinTolerance(Distance):
+class WithinTolerance(Distance, ABC):
     """The base of rules whose agreed answers lie within the tolerance of the prior, by the rows themselves."""
 
     by_rows: ClassVar[bool] = True
@@ -82,11 +82,6 @@ class WithinTolerance(Distance):
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
         """Return the measurements of several questions, all of one length."""
         return np.stack([self.measured(bound, query) for query in prepared])
-
-    @property
-    def direction(self) -> int:
-        """The sign of the compared evidence: what is missing of it is charged; a gate looks at the excess."""
-        return 1
 
     def _evidence(self, prior: float, tolerance: float) -> Evidence:
         return self.certificate.evidence(prior, tolerance, "low" if self.gate else "both")

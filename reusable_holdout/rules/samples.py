@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any, Self
@@ -26,7 +27,6 @@ from reusable_holdout.rules import Floats, Integers, terms_of
 
 __all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
 
-_OF_RATIOS, _OF_RANKS, _OF_ERRORS, _OF_ORDER, _OF_RATES = range(5)
 _COLUMNS = 3  # values, weights, counts
 
 
@@ -67,6 +67,22 @@ class MeanSample(Sample):
 class RatioSample(Sample):
     """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
 
+    def packed(self) -> Integers:
+        """Return the place of its kind, the score, and all else: the length hides how many rows a class has."""
+        rest = np.concatenate([np.atleast_1d(part) for part in self._parts()])
+        return np.concatenate(
+            [[_KINDS.index(type(self)), self.score], np.ascontiguousarray(rest).view(np.int64)]
+        )
+
+    @abstractmethod
+    def _parts(self) -> Iterable[Any]:
+        """Return what is packed beside the score: all integers, or all floats, which are packed bit by bit."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, and of what was packed beside it."""
+
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Return True if the sample's set lies inside what the evidence is for."""
         low, high = self.ends(left)
@@ -75,13 +91,8 @@ class RatioSample(Sample):
         )
 
 
-@dataclass(frozen=True, repr=False)
-class CountedSample(RatioSample):
+class CountedSample(RatioSample, Counted):
     """Rows of a ratio, of the least of several, or of their mean; see :class:`~reusable_holdout.metrics.Counted`."""
-
-    score: int
-    ratios: tuple[Ratio, ...]
-    weights: tuple[float, ...] = (1.0,)
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the weighted means of the parts' ends; each part has an equal share of the failure probability."""
@@ -105,19 +116,15 @@ class CountedSample(RatioSample):
         above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high", sizes)
         return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
-    def packed(self) -> Integers:
-        """Return integers that hold the rows and the factor of each ratio, bit by bit."""
-        parts = [
-            np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
-            for one in self.ratios
-        ]
-        weights = np.array([len(self.weights), *self.weights])
-        return np.concatenate([[_OF_RATIOS, self.score], np.concatenate([weights, *parts]).view(np.int64)])
+    def _parts(self) -> Iterable[Any]:
+        yield np.array([len(self.weights), *self.weights], dtype=np.float64)
+        for one in self.ratios:
+            yield from ([len(one.values), one.factor], one.values, one.weights, one.counts)
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, and of its rows and factors."""
+        parts, ratios = rest.view(np.float64), []
         shares, parts = np.split(parts[1:], [int(parts[0])])
         while len(parts):
             size = int(parts[0])
@@ -125,7 +132,7 @@ class CountedSample(RatioSample):
             values, weights, counts = parts[2:end].reshape(_COLUMNS, size)
             ratios.append(Ratio(values, weights, counts, float(parts[1])))
             parts = parts[end:]
-        return cls(int(numbers[1]), tuple(ratios), tuple(shares.tolist()))
+        return cls(score, tuple(ratios), tuple(shares.tolist()))
 
 
 def _exact(one: Ratio, left: EvidenceSet) -> tuple[float, float] | None:
@@ -149,13 +156,8 @@ def _least(ratios: tuple[Ratio, ...], left: EvidenceSet) -> tuple[float, float]:
     return min(*lows, 1.0), 1.0 - ratios[0].factor * (1.0 - each[0][1])
 
 
-@dataclass(frozen=True, repr=False)
-class OrderedSample(RatioSample):
+class OrderedSample(RatioSample, Ordered):
     """The scores of two classes; see :class:`~reusable_holdout.metrics.Ordered`."""
-
-    score: int
-    positive: Floats
-    negative: Floats
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval of areas that the evidence of many matchings does not exclude."""
@@ -164,27 +166,18 @@ class OrderedSample(RatioSample):
             1.0 - left.mean, won.mirrored.log_gains
         )
 
-    def packed(self) -> Integers:
-        """Return the number of positives, and all scores bit by bit: the length hides the classes."""
-        scores = np.concatenate([self.positive, self.negative])
-        return np.concatenate([[_OF_ORDER, self.score, len(self.positive)], scores.view(np.int64)])
+    def _parts(self) -> Iterable[Any]:
+        return float(len(self.positive)), self.positive, self.negative
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        scores = np.ascontiguousarray(numbers[3:]).view(np.float64)
-        return cls(int(numbers[1]), scores[: int(numbers[2])], scores[int(numbers[2]) :])
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the number of positives, and all scores."""
+        count, *_ = scores = rest.view(np.float64)
+        return cls(score, *np.split(scores[1:], [int(count)]))
 
 
-@dataclass(frozen=True, repr=False)
-class RatesSample(RatioSample):
+class RatesSample(RatioSample, Rates):
     """Numbers of rows of two classes that are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
-
-    score: int
-    hits: int
-    positives: int
-    rejected: int
-    negatives: int
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the exact interval of Matthews's correlation, mapped to [0, 1]."""
@@ -192,23 +185,17 @@ class RatesSample(RatioSample):
         low, high = matthews_interval(*counts, nats=left.nats)
         return (1.0 + low) / 2.0, (1.0 + high) / 2.0
 
-    def packed(self) -> Integers:
-        """Return all integers as they are."""
-        return np.array([_OF_RATES, self.score, self.hits, self.positives, self.rejected, self.negatives])
+    def _parts(self) -> Iterable[Any]:
+        return self[1:]
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        return cls(*numbers[1:].tolist())
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score and of the numbers of rows."""
+        return cls(score, *rest.tolist())
 
 
-@dataclass(frozen=True, repr=False)
-class RankedSample(RatioSample):
+class RankedSample(RatioSample, Ranked):
     """The ranks that scores give the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
-
-    score: int
-    above: Integers
-    negatives: int
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval from bands around both classes' scores."""
@@ -216,31 +203,22 @@ class RankedSample(RatioSample):
             self.above, self.negatives, nats=left.nats, shares=left.theory.bands
         )
 
-    def packed(self) -> Integers:
-        """Return all integers as they are, padded to the number of rows, so that the length hides the classes."""
-        rest = np.zeros(self.negatives, dtype=np.int64)
-        return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above, rest])
+    def _parts(self) -> Iterable[Any]:
+        return self.negatives, self.above, np.zeros(self.negatives, dtype=np.int64)  # one number for each row
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        negatives = int(numbers[2])
-        return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the number of negatives, and the ranks."""
+        negatives = int(rest[0])
+        return cls(score, rest[1 : len(rest) - negatives], negatives)
 
 
-@dataclass(frozen=True, repr=False)
-class ExplainedSample(RatioSample):
+class ExplainedSample(RatioSample, Explained):
     """Errors of a model and of a constant; see :class:`~reusable_holdout.metrics.Explained`.
 
     With e and d the errors of a row and s the unit, the value is at most m if and only if ``E[(1 - m) d - e/s] <= 0``:
     no row gains less than -1/s. That it is at least m is the mirror image: no row gains less than -(1 - m) max d.
     """
-
-    score: int
-    errors: Floats
-    totals: Floats
-    most: float
-    unit: float
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval of values that the rows' evidence does not exclude."""
@@ -254,17 +232,15 @@ class ExplainedSample(RatioSample):
             evidence.sides == "low" or _excluded(left, high, self._below)
         )
 
-    def packed(self) -> Integers:
-        """Return integers that hold the errors and totals, bit by bit."""
-        numbers = np.concatenate([[self.most, self.unit], self.errors, self.totals])
-        return np.concatenate([[_OF_ERRORS, self.score], numbers.view(np.int64)])
+    def _parts(self) -> Iterable[Any]:
+        return self.most, self.unit, self.errors, self.totals
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        most, unit, *_ = parts = np.ascontiguousarray(numbers[2:]).view(np.float64)
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the two numbers, and the rows."""
+        most, unit, *_ = parts = rest.view(np.float64)
         errors, totals = parts[2:].reshape(2, -1)
-        return cls(int(numbers[1]), errors, totals, float(most), float(unit))
+        return cls(score, errors, totals, float(most), float(unit))
 
     def _above(self, value: float, bets: Floats) -> Floats:
         """Return the log gains of bets against values that are at most `value`."""
@@ -285,7 +261,7 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     if not bound.is_ratio:
         return unpacked(bound, terms_of(bound, query))
     found = bound.sample(query)
-    sample: Sample = _MEASURED[type(found)](*found)
+    sample: Sample = next(kind for kind in _KINDS if issubclass(kind, type(found)))(*found)
     return sample
 
 
@@ -298,24 +274,12 @@ def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
 
 def ratio_sample(numbers: Integers) -> RatioSample:
     """Return the sample of a ratio's packed numbers."""
-    sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
+    sample: RatioSample = _KINDS[int(numbers[0])].of(int(numbers[1]), numbers[2:])
     return sample
 
 
-_MEASURED: dict[type, Any] = {
-    Counted: CountedSample,
-    Explained: ExplainedSample,
-    Ordered: OrderedSample,
-    Ranked: RankedSample,
-    Rates: RatesSample,
-}
-_PACKED: dict[int, Any] = {
-    _OF_RATIOS: CountedSample,
-    _OF_RANKS: RankedSample,
-    _OF_ERRORS: ExplainedSample,
-    _OF_ORDER: OrderedSample,
-    _OF_RATES: RatesSample,
-}
+# Samples of ratios; a packed one begins with its place here.
+_KINDS: tuple[Any, ...] = (CountedSample, RankedSample, ExplainedSample, OrderedSample, RatesSample)
 
 
 def _rows(one: Ratio) -> EvidenceRows:

@@ -53,12 +53,6 @@ class BySets(WithinTolerance):
         """Return the sample, packed."""
         return sample_of(bound, query).packed()
 
-    def weighed(
-        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
-    ) -> Integers:
-        """Return the measurements unchanged."""
-        return measured
-
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.errors import InputError
 from reusable_holdout.ledger import Row, Tail
+from reusable_holdout.metrics import GRID
 
 __all__ = [
     "AGREED",
@@ -261,6 +262,10 @@ class Way(ABC):
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of a question's outcomes."""
         return 0.0
+
+    def grid(self, prior: float) -> int:
+        """Return a prior on the grid: priors that are the same there are the same question."""
+        return round(prior * GRID)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""

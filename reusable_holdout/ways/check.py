@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
-from reusable_holdout.rules import Floats, Integers, Rule
+from reusable_holdout.rules import Distance, Floats, Integers
 from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
 __all__ = ["Asked", "Batch", "Check", "Noisy"]
@@ -59,13 +59,8 @@ class Noisy(Way):
 
     def core(self, state: State, direction: int = 0) -> GuardCore:
         """Return the sparse vector in a state."""
-        return self._calibration.core(
-            scale=self._scale,
-            noise=self._noise,
-            spent=state.charges,
-            last_charged=state.last_charged,
-            direction=direction,
-        )
+        after = {"spent": state.charges, "last_charged": state.last_charged}
+        return self._calibration.core(scale=self._scale, noise=self._noise, direction=direction, **after)
 
     def noisy(self, core: GuardCore, score: int, digest: bytes) -> float:
         """Return a value with the noise of an answer, in [0, 1]."""
@@ -82,7 +77,7 @@ class Check(Noisy):
     #: The outcome of a question that is not charged.
     calm: ClassVar[Told] = Told(AGREED)
 
-    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Rule) -> None:
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Distance) -> None:
         super().__init__(certificate, name, noise)
         self.rule = rule
         self._core: GuardCore | None = None
@@ -95,10 +90,6 @@ class Check(Noisy):
         """Return the tolerance of each question of a batch that begins in this state; None if none matters."""
         return self.rule.tolerances(stated, beyond, self.length(state))
 
-    def grid(self, prior: float) -> int:
-        """Return a prior on the grid of scores."""
-        return round(prior * GRID)
-
     def unit(self, prior: float, state: State, tolerance: float | None, beyond: float = 0.0) -> float:
         """Return the unit of a question's outcomes."""
         return self.rule.unit(prior, state.charges, state.nats, tolerance, beyond)
@@ -106,13 +97,6 @@ class Check(Noisy):
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self.rule.keeps(prior, tolerance, length)
-
-    def find_unkept(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
-        """Return the indices of the tolerances that cannot be kept in this state; only public numbers are used."""
-        if tolerances is None:
-            return []
-        length, each = self.length(state), zip(priors.tolist(), tolerances.tolist(), strict=True)
-        return [place for place, pair in enumerate(each) if not self.rule.keeps(*pair, length)]
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
         """Return an outcome: "agreed", "failed", or a charge of the rule's."""

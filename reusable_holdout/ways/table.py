@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from reusable_holdout.certainty import Certificate, Decides
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
-from reusable_holdout.rules import Distance, Rule
+from reusable_holdout.rules import Distance
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
 from reusable_holdout.ways import TOLD_WORDS, Told, Way
@@ -20,7 +20,7 @@ from reusable_holdout.ways.reveal import Choose, Reveal
 
 __all__ = ["ON_REQUEST", "PAIRED", "WAYS", "Ways", "outcome_word"]
 
-_RULES: dict[Decides, type[Rule]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
+_RULES: dict[Decides, type[Distance]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
 _NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
 
 PAIRED = frozenset({"compare", "gate-compare", "guarded-compare"})

@@ -19,7 +19,7 @@ from reusable_holdout.certainty import (
     choice_nats,
     worst_choice_nats,
 )
-from reusable_holdout.certainty.outcome_code import FAILED, Span
+from reusable_holdout.certainty.outcome_code import Span
 from reusable_holdout.earlier.plans import StepCode
 from reusable_holdout.errors import InputError
 
@@ -164,7 +164,6 @@ def test_outcomes_cost_minus_the_logarithms_of_their_weights(code):
     assert code.nats == tuple(-math.log(weight) for weight in weights)
     assert code.failure_nats == code.worst == -math.log(0.05)
     assert replace(code, failed=0.5).worst == -math.log(0.1)
-    assert FAILED == "failed"
 
 
 # ---- choices, steps and factors

@@ -74,10 +74,8 @@ def _check_reachable(X: ChunkedRows) -> None:
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
         parallel(joblib.delayed(part.check)() for part in parts)
-        return
     except InputError as error:
-        failure = error
-    raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
+        raise InputError(f"{error}; nothing was asked and nothing was charged") from None
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:
