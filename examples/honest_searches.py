@@ -83,6 +83,8 @@ def of_folds(rows: Rows, parts: Split, predictions: NDArray[np.int8], folds: lis
 def fitted(kind: str, rows: Rows, count: int, seed: int) -> Candidates:
     """Fit candidates to new training rows."""
     rng = np.random.default_rng(seed)
+    some = rng.permutation(len(rows.y))[: TRAIN + HOLDOUT]
+    rows = Rows(rows.X[some], rows.y[some])
     parts = split(rows, train=TRAIN, holdout=HOLDOUT, seed=seed)
     draw, drawn = (linear, count) if kind == "linear" else (tree, count if kind == "trees" else 12)
     models = fit(rows, parts, [draw(rng) for _ in range(drawn)], jobs=1)
