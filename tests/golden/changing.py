@@ -182,7 +182,8 @@ def _differences(golden: Golden, ledger: Path) -> Iterator[str]:
         yield from verify(ledger).problems
         return
     with golden.opened(ledger) as guard:
-        if history_of(guard.history()) != expected["histories"][-1]:
+        told, written = history_of(guard.history()), expected["histories"][-1]
+        if {name: told[name] for name in written} != written:  # a later version has more columns
             yield "history"
         views = golden.views(guard)
         for what in ("questions", "following"):

@@ -158,7 +158,6 @@ _PLANNING = [
     ("plan.honest", "_REACH", 5.0),
     ("plan.honest", "_NODES_PER_BEND", 2.0),
     ("plan.plan", "_ROUNDING", -1.0),
-    ("plan.plan", "_CANDIDATES", 10),
     ("plan.solution", "_WIDEST", 0.01),
     ("guard.class_counts", "_LEAST_SPREAD", 0.1),
     ("guard.class_counts", "_EXACT", 0.7),

@@ -33,7 +33,7 @@ class Nothing:
     def lower(self, value, *, log_level):
         return np.clip(value, 0.0, 1.0)
 
-    upper = lower
+    upper = reach_low = lower
 
 
 @dataclass

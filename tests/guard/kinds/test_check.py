@@ -89,7 +89,7 @@ def test_so_it_does_where_a_question_has_a_tolerance_of_its_own(
 @for_each("family", FAMILIES)
 def test_every_score_of_a_small_holdout_is_covered_at_every_prior(family):
     """All 25 x 25 pairs of score and prior, the noise at both ends of its reach and at none."""
-    plan = certificate_of("all", rows=24, family=family, noise_scale=2e-3, fixed_threshold=0.07)
+    plan = certificate_of("all", rows=24, family=family, noise_scale=2e-3, fixed_threshold=0.05)
     told = set()
     for noise in product((-1.0, 0.0, 1.0), (-1.0, 1.0)):
         way = noisy(Check, plan, *noise)
