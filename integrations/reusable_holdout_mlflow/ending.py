@@ -12,8 +12,8 @@ from mlflow.tracking import MlflowClient
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.prospects import end_with
 from reusable_holdout.slips import checked_call
-from reusable_holdout_mlflow.guard_calls import end_with
 from reusable_holdout_mlflow.identity import tag, tags_of
 from reusable_holdout_mlflow.selection import BestRun
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from reusable_holdout import Answer, ReusableHoldout
-from reusable_holdout.answer import Finals
 from reusable_holdout.deferred import pandas as pd
 
-__all__ = ["ask_about", "end_with", "released"]
+__all__ = ["ask_about", "released"]
 
 
 def ask_about(
@@ -24,12 +23,6 @@ def ask_about(
     """Ask the guard how good a model is, and return its answer."""
     answer: Answer = guard.evaluate(model, X, y, prior=prior, tolerance=tolerance, name=name)
     return answer
-
-
-def end_with(guard: ReusableHoldout, models: list[Any], priors: list[float], names: list[str]) -> Finals:
-    """Ask the guard for one final of several models."""
-    finals: Finals = guard.final(models, priors, name=names)
-    return finals
 
 
 def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:

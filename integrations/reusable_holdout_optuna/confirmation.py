@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.prospects import end_with
 from reusable_holdout_optuna.guard_calls import ask_about, check_guard
 
 __all__ = ["Best", "Confirmation", "Which", "guard_results"]
@@ -181,6 +182,8 @@ class Confirmation:
 
     def end(self, study: Study, most: int | None) -> Best:
         """Ask for one final of the completed trials, or of so many of the best, and note its winner."""
+        if most is not None and not (isinstance(most, int) and most > 0):
+            raise InputError(f"trials must be a whole number, 1 or more; got {most!r}; nothing was asked")
         completed = [one for one in self._completed(study) if math.isfinite(one[0])]
         done = sorted(completed, key=lambda one: (-self._sign * one[0], one[1].number))[:most]
         if not done:
@@ -188,7 +191,7 @@ class Confirmation:
                 "a final is of completed trials with a finite value; got none; nothing was asked"
             )
         priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
-        finals = self.guard.final(models, priors, name=[f"trial {trial.number}" for _, trial in done])
+        finals = end_with(self.guard, models, priors, [f"trial {trial.number}" for _, trial in done])
         own = finals.best
         best = Best(done[finals.best_index][1].number, own.value, own.low, own.high)
         study.set_user_attr("guard_final", best._asdict())

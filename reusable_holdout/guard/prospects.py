@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from reusable_holdout.answer import Finals
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.subjects import checked_priors
@@ -19,7 +20,7 @@ from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
 from reusable_holdout.ways import Told, Way, Winner
 
-__all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay"]
+__all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay", "end_with"]
 
 
 @sealed
@@ -119,3 +120,16 @@ def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
         raise InputError(f"priors must be a list of numbers; got {type(priors).__name__}; nothing was asked")
     stated = checked_priors(list(priors), len(priors), view.unit, view.metric.name, several=True)
     return [way.grid(prior) for prior in stated.tolist()]
+
+
+def end_with(guard: Any, models: Sequence[Any], priors: Sequence[float], names: Sequence[str]) -> Finals:
+    """Ask for one final of several models; refuse a part of one that was given, whose best is not that part's."""
+    finals: Finals = guard.final(list(models), list(priors), name=list(names))
+    told = guard.history()
+    given = int(((told["view"] == guard.view) & (told["way"] == "final")).sum())
+    if given > len(finals):
+        raise InputError(
+            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, for the best of "
+            "some is not the best of the final"
+        )
+    return finals

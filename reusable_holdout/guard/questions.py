@@ -149,9 +149,13 @@ def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats 
 
 def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> Floats:
     """Return what each prior's standard error adds to the plan's, on a grid; 0 where the threshold does not use it."""
-    stated = np.asarray(question.prior_error, dtype=np.float64)
-    errors = np.broadcast_to(stated, priors.shape) / view.unit.span
-    if not (np.isfinite(errors) & (errors >= 0.0)).all():
+    try:
+        stated = np.asarray(question.prior_error, dtype=np.float64)
+        errors = np.broadcast_to(stated, priors.shape) / view.unit.span
+        right = bool((np.isfinite(errors) & (errors >= 0.0)).all())
+    except (TypeError, ValueError):
+        right = False
+    if not right:
         raise InputError(
             "prior_error must be standard errors, 0 or more, one for each prior; got "
             f"{question.prior_error!r}; nothing was asked"

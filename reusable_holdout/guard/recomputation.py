@@ -97,7 +97,7 @@ def _content_problems(
 
     units = _units(way, mine, own, began)
     if way.name == "check" and way.certificate.threshold_sds:  # a prior's own error may have made it wider
-        stated = np.array([0.0 if row.tolerance else min(row.threshold, 1.0) for row in mine])
+        stated = np.array([0.0 if row.tolerance else row.threshold for row in mine])
         units = np.maximum(units, stated)
     yield from different("threshold", units, "threshold")
     terms: list[Any] = [Terms(row.prior, row.threshold) for row in mine]

@@ -308,7 +308,12 @@ class Verbs(Overview):
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
         first = Question("final", subject, priors, name=label, X_train=X_train)
-        questions = [first, *(first._replace(subjects=own, priors=None, view=guard) for guard, own in pairs)]
+
+        def of_pair(guard: Any, own: Any) -> Question:
+            named = label if own is subject or isinstance(name, str) else _named(own, None)
+            return first._replace(subjects=own, priors=None, name=named, view=guard)
+
+        questions = [first, *(of_pair(*pair) for pair in pairs)]
         found = self.ask(questions)
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
         if also or all(isinstance(one, ModelError) for one in flat):
@@ -394,7 +399,7 @@ def _raise_failures(found: Sequence[Any]) -> None:
         raise failures[0]
     raise ModelError(
         f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; all "
-        "others were answered: see `answers` of this error, None for what failed, and history()",
+        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
+        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
         [None if isinstance(one, ModelError) else one for one in found],
     )

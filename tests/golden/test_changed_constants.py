@@ -32,6 +32,7 @@ _UNUSED = [
     ("counts", "growth"),
     *(("gate", "cells", 0, end) for end in ("side", "near", "far")),  # "yes" is all beyond what was named
     ("reveal", "cells", 5, "near"),  # the middle cell lies around the prior
+    ("gate_bets",),  # they decide if "better" is told; what it certifies is what was named
 ]
 
 

@@ -83,6 +83,9 @@ def test_a_project_ends_with_one_final_of_the_models_of_its_runs(current, make_g
     assert guard.halt_reason == "final"
     again = final_of_runs(guard, [current.get_run(run) for run in runs], prior="cv", model=model)
     assert again == best  # a replay
+    part = [*runs][:1]
+    refuses(InputError, "was of 3 models; got 1", final_of_runs, guard, part, prior="cv", model=model)
+    assert "holdout_final" not in current.get_run(part[0]).data.tags
 
 
 def test_an_agreed_answer_is_logged_as_no_measured_value(current, make_guard, labels):

@@ -424,5 +424,7 @@ def test_a_study_ends_with_one_final_that_names_the_best_trial(tmp_path):
     assert values[best.number] == max(values.values())
     assert study.user_attrs["guard_final"]["number"] == best.number
     assert guarded.final(trials=10) == best  # a replay, free
+    refuses(InputError, "the final was of 10 models; got 2 of them", guarded.final, trials=2)
+    refuses(InputError, "trials must be a whole number", guarded.final, trials=-1)
     with pytest.raises(Halted):
         guarded.final(trials=2 + 10)
