@@ -87,9 +87,7 @@ def guarded(seed: int, rows: Rows, fitted: Fitted, parts: Split, size: int) -> d
     guard = ReusableHoldout(
         numbers[holdout],
         rows.y[holdout],
-        plan=Plan(
-            queries=candidates, tolerance=TOLERANCES[size], estimate=ESTIMATE, choices=[candidates]
-        ),
+        plan=Plan(queries=candidates, tolerance=TOLERANCES[size], estimate=ESTIMATE, choices=[candidates]),
         seed=seed,
     )
     grid = GridSearchCV(LookedUp(seed), {"candidate": list(range(candidates))}, cv=fitted.folds)

@@ -3,8 +3,8 @@
 Random forests of random hyperparameters are fitted to UCI Adult, which ships with the library. Each is put to three
 guarded holdouts that differ in nothing but the prior the analyst sends with it: the score on the rows it was fitted
 to, the out-of-bag score of the same fit, or the score of a 5-fold cross-validation. A prior that the holdout
-contradicts costs a charge; when the charges are spent, the guard halts. The plan states `prior_error`, the standard error
-of a score of so many rows as train: thresholds are a number of standard deviations, of which this is the larger part.
+contradicts costs a charge; when the charges are spent, the guard halts. The plan states `prior_error`, the standard
+error of a score of the training rows: a threshold is a number of standard deviations, of which this is most.
 
 The table has, for each tolerance and prior, the questions answered before the halt, the charges made, the mean distance
 from the score on fresh rows (of the prior, for all forests; of the answer, where there is one), and the intervals that

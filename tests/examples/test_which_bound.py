@@ -21,7 +21,9 @@ def example(monkeypatch):
 
 
 @pytest.mark.long(*PLAN, "examples/which_bound.py")
-def test_ours_is_below_three_times_hoeffdings_oracle_in_every_cell_of_a_thousand_to_a_hundred_thousand_queries(example):
+def test_ours_is_below_three_times_hoeffdings_oracle_in_every_cell_of_a_thousand_to_a_hundred_thousand_queries(
+    example,
+):
     many = [queries for queries in example.QUERIES if queries >= 1_000]
     table = example.cells(example.ROWS, many, [10])
     assert len(table) == len(example.ROWS) * len(many) * len(example.ESTIMATES) == 32
