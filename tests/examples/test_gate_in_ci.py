@@ -84,8 +84,9 @@ def test_the_action_asks_the_gate_and_hands_on_its_verdict(gate, program):
     question = {"ledger": "gate.db", "incumbent": "incumbent.eval", "improvement": "0.1", "score": "judge"}
     cases = [
         ({"new": "new.eval"}, 0, "accepted"),
-        ({"new": "new.eval", "no_worse": "safety:0.05\n"}, 0, "accepted"),
-        ({"new": "unsafe.eval", "no_worse": "safety:0.05"}, 1, "rejected"),
+        # the gate shows a difference of 0.2, its tolerance: equal safety is at most so much worse
+        ({"new": "new.eval", "no_worse": "safety:0.2\n"}, 0, "accepted"),
+        ({"new": "unsafe.eval", "no_worse": "safety:0.2"}, 1, "rejected"),
         ({"new": "none.eval"}, 3, ""),
         ({"new": "new.eval", "score": '"; touch pwned; "'}, 3, ""),
         ({"new": "$(touch pwned)"}, 3, ""),
