@@ -75,8 +75,10 @@ def _asked(one: Posed) -> Any:
 
 def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
-    given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
-    one = posed(view, Question(way, *given, prior_error=prior_error))
+    question = Question(way, model, prior, prior_error=prior_error)
+    if way == "choose":  # a choice is among a list
+        question = question._replace(subjects=[model], priors=[prior])
+    one = posed(view, question)
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")

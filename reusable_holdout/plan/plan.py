@@ -61,8 +61,9 @@ class Plan(Outlook):
         answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
         intervals do not need noise, differential privacy does.
     threshold : float, optional
-        Deviation T beyond which every prior is charged, in the metric's unit. By default it is as large as the
-        tolerance allows, and shrinks with the charges. A stated threshold is fixed, and the tolerance follows from it.
+        Deviation T beyond which every prior is charged, in the metric's unit. By default it is a number of standard
+        deviations of an honest deviation, and smaller at priors near 0 and 1. With a stated threshold it is the same
+        everywhere. It does not change with the charges.
     delta : float, optional
         The delta of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     spread : float, optional
@@ -111,10 +112,10 @@ class Plan(Outlook):
 
     Notes
     -----
-    After j charges the threshold at prior a is the largest T with ``[lower(a - T - t), upper(a + T + t)]`` inside
-    ``a +- tolerance``, t being the reach of the comparison's noise; the plan affords C charges when the last threshold,
-    at j = C - 1 and with charges that were all of the dearest, is at least one standard deviation of an honest
-    deviation, ``sqrt(a (1 - a) / n + prior_error**2)``. So many charges it keeps in every state.
+    The threshold at a prior is z standard deviations of an honest deviation, ``sqrt(a (1 - a) / n + prior_error**2)``.
+    An honest search of all queries exceeds none with probability 0.95 at ``z = Phi^-1(1 - 0.05 / (2 queries))``. A
+    smaller tolerance has a smaller z, at least 1. The tolerance is the half-width of an agreed answer's interval before
+    the last charge, after others that were all of the dearest; before that it is narrower.
 
     References
     ----------
