@@ -9,6 +9,7 @@ from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.door import Question, ask
+from reusable_holdout.guard.finals import raise_failures
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
@@ -317,7 +318,7 @@ class Verbs(Overview):
         found = self.ask(questions)
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
         if also or all(isinstance(one, ModelError) for one in flat):
-            _raise_failures(flat)
+            raise_failures(flat)
         return flat if also else found[0]
 
     @sealed
@@ -349,7 +350,7 @@ class Verbs(Overview):
     def _one(self, question: Question) -> Any:
         """Ask one question; raise what failed."""
         (found,) = self.ask([question])
-        _raise_failures(found if isinstance(found, list) else [found])
+        raise_failures(found if isinstance(found, list) else [found])
         return found
 
     def _ready(
@@ -388,18 +389,3 @@ def _named(subject: Any, name: Any) -> Any:
         return [_named(one, None) for one in subject]
     model = subject.model if isinstance(subject, Measured) else subject
     return type(model).__name__ if is_model(model) else ""
-
-
-def _raise_failures(found: Sequence[Any]) -> None:
-    """Raise the failures: the error of one question, or for several an error that holds all answers."""
-    failures = [one for one in found if isinstance(one, ModelError)]
-    if not failures:
-        return
-    if len(found) == 1:
-        raise failures[0]
-    raise ModelError(
-        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
-        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
-        [None if isinstance(one, ModelError) else one for one in found],
-    )

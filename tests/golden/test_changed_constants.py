@@ -136,6 +136,7 @@ def parts_in_turn(parts, places):
     return harmful, unnoticed
 
 
+@pytest.mark.timeout(900)  # about sixty numbers, each beside forty ledgers
 @pytest.mark.long(*GUARD, "tests/golden")
 def test_each_number_of_the_theory_may_change_in_a_newer_edition_and_none_in_its_own():
     parts = list(dict.fromkeys(place[0] for place in PLACES))
