@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ _SDS = 1.2816  # a normal variable is above minus as many standard deviations ni
 _ACCURACY = 2.0**-24  # of the range
 
 
+@lru_cache(maxsize=256)
 def shown_difference(
     certificate: Certificate, length: float, standard_error: float, *, pairs: bool, signs: bool
 ) -> float:

@@ -172,6 +172,7 @@ def constructed(y, **settings):
     return said(lambda: made_guard(settings.pop("X", None), y, **(PLAN | settings)))
 
 
+@pytest.mark.timeout(900)  # some thousand plans and guards of each metric
 @pytest.mark.long(*GUARD)
 @for_each("metric", [*BINARY, *OWN])
 def test_the_constructor_says_the_same(world_ends, metric):
