@@ -43,8 +43,8 @@ class Answer(NamedTuple):
     low, high : float
         The interval of the population value.
     outcome : str
-        "agreed", "corrected", "better" and "not shown" (of a gate), "revealed", "chosen", "final", "measured" and "not
-        certified" (of a claim).
+        "agreed", "corrected", "better", "worse" and "not shown" (of a gate), "revealed", "chosen", "final", "measured"
+        and "not certified" (of a claim).
     measured : float or None
         The value released from the holdout; None if it only agreed, or said no more than yes or no.
     charged : bool
@@ -103,7 +103,7 @@ class Answer(NamedTuple):
         said = f"{self.value:.4f} in {interval} ({self.outcome}"
         if self.outcome == "agreed":
             said = f"your {self.prior:.4f} stands: the truth is in {interval} (agreed"
-        elif self.outcome in {"better", "not shown"}:
+        elif self.outcome in {"better", "worse", "not shown"}:
             said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
         said += ", charged" * self.charged + ", replayed" * self.replayed
         said += ", of rows with another budget" * self.another_budget

@@ -14,6 +14,7 @@ from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
 from reusable_holdout.guard.training_estimate import Estimate, training_estimate
+from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Verbs"]
@@ -138,6 +139,7 @@ class Verbs(Overview):
         *,
         tolerance: Any = None,
         guardrails: Mapping[Any, Any] | None = None,
+        tell_worse: bool = False,
         name: Any = None,
         X_train: Any = None,
     ) -> Any:
@@ -156,6 +158,9 @@ class Verbs(Overview):
             Guards from :meth:`on` for other metrics of the rows, and the value that each must reach; with a subject of
             its own if the metric needs other predictions. There is one charge for all; each takes one of the declared
             queries.
+        tell_worse : bool
+            For one Difference: if it is not shown to be better, ask the gate of the difference turned round, too, for
+            one more of the declared queries. Then it may be "worse", a charge: certified to be no better than named.
         name, X_train
             As for :meth:`evaluate`.
 
@@ -164,6 +169,9 @@ class Verbs(Overview):
         Answer, or list of Answer
             Its outcome is "better", a charge, or "not shown", free, which bounds nothing.
         """
+        if tell_worse:
+            more = {"tolerance": tolerance, "guardrails": guardrails, "X_train": X_train}
+            return gate_or_worse(self.gate, subject, at_least, name, **more)
         named = _named(subject, name)
         return self._one(
             Question("gate", subject, at_least, tolerance, None, guardrails, name=named, X_train=X_train)

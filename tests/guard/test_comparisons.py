@@ -69,6 +69,24 @@ def test_a_gate_says_yes_or_no_about_an_improvement(make_guard, scoring):
     assert (no.charged, no.value, no.low, no.high) == (False, 0.08, -1.0, 1.0)
 
 
+def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
+    """It asks the difference turned round, so verification finds two gates, and another edition is not needed."""
+    guard = make_guard(ledger, policy="gate", seed=1, threshold=None)
+    worse = guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True, name="old")
+    assert (worse.outcome, worse.charged, worse.prior, worse.name) == ("worse", True, 0.02, "old")
+    assert (worse.value, worse.low, worse.high) == (0.02, -1.0, pytest.approx(0.02))
+    unknown = guard.gate(Difference(*pair(scoring, variant=1)), 0.05, tell_worse=True)
+    assert (unknown.outcome, unknown.charges_left) == ("not shown", worse.charges_left)
+    better = guard.gate(Difference(*pair(scoring, variant=2)), 0.0, tell_worse=True)
+    assert (better.outcome, guard.queries_asked) == ("better", 5)
+    assert guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True).replayed
+    with pytest.raises(InputError, match=r"needs one Difference.*nothing was asked"):
+        guard.gate(scoring(0.7), 0.6, tell_worse=True)
+    assert guard.queries_asked == 5
+    guard.close()
+    assert verify(ledger).queries == 5
+
+
 def test_a_model_is_not_compared_with_itself(problem):
     X_train, y_train, X, y = problem
     guard = made_guard(X, y, queries=10, charges=2, seed=1, vacuous=True)
