@@ -35,11 +35,12 @@ from pathlib import Path
 import pandas as pd
 from alternatives.gaussian_width import gaussian_width
 from alternatives.hoeffding_widths import hoeffding_splitting_half_width, rounded_answers_half_width
+from alternatives.sample_splitting import sample_splitting_half_width
 from scipy.stats import binom, norm
 from tqdm import tqdm
 
 from reusable_holdout import Plan
-from reusable_holdout.certainty import fixed_queries_half_width, sample_splitting_half_width
+from reusable_holdout.certainty import fixed_queries_half_width
 from reusable_holdout.plotting import INK, pyplot
 
 BETA = 0.05

@@ -19,6 +19,7 @@ from reusable_holdout.guard.subjects import (
     is_model,
     is_several,
 )
+from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.metrics import described_metric
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.ids import Ids
@@ -195,6 +196,7 @@ class RemoteHoldout:
         *,
         tolerance: float | None = None,
         guardrails: Any = None,
+        tell_worse: bool = False,
         name: Any = None,
     ) -> Answer:
         """Ask if predictions, or a difference, reach a value; see :meth:`reusable_holdout.ReusableHoldout.gate`.
@@ -206,6 +208,8 @@ class RemoteHoldout:
                 "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
                 "nothing was asked; ask the gate without, or have its owner ask"
             )
+        if tell_worse:
+            return gate_or_worse(self.gate, subject, at_least, name, tolerance=tolerance)
         paired = isinstance(subject, Difference)
         given = [self._prepared(one) for one in (subject if paired else [subject])]
         more = {"at_least": self._prior(at_least, paired=paired), "tolerance": tolerance}

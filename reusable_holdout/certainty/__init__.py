@@ -4,7 +4,7 @@ They use numbers only, never data.
 """
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
-from reusable_holdout.certainty.bound import ConfidenceBound, Interval
+from reusable_holdout.certainty.bound import ConfidenceBound, Interval, fixed_queries_half_width
 from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
 from reusable_holdout.certainty.evidence import (
     Evidence,
@@ -17,9 +17,7 @@ from reusable_holdout.certainty.evidence import (
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.exact_ratios import matthews_interval, ratio_interval
 from reusable_holdout.certainty.final_weights import WEIGHT_UNITS, final_weights, weight_nats
-from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.certainty.matchings import Matchings, matched
-from reusable_holdout.certainty.naive_reuse import majority_attack_gain
 from reusable_holdout.certainty.outcome_code import (
     Cell,
     CellCode,
@@ -67,12 +65,10 @@ __all__ = [
     "gains_of_rows",
     "lead_nats",
     "likely_rows",
-    "majority_attack_gain",
     "matched",
     "matthews_interval",
     "paired_length",
     "ratio_interval",
-    "sample_splitting_half_width",
     "weight_nats",
     "worst_choice_nats",
     "worst_rows",

@@ -250,7 +250,6 @@ def test_a_plan_prints_what_holds_and_what_else_the_rows_would_give():
         "transcript code",
         "0.05",
         "fixed queries",
-        "naive reuse",
         "halts after",
     ):
         assert words in text

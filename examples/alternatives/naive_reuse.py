@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from reusable_holdout.deferred import special
+from scipy import special
 
 __all__ = ["majority_attack_gain"]
 
