@@ -22,7 +22,7 @@ Which = Literal["new-best", "all"]
 # the study's attribute for an answer about a trial that was already finished, because Optuna lets nobody change it
 _OF_STUDY = "guard_trial_{}"
 
-_COLUMNS = ("prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left")
+_COLUMNS = ("prior", "answer", "measured", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
@@ -233,11 +233,11 @@ def guard_results(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One line for each question, in the order of the questions, with the columns trial, params, prior, answer,
-        charged, low, high, query, replayed, charges_left.
+        measured (None where the holdout agreed), charged, low, high, query, replayed, charges_left.
     """
     rows = [
         {"trial": trial.number, "params": dict(trial.params)}
-        | {name: kept[f"guard_{name}"] for name in _COLUMNS}
+        | {name: kept.get(f"guard_{name}") for name in _COLUMNS}
         for trial, kept in _answered(study)
     ]
     rows.sort(key=lambda row: (row["query"], row["trial"]))  # a replay comes after the question it repeats

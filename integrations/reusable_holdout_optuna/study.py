@@ -59,9 +59,9 @@ class GuardedStudy:
     Notes
     -----
     The prior is the objective's value, which should be cross-validated on training rows. Each trial that was asked
-    about has the user attributes `guard_answer`, `guard_low`, `guard_high`, `guard_charged`, `guard_prior`,
-    `guard_query`, `guard_replayed` and `guard_charges_left`. The study has the user attribute `guard_best`, and after a
-    halt `guard_halted`.
+    about has the user attributes `guard_answer`, `guard_measured`, `guard_low`, `guard_high`, `guard_charged`,
+    `guard_prior`, `guard_query`, `guard_replayed` and `guard_charges_left`. The study has the user attribute
+    `guard_best`, and after a halt `guard_halted`.
 
     The question is asked at the end of the objective, because a finished trial can get no more attributes. If a trial,
     say number 7, is asked about after it is finished, its answer is the study's user attribute `guard_trial_7`. A halt

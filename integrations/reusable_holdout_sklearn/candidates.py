@@ -171,6 +171,7 @@ _COLUMNS = {
     "params": "object",
     "cv_mean": "float64",
     "answer": "float64",
+    "measured": "float64",
     "charged": "bool",
     "low": "float64",
     "high": "float64",
@@ -196,7 +197,7 @@ def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: 
         if answer is None:
             line |= {"charged": failed_is_charged, "query": pd.NA, "replayed": False}
         else:
-            line |= {name: getattr(answer, name) for name in ("charged", "low", "high", "query", "replayed")}
+            line |= {name: getattr(answer, name) for name in _COLUMNS if hasattr(answer, name)}
             line["answer"] = answer.value
         lines.append(line)
     return pd.DataFrame(lines, columns=list(_COLUMNS)).astype(_COLUMNS)

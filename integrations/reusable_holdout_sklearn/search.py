@@ -104,8 +104,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         `best_answer_` with its record from the ledger. A pickle of the fitted search holds this certificate in place of
         the guard.
     guard_results_ : pandas.DataFrame
-        The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, charged, low,
-        high, query, replayed. NaN for a candidate that failed on the holdout, and for each that a choice did not take.
+        The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, measured
+        (NaN where the holdout agreed with the prior), charged, low, high, query, replayed. NaN for a candidate that
+        failed on the holdout, and for each that a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_

@@ -160,7 +160,8 @@ def test_what_is_kept_is_what_history_shows(study, make_guard, told, run):
     assert [trial.value for trial in study.trials] == [0.6, 0.9, 0.95]  # what the sampler sees
     for trial, row in zip(study.trials, history.to_dict("records"), strict=True):
         released = {f"guard_{name}": row[name] for name in RELEASED}
-        released |= {"guard_replayed": False, "guard_answer": row["value"]}
+        measured = row["measured"] if row["charged"] else None  # an agreed answer is the prior
+        released |= {"guard_replayed": False, "guard_answer": row["value"], "guard_measured": measured}
         of_study = study.user_attrs.get(f"guard_trial_{trial.number}", {})
         assert (trial.user_attrs, of_study) == ((released, {}) if run is by_study else ({}, released))
         assert trial.system_attrs == {}
@@ -185,7 +186,18 @@ def test_the_same_model_again_is_a_replay_after_its_question(study, make_guard, 
     table = guarded.guard_results
     assert table["replayed"].tolist() == [False, True, True]
     assert table["trial"].tolist() == [0, 1, 2]
-    columns = ("trial", "params", "prior", "answer", "charged", "low", "high", "query", "replayed")
+    columns = (
+        "trial",
+        "params",
+        "prior",
+        "answer",
+        "measured",
+        "charged",
+        "low",
+        "high",
+        "query",
+        "replayed",
+    )
     assert list(table) == [*columns, "charges_left"]
     assert guard.queries_asked == 1
 
