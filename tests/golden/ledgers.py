@@ -144,6 +144,8 @@ def guesses(made: Making) -> None:
     ratio = made.view("f1", metric="f1", estimate=0.75, allow=["vacuous"])
     made.ask("evaluate", ratio, subject=draws.right(0.8), prior=0.76, tolerance=0.3)
     precise = made.view("precision", metric="average_precision", estimate=0.9, allow=["vacuous"])
+    ranked = made.view("ranked", metric="roc_auc", estimate=0.9, allow=["vacuous"])
+    also = [(ratio, draws.right(0.8)), (ranked, draws.probable(0.4))]
     made.close(
         [
             ("evaluate", {"subject": draws.right(0.8), "prior": 0.8, "tolerance": 0.25}),
@@ -155,7 +157,7 @@ def guesses(made: Making) -> None:
                 "evaluate",
                 {"of": ratio, "subject": draws.right(0.85), "prior": 0.8, "tolerance": 0.4},
             ),
-            ("final", {"of": precise, "subject": draws.probable(0.3)}),
+            ("final", {"of": precise, "subject": draws.probable(0.3), "also": also}),
         ]
     )
 

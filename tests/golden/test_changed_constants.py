@@ -31,8 +31,10 @@ _UNUSED = [
     ("counts", "first"),  # the ledger keeps how many rows class counts were told to be worth
     ("counts", "growth"),
     *(("gate", "cells", 0, end) for end in ("side", "near", "far")),  # "yes" is all beyond what was named
+    ("charge", "cells", 4, "near"),  # a nearest cell begins at the threshold, or at the prior
     ("reveal", "cells", 5, "near"),  # the middle cell lies around the prior
-    ("gate_bets",),  # they decide if "better" is told; what it certifies is what was named
+    ("gate_bets",),  # bets decide if "better" is told; what it certifies is what was named
+    ("gate_bets_lose",),
 ]
 
 
