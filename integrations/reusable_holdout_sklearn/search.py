@@ -105,8 +105,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         the guard.
     guard_results_ : pandas.DataFrame
         The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, measured
-        (NaN where the holdout agreed with the prior), charged, low, high, query, replayed. NaN for a candidate that
-        failed on the holdout, and for each that a choice did not take.
+        (NaN if it agreed), charged, low, high, query, replayed. NaN for failed ones, and those a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_

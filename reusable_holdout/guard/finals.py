@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reusable_holdout.answer import Finals
-from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.questions import Posed
 from reusable_holdout.guard.subjects import Subject, measured
 from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.ledger import Row
 from reusable_holdout.ways import State
 
-__all__ = ["raise_failures", "tell_finals"]
+__all__ = ["tell_finals"]
 
 
 def tell_finals(finals: Sequence[Posed]) -> list[Any]:
@@ -105,18 +105,3 @@ def _rows(each: Sequence[_Entry], found: Sequence[Any], state: State) -> list[Ro
         )
         rows.append(row)
     return rows
-
-
-def raise_failures(found: Sequence[Any]) -> None:
-    """Raise the failures: the error of one question, or for several an error that holds all answers."""
-    failures = [one for one in found if isinstance(one, ModelError)]
-    if not failures:
-        return
-    if len(found) == 1:
-        raise failures[0]
-    raise ModelError(
-        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
-        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
-        [None if isinstance(one, ModelError) else one for one in found],
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,7 +26,7 @@ from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
 from reusable_holdout.ways import Way
 
-__all__ = ["AnswerOrError", "Posed", "Question", "posed"]
+__all__ = ["AnswerOrError", "Posed", "Question", "posed", "raise_failures"]
 
 _ERRORS, _APART = 2**16, 32  # the grid of standard errors, and how far left of a tolerance they stand
 
@@ -172,3 +172,18 @@ def _limits(tolerances: Floats | None, beyond: Floats) -> list[int]:
     if tolerances is None:
         return [round(one * _ERRORS) << _APART for one in beyond.tolist()]
     return [tolerance_unit(one) for one in tolerances.tolist()]
+
+
+def raise_failures(found: Sequence[Any]) -> None:
+    """Raise the failures: the error of one question, or for several an error that holds all answers."""
+    failures = [one for one in found if isinstance(one, ModelError)]
+    if not failures:
+        return
+    if len(found) == 1:
+        raise failures[0]
+    raise ModelError(
+        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
+        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
+        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
+        [None if isinstance(one, ModelError) else one for one in found],
+    )

@@ -9,9 +9,9 @@ from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.door import Question, ask
-from reusable_holdout.guard.finals import raise_failures
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
+from reusable_holdout.guard.questions import raise_failures
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
 from reusable_holdout.guard.training_estimate import Estimate, training_estimate
 from reusable_holdout.guard.worse import gate_or_worse
