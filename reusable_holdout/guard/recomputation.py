@@ -160,7 +160,7 @@ def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
 
 def _units(way: Way, rows: Sequence[Row], states: Sequence[State], began: Sequence[State]) -> Floats:
     """Return the unit of each question's outcomes, from the states it was asked in, and in which its batch began."""
-    priors = np.array([row.prior for row in rows])
+    priors = np.clip([row.prior for row in rows], 0.0, 1.0)  # those beyond are told of elsewhere
     if not isinstance(way, Check):
         each = zip(rows, states, strict=True)
         return np.array([way.unit(row.prior, state, row.tolerance or None) for row, state in each])
