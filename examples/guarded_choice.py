@@ -1,4 +1,4 @@
-"""GuardedSearchCV as it comes: a choice among 100 candidates and the final of its winner, on 20 splits of UCI Adult.
+"""GuardedSearchCV(ask="choose"): a choice among 100 candidates and the final of its winner, 20 splits of UCI Adult.
 
 On each split 3,000 rows train, the next 5,000 or 10,000 are the holdout, the last 19,537 are fresh. The candidates are
 trees, forests, boosted trees and linear models of a random search. Three ways to take one of them:
@@ -8,8 +8,8 @@ cross-validation
 plain
     The best score on the holdout, and that score.
 guarded
-    ``GuardedSearchCV(GridSearchCV(...), guard)``, which asks one choice with the means over the folds as priors; then
-    ``guard.final(search.best_estimator_)``.
+    ``GuardedSearchCV(GridSearchCV(...), guard, ask="choose")``, which asks one choice with the means over the folds as
+    priors; then ``guard.final(search.best_estimator_)``. The plan reserves the choice, ``Plan(choices=[100])``.
 
 The table has, of each, the regret: how much better the best of the 100 is on the fresh rows. Of the guarded one, too,
 how often it halted or was refused, what the choice cost, the final's half-width in exact looks (intervals for a single
@@ -41,7 +41,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from tqdm import tqdm
 
-from reusable_holdout import ReusableHoldout
+from reusable_holdout import Plan, ReusableHoldout
 from reusable_holdout.errors import Halted, InputError
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards the same rows again and again
@@ -87,13 +87,11 @@ def guarded(seed: int, rows: Rows, fitted: Fitted, parts: Split, size: int) -> d
     guard = ReusableHoldout(
         numbers[holdout],
         rows.y[holdout],
-        queries=candidates,
-        tolerance=TOLERANCES[size],
-        estimate=ESTIMATE,
+        plan=Plan(queries=candidates, tolerance=TOLERANCES[size], estimate=ESTIMATE, choices=[candidates]),
         seed=seed,
     )
     grid = GridSearchCV(LookedUp(seed), {"candidate": list(range(candidates))}, cv=fitted.folds)
-    search = GuardedSearchCV(grid, guard)
+    search = GuardedSearchCV(grid, guard, ask="choose")
     try:
         search.fit(numbers[parts.train], rows.y[parts.train])
     except (Halted, InputError) as refused:

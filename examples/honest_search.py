@@ -1,4 +1,4 @@
-"""An honest search and one that overfits, judged in eight ways on three real sets: what is told, and what is true.
+"""An honest search and one that overfits, judged in ten ways on three real sets: what is told, and what is true.
 
 Two analysts work with the same 100 candidate models on each random split of a set into training rows, a holdout and
 fresh rows that nobody has seen.
@@ -12,9 +12,9 @@ overfitting
 
 `searches/judges.py` has the ways to ask: cross-validation alone, or with one look at the holdout at the end; a plain
 holdout, with the interval of one look; the same with Bonferroni's over all questions; sample splitting; a tenth of the
-holdout set aside for a last look; and the guard: a check of each question with the analyst's own estimate, which is
-free as long as the holdout agrees, one choice among the best, and the final of its winner; or the choice and the final
-alone.
+holdout set aside for a last look; the best of all candidates by the holdout, with Bonferroni's interval; and the guard:
+a check of each question with the analyst's own estimate, which is free as long as the holdout agrees, and one final of
+the best; or one final of all candidates, without checks, by a default guard or by one that is made for it.
 
 The table has, for the rule that each analyst ends with: what is told less the fresh rows' score, and its size; the
 interval's half-width; in how many splits it contains the fresh score, and holds; in how many all intervals that were
@@ -26,12 +26,12 @@ all questions of a split together. So few fresh rows convict nobody: there look 
 Where the guard is not worth it:
 
 - A search that cross-validation decides as well as the holdout needs one look at the end, whose interval is the
-  narrowest there is: the guard's final is 1.4 times as wide, and about twice after a choice.
-- Who wants no interval before the end, and can bear one that is half as wide again, can set a tenth of the holdout
-  aside: the choice by the rest is as good.
+  narrowest there is: the guard's final is 1.1 times as wide, and wider the more candidates it is asked about.
+- Who wants no interval before the end, and can bear one that is two to three times as wide, can set a tenth of the
+  holdout aside: the choice by the rest is as good.
 - On a few hundred rows (breast cancer) its interval is so wide that it says little; so is every other that is valid.
 - Checks of many candidates of all kinds, some much worse than the estimate, make charges (digits) that the final pays
-  for; the choice and the final do without.
+  for; a final of all candidates does without.
 
     python examples/honest_search.py             # about ten minutes on one core, most of it fits
     python examples/honest_search.py --quick

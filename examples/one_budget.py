@@ -33,7 +33,7 @@ os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # a simulation guards
 ROWS, VIEWS = 1_000, 20
 SLICES = np.random.default_rng(0).random((VIEWS - 1, ROWS)) < 0.5
 QUESTIONS = 60  # of each guard, or of each slice
-PLAN = {"charges": 10, "estimate": 0.5}
+PLAN = {"charges": 5, "estimate": 0.5}
 SURE = 0.7  # a probability for the Brier score
 BRIER = (SURE**2 + (1.0 - SURE) ** 2) / 2.0  # of labels that are coins
 

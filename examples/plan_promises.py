@@ -7,7 +7,10 @@ choices among 33 that the favourite wins. Below it is what a reveal and a choice
 The second simulates honest searches: 100 questions about models of accuracy .87, whose priors are off by a normal error
 of the stated standard deviation, through the guard that the plan makes. A search counts if its last question is
 answered. Mistakes are binomial, and a share of them is common to all models, as in real searches, where most errors are
-those of hard rows; so the deviations of one search share much of the holdout's own error.
+those of hard rows; so the deviations of one search share much of the holdout's own error. Edition 4 misses the goals
+that were named for 5,000 rows, tolerances of 0.048 and 0.063: there its plans say 0.942 and 0.821, since intervals that
+widen with each charge have to fit in the tolerance beside a threshold that stays, and finals have three quarters of the
+failure probability.
 
     python examples/plan_promises.py             # about four minutes of processor time
     python examples/plan_promises.py --quick
@@ -165,12 +168,12 @@ class Setting(NamedTuple):
         )
 
 
-# the least tolerances that a plan serves, over all numbers of charges; and those that were named as goals
+# the least tolerances that a plan serves, over all numbers of charges; and some above
 TOLERANCES = {
-    (5_000, 0.006): [0.0466, 0.048],
-    (5_000, 0.012): [0.0625, 0.063],
-    (20_000, 0.006): [0.0304],
-    (20_000, 0.012): [0.0434],
+    (5_000, 0.006): [0.0484, 0.05],
+    (5_000, 0.012): [0.0685, 0.07],
+    (20_000, 0.006): [0.0335],
+    (20_000, 0.012): [0.0513],
 }
 
 

@@ -55,7 +55,7 @@ def main() -> None:
                 )  # prior: cross-validated
             again = guard.evaluate(fitted, X_train, y_train, name=name)
             print(f"{'asked again':>14}: {again}")
-            boasted = guard.evaluate(fitted, X_train, y_train, prior="in-sample", name="in-sample prior")
+            boasted = guard.evaluate(fitted, prior=fitted.score(X_train, y_train), name="in-sample prior")
             print(f"{'in-sample':>14}: {boasted}  (the prior was {boasted.prior:.4f})\n")
             print(
                 guard.history()[

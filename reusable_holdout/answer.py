@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from reusable_holdout import markup
+from reusable_holdout.errors import ModelError
 
-__all__ = ["Answer", "Choice", "Guardrail", "Price"]
+__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price", "in_words"]
 
 
 class Guardrail(NamedTuple):
@@ -41,8 +43,8 @@ class Answer(NamedTuple):
     low, high : float
         The interval of the population value.
     outcome : str
-        "agreed", "corrected", "better" and "not shown" (of a gate), "revealed", "chosen", "final", "measured" and "not
-        certified" (of a claim).
+        "agreed", "corrected", "better", "worse" and "not shown" (of a gate), "revealed", "chosen", "final", "measured"
+        and "not certified" (of a claim).
     measured : float or None
         The value released from the holdout; None if it only agreed, or said no more than yes or no.
     charged : bool
@@ -101,18 +103,15 @@ class Answer(NamedTuple):
         said = f"{self.value:.4f} in {interval} ({self.outcome}"
         if self.outcome == "agreed":
             said = f"your {self.prior:.4f} stands: the truth is in {interval} (agreed"
-        elif self.outcome in {"better", "not shown"}:
+        elif self.outcome in {"better", "worse", "not shown"}:
             said = f"{self.outcome}: {self.prior:.4f} was named, the truth is in {interval} (gate"
         said += ", charged" * self.charged + ", replayed" * self.replayed
         said += ", of rows with another budget" * self.another_budget
-        return f"{said}; query {self.query}, {_in_words(self.charges_left)} left)"
+        return f"{said}; query {self.query}, {in_words(self.charges_left)} left)"
 
     def __format__(self, spec: str) -> str:
         """Return the answer as text, or with a number format the value alone."""
         return format(self.value, spec) if spec else str(self)
-
-    def _repr_html_(self) -> str:
-        return markup.facts_table(self.name or "Answer", _facts(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +132,49 @@ class Choice:
     answer: Answer
     others: float
 
-    def _repr_html_(self) -> str:
-        facts = [
-            ("winner", f"candidate {self.index}"),
-            *_facts(self.answer),
-            ("others", f"none is better than {self.others:.4f}"),
+
+class Finals(list["Answer | ModelError"]):
+    """The answers of a final about several models, in their order; all intervals hold together.
+
+    A model that failed on the holdout has a :class:`~reusable_holdout.errors.ModelError` in its place.
+
+    Attributes
+    ----------
+    best_index : int
+        Place of the best model, from 0: the one whose worse end of the interval is the best.
+    best : Answer
+        Its answer.
+
+    Raises
+    ------
+    ModelError
+        From `best_index` and `best`, if every model failed.
+    """
+
+    def __init__(self, answers: Sequence[Answer | ModelError], *, greater_is_better: bool = True) -> None:
+        super().__init__(answers)
+        self._sign = 1.0 if greater_is_better else -1.0
+
+    @property
+    def best_index(self) -> int:
+        """Place of the best model, from 0."""
+        worse = [
+            -math.inf if isinstance(one, ModelError) else min(self._sign * one.low, self._sign * one.high)
+            for one in self
         ]
-        return markup.facts_table(self.answer.name or "Choice", facts)
+        place = max(range(len(self)), key=worse.__getitem__)
+        if isinstance(self[place], ModelError):
+            raise cast("ModelError", self[place])
+        return place
+
+    @property
+    def best(self) -> Answer:
+        """Answer of the best model."""
+        return cast("Answer", self[self.best_index])
 
 
-def _facts(answer: Answer) -> list[tuple[str, str]]:
-    marks = ", replayed" * answer.replayed + ", of rows with another budget" * answer.another_budget
-    facts = [
-        ("difference" if answer.paired else "answer", f"{answer.value:.4f}"),
-        ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
-        ("prior", f"{answer.prior:.4f}"),
-        ("outcome", f"{answer.outcome}{', charged' * answer.charged} ({answer.told}{marks})"),
-        ("query", f"{answer.query:,}, {_in_words(answer.charges_left)} left"),
-    ]
-    return facts + [
-        (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")
-        for rail in answer.guardrails
-    ]
-
-
-def _in_words(charges: int) -> str:
+def in_words(charges: int) -> str:
+    """Return a number of charges in words."""
     return f"{charges:,} charge{'s' * (charges != 1)}"
 
 

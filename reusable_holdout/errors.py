@@ -83,9 +83,6 @@ class PlanError(HoldoutError):
         super().__init__(message)
         self.nearest = dict(nearest or {})
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.nearest)
-
 
 class InputError(HoldoutError, ValueError):
     """The input does not fit the question; nothing was asked and nothing was charged."""
@@ -104,12 +101,9 @@ class OverlapError(InputError):
         Largest number that chance explains.
     """
 
-    def __init__(self, message: str, rows: int, explained: int) -> None:
+    def __init__(self, message: str, rows: int = 0, explained: int = 0) -> None:
         super().__init__(message)
         self.rows, self.explained = rows, explained
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.rows, self.explained)
 
 
 class MissingExtraError(InputError, ImportError):
@@ -146,9 +140,6 @@ class ModelError(HoldoutError):
     def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.answers = list(answers)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.answers)
 
 
 class BudgetError(HoldoutError):

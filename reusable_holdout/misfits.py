@@ -7,30 +7,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from reusable_holdout.errors import InputError
 
 __all__ = ["closest", "misfit"]
 
+# Groups of optional arguments, one of which is needed; an example shows the first if none is given.
 _NEEDED_TOO = {"ReusableHoldout": ("tolerance", "charges", "policy")}
-"""Groups of optional arguments, one of which is needed; an example shows the first if none is given."""
+# Arguments that were removed, and the replacement for each.
 _GONE = {
     "exam": "what the final said of rows that models had predicted before could be wrong; keep rows for a last look in "
     "another file, which no model reads before, and guard them by themselves"
 }
-"""Arguments that were removed, and the replacement for each."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> InputError | None:
     """Say why a function does not take these arguments; None if it does."""
     signature = inspect.signature(function)
-    try:
+    with suppress(TypeError):
         signature.bind(*args, **kwargs)
-    except TypeError:
-        pass
-    else:
         return None
     parameters = list(signature.parameters.values())
     name, nothing = function.__name__, "nothing was asked"

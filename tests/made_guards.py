@@ -20,6 +20,7 @@ _PLAN = {
     "spread",
     "board",
     "gates",
+    "final_share",
 }
 _EVERYDAY = {"queries", "tolerance", "charges", "estimate"}
 _SAID = {"key", "witness", "ledger"}
@@ -39,6 +40,8 @@ def settings_of(X: Any, y: Any, settings: dict[str, Any]) -> tuple[list[Any], di
         settings |= words[settings.pop("policy")]
     rows = {name: value for name, value in settings.items() if name in _ROWS}
     numbers = {name: value for name, value in settings.items() if name in _PLAN and value is not None}
+    if numbers.get("gates"):
+        numbers.setdefault("final_share", 0.25)  # so that tests of all plans may end with a final
     given = {name: value for name, value in settings.items() if name not in _ROWS | _PLAN | _ALLOWED.keys()}
     allow = {word for name, word in _ALLOWED.items() if settings.get(name)}
     if allow:

@@ -81,7 +81,6 @@ def test_what_a_question_is_called_is_printed_plainly(guard, tmp_path, capsys):
         assert answer.name == TRICKS[name]
     answers = guard.history()["name"].tolist()
     assert answers == [TRICKS[name] for name in WRITABLE]
-    assert unseen(answer._repr_html_()) == []
     guard.on("zero_one_loss", name=WRITABLE[0])
     assert guard.history()["metric"].iloc[-1] == "red"
     for command in ("history", "verify", "report"):

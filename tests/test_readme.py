@@ -167,7 +167,10 @@ def test_the_widths_in_the_readme_are_those_of_plans():
     assert len(rows) == 4
     for count, agreed, final, look in rows:
         plan = Plan(rows=int(count.replace(",", "")), queries=100, charges=3, estimate=0.85)
-        widths = [f"{one:.3f}" for one in (plan.tolerance, plan.final_half_width(), plan.one_look)]
+        widths = [
+            f"{one:.3f}"
+            for one in (plan.agreed_half_width(charges=0), plan.final_half_width(), plan.one_look)
+        ]
         assert [*re.findall(r"[\d.]{5}", agreed), final, look] == widths
         assert agreed.startswith("refused") is plan.vacuous
 

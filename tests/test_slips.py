@@ -174,7 +174,7 @@ def test_the_commonest_slips_read_well(scene):
         "gate(subject, at_least, tolerance=...); nothing was asked"
     )
     assert refused(guard.final, scene.model, prior=0.9) == (
-        "final has no argument 'prior'; it takes subject, name=, also=; nothing was asked"
+        "final has no argument 'prior'; did you mean priors=?; nothing was asked"
     )
 
 
@@ -382,9 +382,9 @@ SLIPS = [
     ("a prior must be stated", lambda s: s.guard.evaluate(s.predictions)),
     ("a prior must be stated", lambda s: s.guard.evaluate([s.predictions])),
     ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
-    ("prior must be a number,.*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
-    ("prior must be a number,.*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
-    ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.other, prior="0.1")),
+    ("a prior must be a number in .*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
+    ("a prior must be a number in .*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
+    ("a prior must be a number in .*got '0.1'", lambda s: s.guard.compare(s.model, s.other, prior="0.1")),
     ("in the catalogue; got 'acuracy'; did you", lambda s: s.make(metric="acuracy")),
     ("must be one of accuracy, average_precision,", lambda s: s.make(metric="bananas")),
     ("a prior.*got none", lambda s: s.guard.reveal(s.predictions)),

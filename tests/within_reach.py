@@ -137,6 +137,7 @@ def answered(
         None if tolerance is None else np.array([tolerance]),
         None if weighed is None else np.atleast_1d(np.asarray(weighed, dtype=np.int64))[None],
         np.array([weighed is None]),
+        np.zeros(1),
     )
     decided = way.decide(asked, state or State())
     (unit,), (outcome,) = decided

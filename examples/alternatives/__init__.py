@@ -6,6 +6,8 @@ from alternatives.hoeffding_widths import (
     naive_union_half_width,
     rounded_answers_half_width,
 )
+from alternatives.naive_reuse import majority_attack_gain
+from alternatives.sample_splitting import sample_splitting_half_width
 from alternatives.transfer import (
     TransferSlack,
     bassily_error,
@@ -14,8 +16,7 @@ from alternatives.transfer import (
     transfer_failure,
     transfer_slack,
 )
-from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
-from reusable_holdout.certainty.naive_reuse import majority_attack_gain
+from reusable_holdout.certainty import fixed_queries_half_width
 
 __all__ = [
     "GaussianWidth",

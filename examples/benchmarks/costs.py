@@ -140,7 +140,8 @@ def batch(folder: Path, *, rounds: int) -> Cost:
         priors = rng.uniform(0.85, 0.95, _MANY)
         scores = np.array([[guard._view.ways.check.grid(prior)] for prior in priors.tolist()])
         digests = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
-        asked = Asked(digests, priors, None, scores, np.zeros(_MANY, dtype=bool))
+        nothing = np.zeros(_MANY)
+        asked = Asked(digests, priors, None, scores, nothing.astype(bool), nothing)
         ours.append(_seconds(partial(_after_scoring, guard, asked)))
         rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)
         values = [(*row, None) for row in rows]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta as beta_law
 
 from reusable_holdout import Plan, ReusableHoldout, Rows
+from reusable_holdout.errors import Halted
 from searches.candidates import Split
 
 Rule = NDArray[np.int8]
@@ -171,15 +172,29 @@ class Tenth(Judge):
         return self.look(rule, rows[: len(rows) // 10])
 
 
+class Bonferronis(Bonferroni):
+    """The best of all candidates by the holdout, with an interval that is valid for all of them: one question each."""
+
+    name = "best of all, Bonferroni"
+
+    def _answer(self, rule: Rule) -> Told:
+        return Told(rule, self.own(rule))
+
+    def settle(self, rules: list[Rule], values: list[float]) -> Told:
+        """Choose the rule with the highest holdout score."""
+        del values
+        return max(
+            (self.look(rule, self.parts.holdout, BETA / len(rules)) for rule in rules), key=lambda t: t.value
+        )
+
+
 class Guarded(Judge):
-    """Checks with the analyst's own estimates, one choice among the best of them, the final of its winner.
+    """Checks with the analyst's own estimates, then one final of the best of them: it picks, and it certifies."""
 
-    She stops when one charge is left: with none the guard halts, and has no choice any more.
-    """
-
-    name = "guard: checks, choice, final"
+    name = "guard: checks, final"
 
     charges: ClassVar[int] = 3
+    final_share: ClassVar[float | None] = None
 
     def __init__(self, labels: Rule, parts: Split, *, questions: int, best: int, estimate: float) -> None:
         super().__init__(labels, parts, questions=questions, best=best, estimate=estimate)
@@ -188,12 +203,13 @@ class Guarded(Judge):
             Rows(None, labels[parts.holdout], classes=np.unique(labels)),
             seed=0,
             plan=Plan(
-                queries=questions + best,
+                queries=questions,
                 charges=self.charges,
-                choices=[best],
                 estimate=estimate,
                 prior_error=float(np.sqrt(estimate * (1.0 - estimate) / len(parts.train))),
+                final_share=self.final_share,
             ),
+            allow={"vacuous"},
         )
 
     @property
@@ -207,37 +223,54 @@ class Guarded(Judge):
         return min(max(self.own(rule) - self._off, 0.0), 1.0)
 
     def _answer(self, rule: Rule) -> Told:
-        if self.guard.charges_left == 1:
-            raise BudgetSpent
         own = self.own(rule)
-        answer = self.guard.evaluate(rule[self.parts.holdout], prior=self.believed(rule, own))
+        try:
+            answer = self.guard.evaluate(rule[self.parts.holdout], prior=self.believed(rule, own))
+        except Halted:
+            raise BudgetSpent from None
         if answer.charged:
             self._off = own - answer.value
         return Told(rule, answer.value, answer.low, answer.high)
 
     def settle(self, rules: list[Rule], values: list[float]) -> Told:
-        """Choose by the holdout among the best by what was told; its final."""
+        """Ask for one final of the best by what was told."""
         order = np.argsort([-value for value in values], kind="stable")[: self.best]
         best, priors = [rules[place] for place in order], [values[place] for place in order]
-        winner = best[0]
-        if len(best) > 1:
-            choice = self.guard.choose([rule[self.parts.holdout] for rule in best], priors)
-            winner = best[choice.index]
-            answer = choice.answer
-            self.told.append(Told(winner, answer.value, answer.low, answer.high))
-        last = self.guard.final(winner[self.parts.holdout])
-        return Told(winner, last.value, last.low, last.high)
+        found = self.guard.final([rule[self.parts.holdout] for rule in best], priors)
+        self.told += [Told(rule, one.value, one.low, one.high) for rule, one in zip(best, found, strict=True)]
+        return Told(best[found.best_index], found.best.value, found.best.low, found.best.high)
 
 
-class GuardedChoice(Guarded):
-    """The same without checks: what the analyst asks is her own estimate, until the choice among all."""
+class GuardedFinal(Guarded):
+    """The same without checks: what the analyst asks is her own estimate, until the final of all."""
 
-    name = "guard: choice, final"
+    name = "guard: final of all"
 
-    charges = 1
+    def __init__(self, labels: Rule, parts: Split, *, questions: int, best: int, estimate: float) -> None:
+        super().__init__(labels, parts, questions=questions, best=best, estimate=estimate)
+        self.best = questions
 
     def _answer(self, rule: Rule) -> Told:
         return Told(rule, self.own(rule))
 
 
-JUDGES: list[type[Judge]] = [Judge, OneLook, Plain, Bonferroni, Splitting, Tenth, Guarded, GuardedChoice]
+class FinalAlone(GuardedFinal):
+    """The same with a guard that is made for one final."""
+
+    name = "guard for one final"
+
+    final_share = 1.0
+
+
+JUDGES: list[type[Judge]] = [
+    Judge,
+    OneLook,
+    Plain,
+    Bonferroni,
+    Splitting,
+    Tenth,
+    Bonferronis,
+    Guarded,
+    GuardedFinal,
+    FinalAlone,
+]

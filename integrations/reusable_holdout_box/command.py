@@ -34,7 +34,7 @@ _OF_INIT: dict[str, tuple[str, dict[str, Any]]] = {
         "ways to ask: evaluate, compare, gate, reveal, choose, final (default evaluate compare, with --gates gate)",
         {"nargs": "+", "metavar": "WAY"},
     ),
-    "witness": ("file of another owner, git note or URL (default: a file in the folder)", {}),
+    "witness": ("file of another owner, or git note (default: a file in the folder)", {}),
     "vacuous": ("make it though its plan says nothing", {"action": "store_true"}),
 }
 _OF_SERVE: dict[str, tuple[str, dict[str, Any]]] = {

@@ -19,6 +19,7 @@ from reusable_holdout.guard.subjects import (
     is_model,
     is_several,
 )
+from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.metrics import described_metric
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.ids import Ids
@@ -34,7 +35,7 @@ _ROOM = 4_096  # bytes of a message for its JSON object, and for each question's
 _FIELDS = set(Answer._fields) - {"guardrails"}
 _COLUMNS = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "outcome"),
-    *("charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    *("charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at", "measured"),
 ]
 
 
@@ -134,13 +135,7 @@ class RemoteHoldout:
 
     @checked_call
     def evaluate(
-        self,
-        subject: Any,
-        *,
-        prior: Any = None,
-        tolerance: Any = None,
-        name: Any = None,
-        anew: bool = False,
+        self, subject: Any, *, prior: Any = None, tolerance: Any = None, name: Any = None, anew: bool = False
     ) -> Any:
         """Ask how good predictions are; see :meth:`reusable_holdout.ReusableHoldout.evaluate`.
 
@@ -201,6 +196,7 @@ class RemoteHoldout:
         *,
         tolerance: float | None = None,
         guardrails: Any = None,
+        tell_worse: bool = False,
         name: Any = None,
     ) -> Answer:
         """Ask if predictions, or a difference, reach a value; see :meth:`reusable_holdout.ReusableHoldout.gate`.
@@ -212,6 +208,8 @@ class RemoteHoldout:
                 "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
                 "nothing was asked; ask the gate without, or have its owner ask"
             )
+        if tell_worse:
+            return gate_or_worse(self.gate, subject, at_least, name, tolerance=tolerance)
         paired = isinstance(subject, Difference)
         given = [self._prepared(one) for one in (subject if paired else [subject])]
         more = {"at_least": self._prior(at_least, paired=paired), "tolerance": tolerance}
@@ -260,6 +258,7 @@ class RemoteHoldout:
         frame = pd.DataFrame(rows, columns=_COLUMNS)
         for column in ("metric", "name", "series") if rows else ():
             frame[column] = frame[column].map(printable)
+        frame["measured"] = frame["measured"].astype("float64")
         frame["asked_at"] = pd.to_datetime(frame["asked_at"], utc=True, format="ISO8601")
         return frame
 

@@ -19,14 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from reusable_holdout.cli.command import PROGRAM, add, add_classes, tell
 from reusable_holdout.errors import Halted, HoldoutError, InputError, NoWitnessWarning
 from reusable_holdout.metrics import ScoreTable
-from reusable_holdout_evals.gate import (
-    Gate,
-    NoWorse,
-    ask_gate,
-    make_gate,
-    open_gate,
-    what_is_possible,
-)
+from reusable_holdout_evals.gate import Gate, NoWorse, ask_gate, make_gate, open_gate, what_is_possible
 from reusable_holdout_evals.gate.tables import classes_of, read_ids
 from reusable_holdout_evals.readers import read_inspect, read_lm_eval, read_scores
 from reusable_holdout_evals.redaction import redact_inspect, redact_lm_eval
@@ -75,7 +68,7 @@ _ROWS: _Options = {
 _WISH: _Options = {
     "queries": ("releases that will be asked about", {"type": int, "required": True}),
     "charges": ("releases that can be accepted (default: what the tolerance affords)", {"type": int}),
-    "tolerance": ("how far below the named improvement an accepted release can be", _REAL),
+    "tolerance": ("difference to be shown nine times in ten, up to the last charge", _REAL),
     "spread": (
         "guess of how much two models differ on a row: of accuracies, the root of the share of rows",
         _REAL,
@@ -92,10 +85,7 @@ _SETTINGS: _Options = {
         "place that remembers how far the ledger had come: a file of another owner, git:repository@remote, or a URL",
         {},
     ),
-    "vacuous": (
-        "make it though an accepted release can be worse by a quarter of the range of differences",
-        _SWITCH,
-    ),
+    "vacuous": ("make it though it shows only differences of a quarter of their range", _SWITCH),
 }
 _GROUPS: _Options = {"groups": ("column, or key of Inspect's metadata, that names a row's group", {})}
 _QUESTION: _Options = {
@@ -105,7 +95,7 @@ _QUESTION: _Options = {
         {"action": "append", "metavar": "SCORE:AMOUNT"},
     ),
     "improvement": (
-        "in the metric's unit, positive if better, also for losses: what gate init shows, or more",
+        "in the metric's unit, positive if better, also for losses; below 0: no worse than that",
         _REAL | {"required": True},
     ),
     "labels": ("file of the gate's labels (default: its own copy)", _FILE),
@@ -166,7 +156,7 @@ def add_gate(commands: Any) -> None:
         "ask",
         _ask,
         "Ask if a new model is better than the incumbent by a named improvement. Prints accepted, with the certified "
-        "improvement, rejected or halted, and a note if noise can pass the named improvement. Exit status: 0 accepted, "
+        "improvement, rejected or halted. Exit status: 0 accepted, "
         "1 rejected, 2 halted (the budget is spent: nothing was told), 3 bad input (nothing was asked, and nothing was "
         "charged). The same question again has the same verdict, free.",
         "gate ask --ledger gate.db --predictions new.csv --incumbent old.csv --improvement 0.05",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reusable_holdout import Answer, Difference, ReusableHoldout, Rows
-from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError, PlanError
+from reusable_holdout.errors import InputError, LedgerKeyError, PlanError
 from reusable_holdout.guard.handle import Handle, read_private
 from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, ScoreTable, mae, mse, resolve_metric, rmse, score
@@ -47,7 +46,7 @@ def ask(
     at_least : float, optional
         The value that must be reached, in the metric's unit and direction; with it a gate is asked.
     tolerance : float, optional
-        How far below this value the population value may be when a gate says yes; by default the plan's tolerance.
+        How far below this value the population value may be when a gate of an earlier edition says yes.
     name : str
         Name of the question in the guard's history.
     guardrails : mapping, optional
@@ -121,17 +120,15 @@ def planned_gate(metric: Metric, rows: int, wish: Mapping[str, Any], *, vacuous:
 def made_gate(
     rows: Rows, *, plan: Plan, ledger: str | Path, key: Path | None, **settings: Any
 ) -> ReusableHoldout:
-    """Make the guard of a gate, or open it again; write a copy of its rows and its tolerance beside the ledger."""
+    """Make the guard of a gate, or open it again; write a copy of its rows beside the ledger."""
     allow = {"vacuous"}  # the plan of scores may be vacuous: only differences are asked about
     if settings["witness"] is False:
         allow, settings["witness"] = {*allow, "no witness"}, None
     numbers = {name: getattr(plan, name) for name in ("queries", "charges", "confidence", "delta")}
-    noise = plan.noise / 2.0  # the noise of a score; a difference gets twice as much
-    wish = Plan(gates=True, noise=noise, **numbers)
+    wish = Plan(gates=True, pair_spread=plan.stated_spread, **numbers)
     guard = ReusableHoldout(rows, None, plan=wish, ledger=ledger, key=key, allow=allow, **settings)
     try:
         pickle.dumps(guard)  # pickling writes the copy of the rows
-        _keep_tolerance(guard, ledger, key, plan.tolerance)
     except BaseException:
         guard.close()
         raise
@@ -139,11 +136,14 @@ def made_gate(
 
 
 def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -> float | None:
-    """Return the tolerance that questions to a gate must name; None if it is the plan's.
+    """Return the tolerance that questions to a gate must name; None if it is the plan's, or if there is none.
 
+    Gates of earlier editions of the theory have one.
     It is read from a file beside the ledger. If the file is missing, for example beside a copy of the ledger, the
     tolerance of the earlier questions is taken: with another tolerance, none of them could be replayed.
     """
+    if guard.plan.certifies:
+        return None
     try:
         text = _tolerance_file(ledger, key).read_text()
     except OSError:
@@ -163,20 +163,6 @@ def _asked_with(guard: ReusableHoldout) -> float | None:
     asked = guard.history()
     told = asked[asked["paired"] & asked["outcome"].isin({"better", "not shown"})]["threshold"]
     return None if told.empty else float(told.iloc[-1])
-
-
-def _keep_tolerance(guard: ReusableHoldout, ledger: str | Path, key: Path | None, tolerance: float) -> None:
-    """Write a gate's tolerance to its file; refuse it if earlier questions were asked with another one."""
-    kept = _asked_with(guard)
-    if kept is not None and not math.isclose(kept, tolerance):
-        raise LedgerMismatchError(
-            f"the gate of {ledger} was asked with a tolerance of {kept:g}; these settings make it {tolerance:g}, and a "
-            "budget cannot be changed; nothing was asked and nothing was charged; name the same settings"
-        )
-    file = _tolerance_file(ledger, key)
-    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-    temporary.write_text(json.dumps({"tolerance": tolerance}))
-    temporary.replace(file)
 
 
 def _tolerance_file(ledger: str | Path, key: Path | None) -> Path:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.competition.witnessing import make_name
 from reusable_holdout_leaderboard.private_files import write_private
 from reusable_holdout_leaderboard.rules import CHANGEABLE
 from reusable_holdout_leaderboard.store.names import key_of
@@ -21,7 +20,6 @@ from reusable_holdout_leaderboard.store.records import (
     Status,
     Team,
     Token,
-    WitnessName,
 )
 
 __all__ = ["ACTIONS", "Action", "Field", "File"]
@@ -167,11 +165,6 @@ def _detach(competition: Competition, name: str) -> list[PublicFile]:
     return competition.public_files()
 
 
-def _witness(competition: Competition, name: str) -> WitnessName:
-    make_name(competition.home, name)
-    return WitnessName(name)
-
-
 _TEAM = Field("team", str, "name of the team")
 _ALL = (
     Action("status", "Show state, standings and teams, also while blind", Overview, _status),
@@ -256,13 +249,6 @@ _ALL = (
         _detach,
         (Field("name", str, "name of the file"),),
         several=True,
-    ),
-    Action(
-        "witness",
-        "Make a name under which this server is the witness of a ledger on another machine",
-        WitnessName,
-        _witness,
-        (Field("name", str, "small letters, digits and hyphens; the first ledger that uses it owns it"),),
     ),
 )
 

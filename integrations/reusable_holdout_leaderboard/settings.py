@@ -71,8 +71,7 @@ class Settings:
     requests_per_minute: int = _option(1200, "of one address, for each worker; 0 for any number")
     submissions_per_minute: int = _option(300, "of one team, for each worker; 0 for any number")
     newcomers_per_minute: int = _option(
-        12,
-        "sign-ups and claimed witness names of one address, for each worker; ten times as many in total; 0 for any",
+        12, "sign-ups of one address, for each worker; ten times as many in total; 0 for any"
     )
     secure_cookies: bool = _option(
         False, "send cookies by HTTPS alone, also to visitors who seem to use HTTP"

@@ -20,11 +20,14 @@ from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is
 
 __all__ = ["log_answers", "log_halt", "log_missing", "log_tags", "milliseconds", "numbers_of"]
 
-_METRICS_OF_A_CALL = 1_000  # MLflow's limit
+_ANSWERS_OF_A_CALL = 100  # of up to ten metrics, of which MLflow takes 1,000 in a call
 
 
 def numbers_of(row: Any, queries: int) -> dict[str, float]:
-    """Return the metrics of one line of a history by their names; `queries` is the planned number of queries."""
+    """Return the metrics of one line of a history by their names; `queries` is the planned number of queries.
+
+    An answer that agrees is the analyst's own number, and has no metric of a measured value.
+    """
     kind = "difference" if row.paired else "holdout"  # a comparison of two models, or a score
     values = {
         f"{kind}_answer": row.value,
@@ -37,20 +40,24 @@ def numbers_of(row: Any, queries: int) -> dict[str, float]:
         "holdout_queries_left": queries - row.asked,
         "holdout_nats": row.nats,
     }
+    if row.measured == row.measured:  # NaN if the rows only agreed
+        values[f"{kind}_measured"] = row.measured
     return {name: float(value) for name, value in values.items()}
 
 
 def log_answers(client: MlflowClient, run_id: str, rows: pd.DataFrame, *, queries: int) -> None:
     """Log lines of a history in as few calls as MLflow allows; `queries` is the planned number of queries."""
     each_row: Iterable[Any] = rows.itertuples(index=False)
-    metrics = [
-        Metric(name, value, milliseconds(row.asked_at), int(row.query))
+    each_answer = [
+        [
+            Metric(name, value, milliseconds(row.asked_at), int(row.query))
+            for name, value in numbers_of(row, queries).items()
+        ]
         for row in each_row
-        for name, value in numbers_of(row, queries).items()
     ]
-    each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % 9  # the 9 metrics of an answer stay in one call
-    for start in range(0, len(metrics), each):
-        client.log_batch(run_id, metrics=metrics[start : start + each], synchronous=True)
+    for start in range(0, len(each_answer), _ANSWERS_OF_A_CALL):
+        metrics = [one for answer in each_answer[start : start + _ANSWERS_OF_A_CALL] for one in answer]
+        client.log_batch(run_id, metrics=metrics, synchronous=True)
 
 
 def log_missing(

@@ -108,10 +108,7 @@ def _run_of(name: str) -> Iterator[str | None]:
             check_reachable(mlflow.get_tracking_uri())
             run = mlflow.start_run(run_name=name, tags={tag("owned"): "true"})
         except Exception as error:
-            warn(
-                f"no run was started for {name} ({told(error)}); the search goes on",
-                RuntimeWarning,
-            )
+            warn(f"no run was started for {name} ({told(error)}); the search goes on", RuntimeWarning)
     try:
         yield None if run is None else str(run.info.run_id)
     except BaseException as error:

@@ -65,11 +65,12 @@ def track(
 
     **The run.** Inside an active run the answers are logged to that run; else a run is made. A background thread reads
     new answers from the ledger, also those of other processes, and logs them together. The metrics of an answer are
-    `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left` and `nats`, each with the prefix
-    `holdout_`; their step is the number of the query. The tag `holdout_overfitting` says in words whether the last
-    model is overfitted, and the tag `holdout_budget` what is left. The plan is logged as parameters, a halt as a tag, a
-    metric and a note, and the holdout as a dataset without rows. When the block ends, by an exception and at the end of
-    the interpreter, too, the missing answers are logged, and the history as a table and a picture.
+    `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left`, `nats` and, unless the rows only
+    agreed, `measured`, each with the prefix `holdout_`; their step is the number of the query. The tag
+    `holdout_overfitting` says in words whether the last model is overfitted, and the tag `holdout_budget` what is left.
+    The plan is logged as parameters, a halt as a tag, a metric and a note, and the holdout as a dataset without rows.
+    When the block ends, by an exception and at the end of the interpreter, too, the missing answers are logged, and the
+    history as a table and a picture.
 
     **The holdout's page.** One more run shows the answers of all runs about this holdout, with pictures. While the
     block runs, the experiment's note is updated: it says which run is overfitted and what is left, and shows a picture.

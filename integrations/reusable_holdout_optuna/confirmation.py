@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.prospects import end_with
 from reusable_holdout_optuna.guard_calls import ask_about, check_guard
 
 __all__ = ["Best", "Confirmation", "Which", "guard_results"]
@@ -21,11 +22,11 @@ Which = Literal["new-best", "all"]
 # the study's attribute for an answer about a trial that was already finished, because Optuna lets nobody change it
 _OF_STUDY = "guard_trial_{}"
 
-_COLUMNS = ("prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left")
+_COLUMNS = ("prior", "answer", "measured", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
-    """The trial with the best answer of the guard.
+    """The trial whose interval has the best worse end, of those that the guard answered.
 
     Attributes
     ----------
@@ -179,19 +180,38 @@ class Confirmation:
             if _kept(study.user_attrs, best) is None:
                 self.confirm_finished(study, best, value)
 
+    def end(self, study: Study, most: int | None) -> Best:
+        """Ask for one final of the completed trials, or of so many of the best, and note its winner."""
+        if most is not None and not (isinstance(most, int) and most > 0):
+            raise InputError(f"trials must be a whole number, 1 or more; got {most!r}; nothing was asked")
+        completed = [one for one in self._completed(study) if math.isfinite(one[0])]
+        done = sorted(completed, key=lambda one: (-self._sign * one[0], one[1].number))[:most]
+        if not done:
+            raise InputError(
+                "a final is of completed trials with a finite value; got none; nothing was asked"
+            )
+        priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
+        finals = end_with(self.guard, models, priors, [f"trial {trial.number}" for _, trial in done])
+        own = finals.best
+        best = Best(done[finals.best_index][1].number, own.value, own.low, own.high)
+        study.set_user_attr("guard_final", best._asdict())
+        return best
+
     def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
         """Return the completed trials, each after its value of the guarded objective."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 
     def best(self, study: Study) -> Best | None:
-        """Return the trial with the best answer, the first one if answers are equal; None if there is no answer."""
+        """Return the trial whose interval has the best worse end, the first of equal ones; None without an answer."""
         found = _answered(study)
         if not found:
             return None
-        trial, kept = max(
-            found, key=lambda one: (self._sign * one[1]["guard_answer"], -one[1]["guard_query"])
-        )
+
+        def worse_end(kept: dict[str, Any]) -> float:
+            return float(min(self._sign * kept["guard_low"], self._sign * kept["guard_high"]))
+
+        trial, kept = max(found, key=lambda one: (worse_end(one[1]), -one[1]["guard_query"]))
         return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
 
     def note_best(self, study: Study) -> None:
@@ -213,11 +233,11 @@ def guard_results(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One line for each question, in the order of the questions, with the columns trial, params, prior, answer,
-        charged, low, high, query, replayed, charges_left.
+        measured (None where the holdout agreed), charged, low, high, query, replayed, charges_left.
     """
     rows = [
         {"trial": trial.number, "params": dict(trial.params)}
-        | {name: kept[f"guard_{name}"] for name in _COLUMNS}
+        | {name: kept.get(f"guard_{name}") for name in _COLUMNS}
         for trial, kept in _answered(study)
     ]
     rows.sort(key=lambda row: (row["query"], row["trial"]))  # a replay comes after the question it repeats

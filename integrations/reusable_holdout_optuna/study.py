@@ -59,9 +59,9 @@ class GuardedStudy:
     Notes
     -----
     The prior is the objective's value, which should be cross-validated on training rows. Each trial that was asked
-    about has the user attributes `guard_answer`, `guard_low`, `guard_high`, `guard_charged`, `guard_prior`,
-    `guard_query`, `guard_replayed` and `guard_charges_left`. The study has the user attribute `guard_best`, and after a
-    halt `guard_halted`.
+    about has the user attributes `guard_answer`, `guard_measured`, `guard_low`, `guard_high`, `guard_charged`,
+    `guard_prior`, `guard_query`, `guard_replayed` and `guard_charges_left`. The study has the user attribute
+    `guard_best`, and after a halt `guard_halted`.
 
     The question is asked at the end of the objective, because a finished trial can get no more attributes. If a trial,
     say number 7, is asked about after it is finished, its answer is the study's user attribute `guard_trial_7`. A halt
@@ -138,9 +138,35 @@ class GuardedStudy:
             self._note(self._halted)
             raise self._halted.with_traceback(None)
 
+    @checked_call
+    def final(self, trials: int | None = None) -> Best:
+        """End the project: find the best of the completed trials on the holdout, and certify it, in one step.
+
+        The trials' values are the priors. The answer is also the study's user attribute `guard_final`.
+
+        Parameters
+        ----------
+        trials : int, optional
+            Ask about only this many trials, the best by their values; by default about all.
+
+        Returns
+        -------
+        Best
+
+        Raises
+        ------
+        Halted
+            If another final was given.
+        InputError
+            If no trial has completed with a finite value; nothing was asked.
+        ModelError
+            If every model fails on the holdout.
+        """
+        return self._confirmation.end(self.study, trials)
+
     @property
     def best(self) -> Best | None:
-        """The trial with the best answer of the guard: its number, answer, low and high; None if there is no answer."""
+        """The trial whose interval has the best worse end: number, answer, low and high; None if there is no answer."""
         return self._confirmation.best(self.study)
 
     @property

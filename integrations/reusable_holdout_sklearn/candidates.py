@@ -5,17 +5,27 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
+from sklearn.utils.metadata_routing import process_routing
 
 from reusable_holdout import Answer, ReusableHoldout
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import Measured
+from reusable_holdout.guard import Estimate, Measured
 from reusable_holdout_sklearn.guard_calls import Way, measure_model, printable_name
 from reusable_holdout_sklearn.priors import PriorColumn
 
-__all__ = ["Candidate", "Fit", "chosen_candidates", "fewest_candidates", "table_of"]
+__all__ = [
+    "Candidate",
+    "Fit",
+    "chosen_candidates",
+    "fewest_candidates",
+    "fit_params",
+    "is_routing",
+    "table_of",
+]
 
 
 class Candidate(NamedTuple):
@@ -31,12 +41,20 @@ class Candidate(NamedTuple):
         The candidate's cross-validation mean, in the unit of the guard's metric.
     rank : int
         The candidate's rank by cross-validation; 1 is the best.
+    error : float
+        Standard error of the prior.
     """
 
     place: int
     parameters: dict[str, Any]
     prior: float
     rank: int
+    error: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """The prior with its standard error."""
+        return Estimate(self.prior, self.error)
 
     @property
     def name(self) -> str:
@@ -64,7 +82,7 @@ class Fit(NamedTuple):
     parameters: dict[str, Any]
 
     def measured(
-        self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: float, way: Way = "evaluate"
+        self, settings: dict[str, Any], guard: ReusableHoldout | None, prior: Estimate, way: Way = "evaluate"
     ) -> Measured:
         """Fit a clone of the estimator with these hyperparameters, and measure it on the holdout.
 
@@ -108,7 +126,8 @@ def chosen_candidates(
         raise InputError("the search must have scored a candidate; every fit failed; nothing was asked")
     if most is not None:
         places = np.sort(places[np.argsort(ranks[places], kind="stable")[:most]])
-    return [Candidate(int(i), results["params"][i], float(priors[i]), int(ranks[i])) for i in places]
+    errors, params = column.errors(results), results["params"]
+    return [Candidate(int(i), params[i], float(priors[i]), int(ranks[i]), float(errors[i])) for i in places]
 
 
 def _results_of(search: Any) -> dict[str, Any]:
@@ -152,6 +171,7 @@ _COLUMNS = {
     "params": "object",
     "cv_mean": "float64",
     "answer": "float64",
+    "measured": "float64",
     "charged": "bool",
     "low": "float64",
     "high": "float64",
@@ -177,7 +197,19 @@ def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: 
         if answer is None:
             line |= {"charged": failed_is_charged, "query": pd.NA, "replayed": False}
         else:
-            line |= {name: getattr(answer, name) for name in ("charged", "low", "high", "query", "replayed")}
+            line |= {name: getattr(answer, name) for name in _COLUMNS if hasattr(answer, name)}
             line["answer"] = answer.value
         lines.append(line)
     return pd.DataFrame(lines, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+
+def is_routing() -> bool:
+    """Return True if scikit-learn routes metadata."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the parameters of the search's `fit` that reach the `fit` of its estimator."""
+    if not params or not is_routing():
+        return {name: value for name, value in params.items() if name != "groups"}
+    return dict(process_routing(search, "fit", **params).estimator.fit)

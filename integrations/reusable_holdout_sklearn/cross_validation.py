@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.guard import Estimate, error_of_folds
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.candidates import Fit
 from reusable_holdout_sklearn.guard_calls import ask_each, check_guard, possible_replays
@@ -95,7 +96,7 @@ def guarded_cross_validate(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4_000, 3))
     >>> y = (X[:, 0] + rng.normal(size=4_000) > 0).astype(int)
-    >>> guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.1, queries=10, seed=0)
+    >>> guard = ReusableHoldout(X[2_000:], y[2_000:], charges=3, queries=10, seed=0)
     >>> scores = guarded_cross_validate(LogisticRegression(), X[:2_000], y[:2_000], guard)
     >>> scores["guard_answer"].value == scores["test_score"].mean(), guard.queries_asked
     (np.True_, 1)
@@ -114,8 +115,9 @@ def guarded_cross_validate(
     if not possible_replays(guard, [prior]):
         raise _with_scores(guard.halt(), scores)
     fit = Fit(estimator, X, y, _fit_params(estimator, y, cv, params or {}))
-    measured = fit.measured({}, guard, prior)
-    answers, halted = ask_each(guard, [measured], [prior], [name or type(estimator).__name__], X)
+    stated = Estimate(prior, float(error_of_folds(scores["test_prior"])))
+    measured = fit.measured({}, guard, stated)
+    answers, halted = ask_each(guard, [measured], [stated], [name or type(estimator).__name__], X)
     if halted is not None:
         raise _with_scores(halted, scores)
     (answer,) = answers

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from reusable_holdout import Answer, Choice, Question, ReusableHoldout
+from reusable_holdout import Answer, Question, ReusableHoldout
 from reusable_holdout.errors import (
     BudgetError,
     Halted,
@@ -17,14 +17,14 @@ from reusable_holdout.errors import (
     ModelError,
     Refused,
 )
-from reusable_holdout.guard import Measured, check_is_guard, prospects
+from reusable_holdout.guard import Estimate, Measured, check_is_guard, prospects
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 
 __all__ = [
     "Way",
     "answer_once",
-    "ask_best",
+    "ask_about_all",
     "ask_each",
     "can_leave_the_process",
     "check_guard",
@@ -36,7 +36,7 @@ __all__ = [
     "refusals",
 ]
 
-Way: TypeAlias = Literal["evaluate", "choose"]
+Way: TypeAlias = Literal["evaluate", "choose", "final"]
 
 _LONGEST_NAME = 120
 _MOST_READ = 10_000  # most characters of a repr that are read; it may hold data
@@ -69,15 +69,20 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
         )
 
 
-def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Check that the guard's plan has room for a choice among this many candidates.
+def check_room(
+    guard: ReusableHoldout, ask: Way, candidates: int, priors: Sequence[float] | None = None
+) -> None:
+    """Check that the guard has room for a final, or its plan for a choice, of this many candidates.
 
     Raises
     ------
     BudgetError, InputError, Halted
-        If :func:`reusable_holdout.guard.prospects.check_choice` raises them. The message then also says how much room
+        If :mod:`reusable_holdout.guard.prospects` raises them. For a choice the message then also says how much room
         nested loops need.
     """
+    if ask == "final":
+        prospects.check_final(guard, candidates, priors)
+        return
     try:
         prospects.check_choice(guard, candidates, priors)
     except (BudgetError, InputError) as error:
@@ -113,20 +118,20 @@ def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
 # ---- what is asked
 
 
-def measure_model(guard: ReusableHoldout | None, model: Any, prior: float, way: Way) -> Measured:
+def measure_model(guard: ReusableHoldout | None, model: Any, prior: Estimate, way: Way) -> Measured:
     """Measure a fitted model on the guard's holdout, in a worker process or in this one.
 
     Without a guard the model is only wrapped; it is measured when the guard is asked about it.
     """
     if guard is None:
         return Measured(model, fingerprint(model))
-    return guard.measure(model, prior=prior, way=way)
+    return guard.measure(model, prior=prior.mean, prior_error=prior.error, way=way)
 
 
 def ask_each(
     guard: ReusableHoldout,
     models: Sequence[Measured],
-    priors: Sequence[float],
+    priors: Sequence[Estimate],
     names: Sequence[str],
     X_train: Any,
 ) -> tuple[list[Answer | None], Halted | None]:
@@ -139,24 +144,49 @@ def ask_each(
     halted : Halted or None
         The halt that ended the questions early, if there was one.
     """
-    batch = Question("evaluate", list(models), priors, name=list(names), X_train=X_train)
+    means, errors = map(list, zip(*priors, strict=True))
+    batch = Question("evaluate", list(models), means, name=list(names), X_train=X_train, prior_error=errors)
     halted = None
     try:
         try:
             (found,) = guard.ask([batch])
         except BudgetError:  # too few queries are left for the batch: ask one by one
             each = zip(models, priors, names, strict=True)
-            found = guard.ask([batch._replace(subjects=m, priors=p, name=name) for m, p, name in each])
+            found = guard.ask(
+                [
+                    batch._replace(subjects=model, priors=prior.mean, prior_error=prior.error, name=name)
+                    for model, prior, name in each
+                ]
+            )
     except Halted as halt:
         found, halted = halt.answers, halt
     return [None if isinstance(one, ModelError) else one for one in found], halted
 
 
-def ask_best(
-    guard: ReusableHoldout, models: Sequence[Measured], priors: Sequence[float], X_train: Any
-) -> Choice:
-    """Ask which of the models is the best on the holdout, in one question, and return the guard's choice."""
-    return guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
+def ask_about_all(
+    guard: ReusableHoldout,
+    ask: Way,
+    models: Sequence[Measured],
+    priors: Sequence[float],
+    names: Sequence[str],
+    X_train: Any,
+) -> tuple[list[Answer | None], int]:
+    """Ask for a choice or a final of all models.
+
+    Returns
+    -------
+    answers : list of (Answer or None)
+        None for a model that failed on the holdout, and for each that a choice did not take.
+    best : int
+        Place of the best model.
+    """
+    if ask == "choose":
+        choice = guard.choose(models, priors, name=f"best of {len(models)}", X_train=X_train)
+        return [
+            choice.answer if place == choice.index else None for place in range(len(models))
+        ], choice.index
+    finals = guard.final(list(models), list(priors), name=list(names), X_train=X_train)
+    return [None if isinstance(one, ModelError) else one for one in finals], finals.best_index
 
 
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import check_is_guard, predictions_of
+from reusable_holdout.guard import check_is_guard, error_of_folds, predictions_of
 from reusable_holdout.metrics import Metric, described_metric, resolve_metric
 from reusable_holdout.slips import checked_call
 
@@ -114,6 +115,14 @@ class PriorColumn(NamedTuple):
         """Return the cross-validation means in the metric's unit and within its bounds; NaN where a fit failed."""
         means = np.asarray(results[f"mean_test_{self.key}"], dtype=np.float64)
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
+
+    def errors(self, results: dict[str, Any]) -> NDArray[np.float64]:
+        """Return the standard errors of these means in the metric's unit; 0 where the folds' scores are not kept."""
+        name = re.compile(rf"split\d+_test_{re.escape(self.key)}")
+        folds = [np.asarray(results[key], dtype=np.float64) for key in results if name.fullmatch(key)]
+        if not folds:
+            return np.zeros(len(results[f"mean_test_{self.key}"]))
+        return np.nan_to_num(abs(self.factor) * error_of_folds(np.stack(folds, axis=-1)))
 
     def ranks(self, results: dict[str, Any], metric: Metric) -> NDArray[np.int64]:
         """Return the candidates' ranks by cross-validation, from 1.

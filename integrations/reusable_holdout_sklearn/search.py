@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from joblib import Parallel, delayed
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -24,11 +23,13 @@ from reusable_holdout_sklearn.candidates import (
     Fit,
     chosen_candidates,
     fewest_candidates,
+    fit_params,
+    is_routing,
     table_of,
 )
 from reusable_holdout_sklearn.guard_calls import (
     Way,
-    ask_best,
+    ask_about_all,
     ask_each,
     can_leave_the_process,
     check_guard,
@@ -59,7 +60,7 @@ _BATCH = 64  # this many candidates are fitted, held in memory and asked about t
 
 
 class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Search with cross-validation, then ask a guarded holdout which candidate is best.
+    """Search with cross-validation, then ask a guarded holdout which candidate is best, and how good it is.
 
     With the guard's confidence the intervals of all answers, `best_answer_` too, contain the population values of
     their models, however many candidates there are and however the best is chosen.
@@ -72,11 +73,11 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         metric: by scikit-learn's name, alone or among others, or by :func:`prior_scorer`, which is exact.
     guard : ReusableHoldout
         A guard that was made with features.
-    ask : {"choose", "evaluate"}
-        "choose" asks one question: which candidate is best on the holdout? The cross-validation means are the priors.
-        It costs no charge, and about 3 nats if the best by cross-validation wins. It takes one query for each
-        candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each candidate; where the
-        holdout agrees with the cross-validation mean, the answer is that mean.
+    ask : {"final", "choose", "evaluate"}
+        "final" finds the best candidate and certifies it in one step, with the narrowest interval; nothing new is
+        answered afterwards. "choose" asks in the middle of a project which candidate is best. It costs no charge and
+        few nats, a query for each candidate, and room that the plan's `choices` sets aside. "evaluate" asks about each
+        candidate; where the holdout agrees with the cross-validation mean, the answer is that mean.
     prior : str, optional
         Key of the scores that estimate the guard's metric, if `search.scoring` does not show which ones do; "score" if
         the search has a single metric. If they estimate something else, charges are lost, but intervals stay valid.
@@ -103,8 +104,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         `best_answer_` with its record from the ledger. A pickle of the fitted search holds this certificate in place of
         the guard.
     guard_results_ : pandas.DataFrame
-        The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, charged, low,
-        high, query, replayed. NaN for a candidate that failed on the holdout, and for each that a choice did not take.
+        The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, measured
+        (NaN if it agreed), charged, low, high, query, replayed. NaN for failed ones, and those a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
@@ -121,18 +122,20 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         From `fit`, if the plan has no room for the choice, or fewer queries are left than there are candidates. Grid
         and random searches raise it before anything is fitted, others before the candidates are refitted.
     ModelError
-        From `fit`, if a candidate of a choice fails on the holdout; the message names the best of the others.
+        From `fit`, if a candidate of a choice fails on the holdout, or all candidates of a final do.
 
     Notes
     -----
-    With "choose" the best candidate is the one that the guard chose. With "evaluate" it has the best answer; for equal
-    answers cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so "evaluate"
-    ranks the candidates as cross-validation does, except where the holdout contradicts it.
+    With "final" the best candidate is the one whose interval has the best worse end. A second `fit` is a free replay of
+    the same models, or refused. A clone is refused, because loops such as cross_validate fit one in each fold.
+
+    With "choose" the best candidate is the one that the guard chose. With "evaluate" its interval has the best worse
+    end; for equal ones cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so
+    "evaluate" ranks the candidates as cross-validation does, except where the holdout contradicts it.
 
     Candidates are fitted and predict in parallel. The guard decides and charges in this process, in the order of the
     candidates. If the fits are deterministic, the same key and data give the same answers and charges with any `n_jobs`
     and any backend of joblib. A guard whose ledger is in memory cannot leave this process; models then predict here.
-
     After a halt a candidate is fitted only if an earlier question had its prior, because it may be a free replay.
 
     Examples
@@ -148,7 +151,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     >>> search = GuardedSearchCV(GridSearchCV(LogisticRegression(), {"C": [1e-4, 1e-2, 1.0]}), guard)
     >>> search = search.fit(X[:2_000], y[:2_000])
     >>> search.best_answer_.way, len(search.guard_results_), guard.charges_left == guard.plan.charges
-    ('choose', 3, True)
+    ('final', 3, True)
     >>> search.best_answer_.low < search.best_answer_.value < search.best_answer_.high
     True
     """
@@ -161,7 +164,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         search: Any,
         guard: ReusableHoldout,
         *,
-        ask: Way = "choose",
+        ask: Way = "final",
         prior: str | None = None,
         candidates: int | None = None,
         refit: bool = True,
@@ -199,16 +202,16 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             column = self._check()
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
-            routed = process_routing(self, "fit", **params).search.fit if params and _is_routing() else params
+            routed = process_routing(self, "fit", **params).search.fit if params and is_routing() else params
             self.search_ = clone(self.search).fit(X, y, **routed)
             self._told: list[tuple[Candidate, Answer | None]] = []
             self._best_rank: tuple[float, int] | None = None
             chosen = chosen_candidates(self.search_, column, self.guard, self.candidates)
-            fit = Fit(self.search_.estimator, X, y, _fit_params(self.search_, routed))
-            if self.ask == "choose":
-                self._choose(chosen, fit)
-            else:
+            fit = Fit(self.search_.estimator, X, y, fit_params(self.search_, routed))
+            if self.ask == "evaluate":
                 self._evaluate(chosen, fit)
+            else:
+                self._ask_at_once(chosen, fit)
         return self
 
     def _check(self) -> PriorColumn:
@@ -221,8 +224,15 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             raise InputError(
                 f"candidates must be a whole number, 1 or more; got {most!r}; nothing was fitted"
             )
-        if self.ask not in {"choose", "evaluate"}:
-            raise InputError(f'ask must be "choose" or "evaluate"; got {self.ask!r}; nothing was fitted')
+        if self.ask not in {"final", "choose", "evaluate"}:
+            raise InputError(
+                f'ask must be "final", "choose" or "evaluate"; got {self.ask!r}; nothing was fitted'
+            )
+        if self.ask == "final" and self._is_cloned:
+            raise InputError(
+                "a final is given once, and this search is a clone, of which a loop such as cross_validate fits one in "
+                'each fold; nothing was fitted; search with ask="choose" inside loops, or fit this search itself'
+            )
         if not isinstance(self.refit, bool):
             raise InputError(
                 f"refit must be True or False; got {self.refit!r}; nothing was fitted; to choose by another rule, "
@@ -239,22 +249,22 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "the search inside must be scored on its folds; got a guarded scorer, which would ask once per fold "
                 "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
-        if self.ask == "choose":
-            check_room(self.guard, fewest_candidates(self.search, most))
+        if self.ask != "evaluate":
+            check_room(self.guard, self.ask, fewest_candidates(self.search, most))
         return prior_column(self.search, self.guard, prior=self.prior)
 
     # ---- asking
 
-    def _choose(self, chosen: Sequence[Candidate], fit: Fit) -> None:
-        """Fit all candidates, hold them in memory, and ask which one is best."""
-        priors = [one.prior for one in chosen]
-        check_room(self.guard, len(priors), priors)
-        known = is_known_choice(self.guard, priors)  # a replay needs no predictions
+    def _ask_at_once(self, chosen: Sequence[Candidate], fit: Fit) -> None:
+        """Fit all candidates, hold them in memory, and ask one question about all of them."""
+        priors, names = [one.prior for one in chosen], [one.name for one in chosen]
+        check_room(self.guard, self.ask, len(priors), priors)
+        known = self.ask == "choose" and is_known_choice(self.guard, priors)  # a replay needs no predictions
         with self._workers() as workers:
-            models = self._fitted(workers, chosen, fit, measured=not known)
-        choice = ask_best(self.guard, models, priors, fit.X)
+            models = self._fitted(workers, chosen, fit, measured=not (known or self.guard.halted))
+        answers, best = ask_about_all(self.guard, self.ask, models, priors, names, fit.X)
         for place, candidate in enumerate(chosen):
-            self._tell(candidate, choice.answer if place == choice.index else None, models[place])
+            self._tell(candidate, answers[place], models[place], best=place == best)
 
     def _evaluate(self, chosen: Sequence[Candidate], fit: Fit) -> None:
         """Fit and ask about the candidates, one batch after another, until a halt."""
@@ -263,7 +273,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             for start in range(0, askable, _BATCH):
                 batch = chosen[start : min(start + _BATCH, askable)]
                 models = self._fitted(workers, batch, fit)
-                priors, names = [one.prior for one in batch], [one.name for one in batch]
+                priors, names = [one.estimate for one in batch], [one.name for one in batch]
                 answers, halted = ask_each(self.guard, models, priors, names, fit.X)
                 for candidate, answer, model in zip(batch, answers, models, strict=False):
                     self._tell(candidate, answer, model)
@@ -280,18 +290,21 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     ) -> list[Measured]:
         """Fit candidates in parallel; measure them in the workers, too, if the guard can be sent there."""
         guard = self.guard if measured and can_leave_the_process(self.guard) else None
-        fits = (delayed(fit.measured)(one.parameters, guard, one.prior, self.ask) for one in batch)
+        fits = (delayed(fit.measured)(one.parameters, guard, one.estimate, self.ask) for one in batch)
         return list(workers(fits))
 
-    def _tell(self, candidate: Candidate, answer: Answer | None, model: Measured) -> None:
-        """Keep an answer, and the candidate if it is the best so far; for equal answers the better rank decides."""
+    def _tell(
+        self, candidate: Candidate, answer: Answer | None, model: Measured, *, best: bool | None = None
+    ) -> None:
+        """Keep an answer, and the candidate if it is the best: by the answers so far, then the rank, or as is said."""
         self._told.append((candidate, answer))
-        if answer is None:
+        if answer is None or best is False:
             return
-        score = answer.value if self.guard.metric.greater_is_better else -answer.value
-        if self._best_rank is not None and (score, -candidate.rank) <= self._best_rank:
+        sign = 1.0 if self.guard.metric.greater_is_better else -1.0
+        score, worse = sign * answer.value, min(sign * answer.low, sign * answer.high)
+        if best is None and self._best_rank is not None and (worse, -candidate.rank) <= self._best_rank:
             return
-        self._best_rank = score, -candidate.rank
+        self._best_rank = worse, -candidate.rank  # an agreed value is a prior, and no measurement
         self.best_index_, self.best_params_ = candidate.place, candidate.parameters
         self.best_answer_, self.best_score_ = answer, score
         self.certificate_ = self.guard.certificate(answer)
@@ -385,14 +398,3 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
-
-
-def _is_routing() -> bool:
-    return bool(get_config()["enable_metadata_routing"])
-
-
-def _fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return those of the parameters of the search's `fit` that reach the `fit` of its estimator."""
-    if not params or not _is_routing():
-        return {name: value for name, value in params.items() if name != "groups"}
-    return dict(process_routing(search, "fit", **params).estimator.fit)

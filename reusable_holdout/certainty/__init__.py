@@ -4,12 +4,20 @@ They use numbers only, never data.
 """
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode, Estimator, Priced, lead_nats, paired_length
-from reusable_holdout.certainty.bound import ConfidenceBound, Interval
+from reusable_holdout.certainty.bound import ConfidenceBound, Interval, fixed_queries_half_width
 from reusable_holdout.certainty.certificate import GRID_SLACK, Certificate, Decides, ThresholdTable
-from reusable_holdout.certainty.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
+from reusable_holdout.certainty.evidence import (
+    Evidence,
+    EvidenceRows,
+    SuitedNull,
+    gains_of_rows,
+    likely_rows,
+    worst_rows,
+)
 from reusable_holdout.certainty.evidence_set import EvidenceSet
-from reusable_holdout.certainty.fixed_queries import fixed_queries_half_width, sample_splitting_half_width
-from reusable_holdout.certainty.naive_reuse import majority_attack_gain
+from reusable_holdout.certainty.exact_ratios import matthews_interval, ratio_interval
+from reusable_holdout.certainty.final_weights import WEIGHT_UNITS, final_weights, weight_nats
+from reusable_holdout.certainty.matchings import Matchings, matched
 from reusable_holdout.certainty.outcome_code import (
     Cell,
     CellCode,
@@ -26,6 +34,7 @@ __all__ = [
     "EDITIONS",
     "GRID_SLACK",
     "THEORY",
+    "WEIGHT_UNITS",
     "AdaptiveCode",
     "Cell",
     "CellCode",
@@ -39,23 +48,28 @@ __all__ = [
     "EvidenceSet",
     "FactorCode",
     "Interval",
+    "Matchings",
     "NoiseTails",
     "Priced",
     "Shares",
     "SpanCode",
+    "SuitedNull",
     "Theory",
     "ThresholdTable",
     "TranscriptCode",
     "average_precision_interval",
     "choice_nats",
     "edition",
+    "final_weights",
     "fixed_queries_half_width",
     "gains_of_rows",
     "lead_nats",
     "likely_rows",
-    "majority_attack_gain",
+    "matched",
+    "matthews_interval",
     "paired_length",
-    "sample_splitting_half_width",
+    "ratio_interval",
+    "weight_nats",
     "worst_choice_nats",
     "worst_rows",
 ]

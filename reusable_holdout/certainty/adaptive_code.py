@@ -16,7 +16,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reusable_holdout.certainty.theory import THEORY, Theory
 from reusable_holdout.errors import InputError
 
 __all__ = ["AdaptiveCode", "Estimator", "Priced", "lead_nats", "paired_length"]
@@ -32,15 +31,15 @@ class AdaptiveCode:
     ----------
     queries : int
         Declared number K of questions.
-    theory : Theory
-        Constants; its `final_share` is phi.
+    final_share : float
+        Share phi of the failure probability that is kept for the final, in [0, 1).
 
     Notes
     -----
     When all outcomes so far, up to the start of the batch, cost ``nats``::
 
         question   ln K + nats + ln(1/(1 - phi))
-        final      nats + ln(1/phi) + ln m
+        final      nats + ln(1/phi)
 
     *Kraft.* Fix an index i below K + 1. Before the rows are read, each question of the strategy has outcomes whose
     weights, conditional on the public history, sum to at most one; so by induction the histories before the batch in
@@ -49,17 +48,15 @@ class AdaptiveCode:
     """
 
     queries: int
-    theory: Theory = THEORY
+    final_share: float
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
         """Return the description length of a question, in nats; the outcomes have paid for the number of charges."""
-        return math.log(self.queries) + nats - math.log1p(-self.theory.final_share)
+        return math.log(self.queries) + nats - math.log1p(-self.final_share)
 
-    def final_length(
-        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
-    ) -> float:
-        """Return the description length, in nats, of a final of several answers."""
-        return nats - math.log(self.theory.final_share) + math.log(answers)
+    def final_length(self, *, charges: int, nats: float = 0.0, last_charge: int | None = None) -> float:
+        """Return the description length of a final, in nats; infinite if nothing is kept for one."""
+        return nats - math.log(self.final_share) if self.final_share else math.inf
 
 
 class Priced(NamedTuple):

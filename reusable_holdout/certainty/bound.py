@@ -45,6 +45,7 @@ __all__ = [
     "binomial_upper",
     "chernoff_lower",
     "chernoff_reach_low",
+    "fixed_queries_half_width",
     "mcdiarmid_width",
 ]
 
@@ -273,3 +274,30 @@ def _reach_low(
     otherwise = f.where(target <= 0.0, -math.inf, math.inf)
     failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, p - p + rows, level)
     return f.where(abs(failures) < math.inf, f.least((rows - failures) / rows + slack, 1.0), -failures)
+
+
+def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: float, estimate: float) -> float:
+    """Return the half-width if all questions were fixed before anyone saw the holdout (union bound).
+
+    It is valid for fixed questions only. It guarantees nothing to an analyst who adapts to the answers.
+
+    Parameters
+    ----------
+    bound : ConfidenceBound
+        Bound of the normalised statistic.
+    queries : int
+        Number of questions, >= 1.
+    beta : float
+        Failure probability of all together, in (0, 1).
+    estimate : float
+        Observed value in [0, 1].
+
+    Examples
+    --------
+    >>> from reusable_holdout.certainty import ConfidenceBound
+    >>> bound = ConfidenceBound("binomial", rows=10_000, sum_of_squares=1e-4)
+    >>> round(fixed_queries_half_width(bound, queries=1_000, beta=0.05, estimate=0.9), 4)
+    0.0122
+    """
+    level = math.log(beta / (2.0 * queries))
+    return float(bound.upper(estimate, log_level=level) - bound.lower(estimate, log_level=level)) / 2.0

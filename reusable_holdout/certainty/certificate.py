@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty.adaptive_code import AdaptiveCode
 from reusable_holdout.certainty.bound import ConfidenceBound, Interval, Numbers
-from reusable_holdout.certainty.evidence import Evidence
+from reusable_holdout.certainty.evidence import Evidence, Sides, SuitedNull
 from reusable_holdout.certainty.evidence_set import EvidenceSet
 from reusable_holdout.certainty.theory import THEORY, Shares, Theory
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
@@ -31,6 +31,7 @@ GRID_SLACK = 8.0 * 2.0**-32
 """Bound of all rounding to the noise grid: of statistic, losses, prior, threshold and tails."""
 
 _LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
+_TOLERANCE_GRID = 2.0**-20  # of the range
 _AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
 
 
@@ -61,7 +62,10 @@ class Certificate:
     shares : Shares
         Shares of the sides of an interval in a question's failure probability.
     fixed_threshold : float, optional
-        A threshold that does not follow from the tolerance.
+        A threshold that a user stated, or that a board has: the same at every prior.
+    threshold_sds : float
+        Threshold in standard deviations of an honest deviation, `least_threshold` at `estimate`: then what is charged
+        does not depend on what was told, and the intervals widen instead. 0 if thresholds follow from the tolerance.
     mechanism : str
         Name of the mechanism whose noise it has.
     view : int
@@ -79,6 +83,10 @@ class Certificate:
     adaptive : bool
         True if every outcome is priced by what was public before it: then intervals grow, and no number of charges is
         promised.
+    final_share : float
+        Share of the failure probability that is kept for the final.
+    first_share : float
+        Share of the questions' weight for histories without a charge; 0 for an even one.
     theory : Theory
         Edition of the constants.
     """
@@ -95,6 +103,7 @@ class Certificate:
     decides: Decides = "distance"
     shares: Shares = THEORY.scores
     fixed_threshold: float | None = None
+    threshold_sds: float = 0.0
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
     told_before: float = 0.0
@@ -103,14 +112,17 @@ class Certificate:
     spread: float | None = None
     noisy: bool = False
     adaptive: bool = False
+    final_share: float = THEORY.final_share
+    first_share: float = 0.0
     theory: Theory = THEORY
 
     @cached_property
     def code(self) -> TranscriptCode | AdaptiveCode:
         """The transcript code of the declared numbers of questions and charges."""
         if self.adaptive:
-            return AdaptiveCode(self.queries, self.theory)
-        return TranscriptCode(queries=self.queries, charges=max(1, self.charges), theory=self.theory)
+            return AdaptiveCode(self.queries, self.final_share)
+        numbers = self.queries, max(1, self.charges)
+        return TranscriptCode(*numbers, self.final_share, self.theory, self.first_share)
 
     @cached_property
     def tails(self) -> NoiseTails:
@@ -143,12 +155,9 @@ class Certificate:
         made, told = min(charges, self.queries - 1), nats + self.told_before
         return self.code.length(query=self.queries, charges=made, nats=told)
 
-    def final_length(
-        self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
-    ) -> float:
-        """Return the description length of a final of several answers, in this state."""
-        told = nats + self.told_before
-        return self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
+    def final_length(self, *, charges: int, nats: float, last_charge: int | None = None) -> float:
+        """Return the description length of a final in this state, of its first answer if that has all its weight."""
+        return self.code.final_length(charges=charges, nats=nats + self.told_before, last_charge=last_charge)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -202,26 +211,37 @@ class Certificate:
         least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0
 
-    def fixed_reach(self, length: float) -> float:
-        """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold.
+    def agreed_around(self, length: float) -> Interval:
+        """Return the interval of an agreed answer at `estimate`, for a threshold that is constant."""
+        at = self.estimate
+        if self.decides != "distance":
+            reach = self.tolerance_at(length)
+            return Interval(max(at - reach, 0.0), min(at + reach, 1.0))
+        reach = float(self.constant_threshold(at)) + self.comparison_tail
+        return self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
+
+    def agreed_reach(self, length: float) -> float:
+        """Return the distance to the farther end of this interval.
 
         Both ends count, also if a question leaves one end open: the open end depends on the metric.
         """
-        at, reach = self.estimate, (self.fixed_threshold or 0.0) + self.comparison_tail
-        low, high = self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
-        return float(max(at - low, high - at))
+        if self.decides != "distance":
+            return self.tolerance_at(length)
+        low, high = self.agreed_around(length)
+        return max(self.estimate - float(low), float(high) - self.estimate)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
-        by_rows = self.decides != "distance"
-        return self._half_width(length, self.shares.agreed, estimate, by_rows=by_rows)
+        return self._half_width(length, self.shares.agreed, estimate, self.decides != "distance")
 
     def final_half_width(self, *, length: float, estimate: float) -> float:
-        """Return the half-width of a final's interval around ``estimate`` at a description length."""
-        return self._half_width(length, 0.5, estimate, by_rows=self.spread is not None)
+        """Return the half-width of a final's interval around ``estimate``; infinite at an infinite length."""
+        if math.isinf(length):
+            return math.inf
+        return self._half_width(length, 0.5, estimate, self.spread is not None)
 
-    def _half_width(self, length: float, share: float, estimate: float, *, by_rows: bool) -> float:
+    def _half_width(self, length: float, share: float, estimate: float, by_rows: object) -> float:
         if by_rows:
             return self.likely_half_width(self.needed(length, share), estimate)
         low, high = self.around(estimate, estimate, length=length, share=share)
@@ -229,12 +249,16 @@ class Certificate:
 
     # ---- thresholds, and evidence that decides in their place
 
-    def evidence(
-        self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
-    ) -> Evidence:
+    def evidence(self, named: float, tolerance: float, sides: Sides = "both") -> Evidence:
         """Return the test that the population value is within a tolerance of a named value."""
         least = max(tolerance - GRID_SLACK, GRID_SLACK)  # terms and the named value are rounded
         return Evidence(named, least, sides, self.theory.check_bets)
+
+    def named_evidence(self, named: float, nats: float) -> SuitedNull:
+        """Return the test that the population value is at least what was named, with bets for so many nats."""
+        spread = max(cast("float", self.spread), GRID_SLACK)
+        best = math.sqrt(2.0 * (nats + self.theory.gate_bets_lose) / self.bound.rows) / spread
+        return SuitedNull(named + GRID_SLACK, spread, self.theory.check_bets, best, self.theory.gate_bets)
 
     def evidence_needed(self, evidence: Evidence, length: float) -> float:
         """Return the nats that certify an answer at a description length, including the reach of the noise."""
@@ -247,14 +271,50 @@ class Certificate:
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
         """Return the largest deviation from this prior that is not corrected.
 
-        It is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, up to
-        the plan's ``estimate``: so an agreed answer is within the tolerance of the population value. It changes only
-        when something is released.
+        It is a number of standard deviations of an honest deviation from this prior, whatever was told. In editions
+        before the fourth it is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within
+        ``a +- tolerance``, and changes when something is released.
+        """
+        if self.is_constant:
+            return self.constant_threshold(prior)
+        return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
+
+    @property
+    def is_constant(self) -> bool:
+        """True if the threshold does not depend on what was told."""
+        return self.fixed_threshold is not None or self.threshold_sds > 0.0
+
+    @property
+    def threshold_at_estimate(self) -> float:
+        """A threshold in standard deviations, at `estimate`; 0 if it is fixed, or follows from the tolerance."""
+        return 0.0 if self.fixed_threshold is not None else self.threshold_sds * self.least_threshold
+
+    def constant_threshold(self, prior: Numbers, beyond: Numbers = 0.0) -> Numbers:
+        """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
+
+        The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior
+        shrunk towards a half, as if four more rows had been seen. `beyond` is what the prior's own standard error adds
+        to it.
         """
         if self.fixed_threshold is not None:
-            fixed = self.fixed_threshold
-            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
-        return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
+            return prior * 0.0 + self.fixed_threshold
+        plans = self.threshold_at_estimate * self.sd_ratio(prior)
+        return cast("Numbers", (plans**2 + (self.threshold_sds * beyond) ** 2) ** 0.5)
+
+    def sd_ratio(self, prior: Numbers) -> Numbers:
+        """Return the standard deviation of an honest deviation at a prior, as a multiple of that at `estimate`."""
+        if self.bound.family == "bounded-difference" or self.spread is not None:
+            return prior * 0.0 + 1.0
+        at, here = ((self.bound.rows * one + 2.0) / (self.bound.rows + 4.0) for one in (self.estimate, prior))
+        return cast("Numbers", (here * (1.0 - here)) ** 0.5 / (at * (1.0 - at)) ** 0.5)
+
+    def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
+        """Return the tolerance of an agreement that evidence decides, at a description length.
+
+        It is the plan's, or for a constant threshold the smallest one at which a prior at `estimate` is agreed up to
+        the threshold by rows of the guessed spread.
+        """
+        return _tolerance_at(self, length, beyond) if self.threshold_sds else self.tolerance
 
     def threshold_of_length(
         self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
@@ -276,9 +336,8 @@ class Certificate:
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
-        evidence = self.evidence(prior, tolerance)
-        needed = self.evidence_needed(evidence, length)
-        return evidence.likely_reach(needed, cast("float", self.spread), self.bound.rows)
+        test, spread = self.evidence(prior, tolerance), cast("float", self.spread)
+        return test.likely_reach(self.evidence_needed(test, length), spread, self.bound.rows)
 
 
 class ThresholdTable:
@@ -301,7 +360,6 @@ class ThresholdTable:
     """
 
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
-        self.charges, self.nats = charges, nats
         self._count = certificate.theory.threshold_cells
         self._cells = _cells(certificate, charges, nats)
 
@@ -327,3 +385,16 @@ def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.fl
         cells = np.maximum(cells - certificate.theory.threshold_slack, certificate.least_threshold)
     cells.flags.writeable = False
     return cells
+
+
+@lru_cache(maxsize=1024)
+def _tolerance_at(certificate: Certificate, length: float, beyond: float) -> float:
+    """Return the smallest tolerance that keeps a constant threshold, on a grid that rounding cannot cross."""
+    at = certificate.estimate
+    least = float(certificate.constant_threshold(at, beyond))
+    kept, refused = 1.0, least
+    while kept - refused > _TOLERANCE_GRID:
+        middle = (kept + refused) / 2.0
+        threshold = certificate.threshold_of_length(at, length, tolerance=middle, least=-math.inf)
+        kept, refused = (middle, refused) if threshold >= least else (kept, middle)
+    return math.ceil(kept / _TOLERANCE_GRID) * _TOLERANCE_GRID

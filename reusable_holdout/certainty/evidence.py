@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,16 @@ __all__ = [
     "Evidence",
     "EvidenceRows",
     "Null",
+    "Sides",
+    "SuitedNull",
     "gains_of_rows",
     "likely_rows",
     "mixed",
     "rounded",
     "worst_rows",
 ]
+
+Sides: TypeAlias = Literal["both", "low", "high"]
 
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
 _CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
@@ -209,6 +213,24 @@ class Null:
 
 
 @dataclass(frozen=True)
+class SuitedNull(Null):
+    """Hypothesis that is bet against with a few multiples of one bet, the best one for rows of a guessed spread."""
+
+    best: float = 1.0
+    multiples: tuple[float, ...] = (1.0,)
+
+    @cached_property
+    def bets(self) -> NDArray[np.float64]:
+        """The bets, each at most the one that could lose most of what is held."""
+        most = self.sizes.largest / max(self.mean, _LEAST_MEAN)
+        return np.minimum(self.best * np.array(self.multiples), most)
+
+    def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Return the nats of terms and weights in [0, 1], both of shape (rows,)."""
+        return self.log_evidence(terms, weights)
+
+
+@dataclass(frozen=True)
 class Evidence:
     """A test that a mean lies within a tolerance of a named value.
 
@@ -232,7 +254,7 @@ class Evidence:
 
     named: float
     tolerance: float
-    sides: Literal["both", "low", "high"] = "both"
+    sides: Sides = "both"
     sizes: BetSizes = THEORY.check_bets
 
     @cached_property

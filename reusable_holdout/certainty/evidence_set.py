@@ -27,7 +27,7 @@ class EvidenceSet:
     rows : int
         Number of rows, which determines the sizes of the bets.
     mean, spread : float
-        Guesses of the rows' mean and standard deviation, made before they are read: half of the stake is on the bet
+        Guesses of the rows' mean and standard deviation, made before they are read: most of the stake is on the bet
         that suits such rows best. No end's validity rests on them.
     theory : Theory
         Its `set_bets` are the further bets: the smallest is as good for a mean of 1/100.
@@ -59,8 +59,9 @@ class EvidenceSet:
     def _stakes(self, mean: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the bets, and the logarithms of their weights, against means below this guess."""
         bets = np.append(self._spaced, self._suited(mean))
-        weights = np.full(len(bets), 0.5 / len(self._spaced))
-        weights[-1] = 0.5
+        suited = self.theory.suited_share
+        weights = np.full(len(bets), (1.0 - suited) / len(self._spaced))
+        weights[-1] = suited
         return bets, np.log(weights)
 
     def _suited(self, mean: float) -> float:
@@ -76,7 +77,8 @@ class EvidenceSet:
             up, down = rows.values - middle
             bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
             won = float(np.log1p(bet / middle * np.array([up, down])) @ rows.counts)
-            excluded, kept = (middle, kept) if won >= self.nats + math.log(2.0) else (excluded, middle)
+            is_out = won >= self.nats - math.log(self.theory.suited_share)
+            excluded, kept = (middle, kept) if is_out else (excluded, middle)
         return bet
 
     def of_rows(

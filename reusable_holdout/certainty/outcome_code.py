@@ -11,23 +11,11 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "FAILED",
-    "Cell",
-    "CellCode",
-    "FactorCode",
-    "Span",
-    "SpanCode",
-    "choice_nats",
-    "worst_choice_nats",
-]
-
-FAILED: Literal["failed"] = "failed"
-"""Outcome of a question whose model or metric failed on the holdout."""
+__all__ = ["Cell", "CellCode", "FactorCode", "Span", "SpanCode", "choice_nats", "worst_choice_nats"]
 
 
 class Cell(NamedTuple):

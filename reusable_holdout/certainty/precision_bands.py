@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.certainty.bound import binomial_lower, binomial_upper
+from reusable_holdout.certainty.exact_ratios import share_interval
 from reusable_holdout.certainty.theory import THEORY, BandShares
 
 __all__ = ["average_precision_interval"]
@@ -58,8 +59,7 @@ def average_precision_interval(
     positives = len(above)
     rows = positives + negatives
     level = math.log(shares.positives) - nats
-    least = float(binomial_lower(positives / rows, rows=rows, log_level=level))
-    most = float(binomial_upper(positives / rows, rows=rows, log_level=level))
+    least, most = share_interval(positives, rows, -level)
     own, other = (_band(count, nats - math.log(shares.band), shares) for count in (positives, negatives))
     return _lower(above, least, own.least, other.most), _upper(above, most, own.most, other.least)
 

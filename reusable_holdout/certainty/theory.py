@@ -13,16 +13,7 @@ from typing import NamedTuple
 from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 from reusable_holdout.errors import LedgerMismatchError
 
-__all__ = [
-    "EDITIONS",
-    "THEORY",
-    "BandShares",
-    "BetSizes",
-    "ClaimCode",
-    "Shares",
-    "Theory",
-    "edition",
-]
+__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Shares", "Theory", "edition"]
 
 
 class Shares(NamedTuple):
@@ -109,7 +100,16 @@ class Theory:
     ----------
     edition : int
     final_share : float
-        Share of the failure probability that is kept for the final.
+        Share of the failure probability that is kept for the final, unless a plan states another one.
+    first_share_of_finals : float
+        Share of a final's weight for histories without a charge.
+    falling : bool
+        True if the rest of a final's weight falls with the number of charges, as ``1/(j (j + 1))``; else it is even.
+    weighs_finals : bool
+        True if each answer of a final has a weight of its own; else all have the same.
+    threshold_level : float
+        Probability that chance charges any of a plan's honest questions, which fixes the thresholds; 0 if the
+        thresholds follow from the tolerance.
     early_share : float
         Share of a final's weight in which the positions of the charges are coded by the last of them: cheap if all came
         early.
@@ -122,11 +122,20 @@ class Theory:
     scores, by_evidence : Shares
         Shares of the sides of a check's interval, if a distance decides, and if evidence decides.
     charge : CellCode
-        A charge, in units of the threshold: which way the prior is off, and about how far.
+        A charge, in units of the threshold at `estimate`, or at the prior if that is larger: which way the prior is
+        off, and about how far. In editions before the fourth, in units of the threshold at the prior.
     spans : SpanCode
         A charge of a ratio: where its confidence set lies.
     gate : CellCode
         A gate's "yes", or a failure.
+    gates_certify : bool
+        True if a gate's "yes" certifies what was named; else what was named less a tolerance.
+    gate_bets : tuple of float
+        Bets of a gate's evidence, as multiples of the one that suits rows of the guessed spread.
+    gate_bets_lose : float
+        Nats that their average is expected to lose to the best of them.
+    first_share_of_gates : float
+        Share of a question's weight for histories without a charge, if only gates are asked; 0 for an even share.
     failures_reserved : bool
         True if a gate's plan reserves the cost of a failure, not of a "yes" alone.
     reveal : CellCode
@@ -144,6 +153,12 @@ class Theory:
     check_bets, set_bets : BetSizes
         Bets for evidence that a mean lies within a tolerance, whose best bet is for rows at the tolerance's full
         distance; and bets for confidence sets, whose best bet is for rows of mean 1/2.
+    suited_share : float
+        Share of the stake of such a set on the bet that suits rows of the guessed spread.
+    exact_ratios : bool
+        True if a ratio of counts has the exact binomial interval; else the rows' evidence about it.
+    matchings : int
+        Matchings of the rows of two classes over which the evidence about an area under the ROC curve is averaged.
     set_halvings : int
         Bisection steps that find the ends of such a set.
     bands : BandShares
@@ -159,6 +174,10 @@ class Theory:
 
     edition: int
     final_share: float
+    first_share_of_finals: float
+    falling: bool
+    weighs_finals: bool
+    threshold_level: float
     early_share: float
     final_noise_share: float
     noise_share: float
@@ -170,6 +189,10 @@ class Theory:
     charge: CellCode
     spans: SpanCode
     gate: CellCode
+    gates_certify: bool
+    gate_bets: tuple[float, ...]
+    gate_bets_lose: float
+    first_share_of_gates: float
     failures_reserved: bool
     reveal: CellCode
     reveal_unit: float
@@ -179,6 +202,9 @@ class Theory:
     counts: FactorCode
     check_bets: BetSizes
     set_bets: BetSizes
+    suited_share: float
+    exact_ratios: bool
+    matchings: int
     set_halvings: int
     bands: BandShares
     threshold_cells: int
@@ -189,6 +215,10 @@ class Theory:
 _SECOND = Theory(
     edition=2,
     final_share=0.25,
+    first_share_of_finals=0.5,
+    falling=False,
+    weighs_finals=False,
+    threshold_level=0.0,
     early_share=0.1,
     final_noise_share=0.02,
     noise_share=0.05,
@@ -220,6 +250,10 @@ _SECOND = Theory(
         failed=0.1355,
     ),
     gate=CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03),  # a "yes" 0.03 nats, a failure 3.5
+    gates_certify=False,
+    gate_bets=(),
+    gate_bets_lose=0.0,
+    first_share_of_gates=0.0,
     failures_reserved=False,
     reveal=CellCode(  # no outcome costs over 3.7 nats
         (
@@ -251,6 +285,9 @@ _SECOND = Theory(
     counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
     check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),
     set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
+    suited_share=0.5,
+    exact_ratios=False,
+    matchings=100,
     set_halvings=26,  # to a 1e-8-th of the mean
     bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
     threshold_cells=2048,
@@ -265,10 +302,40 @@ _THIRD = replace(
     failures_reserved=True,
 )
 
-EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD)}
+_FOURTH = replace(
+    _THIRD,
+    edition=4,
+    final_share=0.75,
+    first_share_of_finals=0.9,
+    falling=True,
+    weighs_finals=True,
+    threshold_level=0.05,
+    charge=CellCode(  # no outcome costs over 2.13 nats
+        (
+            Cell(1, 16.0, math.inf, 0.12),
+            Cell(1, 8.0, 16.0, 0.12),
+            Cell(1, 4.0, 8.0, 0.12),
+            Cell(1, 2.0, 4.0, 0.13),
+            Cell(1, 1.0, 2.0, 0.145),
+            Cell(-1, 1.0, 2.0, 0.125),
+            Cell(-1, 2.0, math.inf, 0.12),
+        ),
+        failed=0.12,
+    ),
+    suited_share=0.8,
+    exact_ratios=True,
+    # a failure costs what any charge does at most
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.88),), failed=0.12),
+    gates_certify=True,
+    gate_bets=(2.0 / 3.0, 1.0, 1.5),
+    gate_bets_lose=0.7,
+    first_share_of_gates=0.9,
+)
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}
 """Every edition that a ledger may name."""
 
-THEORY = _THIRD
+THEORY = _FOURTH
 """Edition that new ledgers are certified by."""
 
 

@@ -35,17 +35,25 @@ class TranscriptCode:
     charges : int or None
         Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
         cost ``(j + 1) ln 2``.
+    final_share : float
+        Share phi of the failure probability that is kept for the final, in [0, 1]; the questions have the rest.
     theory : Theory
-        Constants; its `final_share` is phi, and its `early_share` is the 0.1 below.
+        Constants; its `early_share` is the 0.1 in w_S below.
+    first_share : float
+        Another p_0, in (0, 1), with an even p_j besides; 0 for the one below.
 
     Notes
     -----
-    For a question after j charges, and for a final of m answers after j charges (both counted before the batch in which
-    they are asked), when the outcomes so far cost ``nats``::
+    For a question after j charges, and for a final after j charges (both counted before the batch in which they are
+    asked), when the outcomes so far cost ``nats``::
 
-        question   ln C(K, j + 1) + ln(1/p_j) + nats + ln(1/(1 - phi))    p_0 = 1/2, p_j = 1/(2(C - 1)), j = 1 .. C - 1
-        final      ln(1/w_S)      + ln(1/p_j) + nats + ln(1/phi) + ln m   p_0 = 1/2, p_j = 1/(2C),       j = 1 .. C
+        question   ln C(K, j + 1) + ln(1/p_j) + nats + ln(1/(1 - phi))  p_0 = 1/2, p_j = 1/(2(C - 1)),  j = 1 .. C - 1
+        final      ln(1/w_S)      + ln(1/q_j) + nats + ln(1/phi)        q_0 = .9, q_j = c / (j (j + 1)), j = 1 .. C
                    w_S = 0.9 / C(K, j) + 0.1 / ((s + 1) C(s, j)), s the index of the last charge; w_S = 1 at j = 0
+
+    with c such that the q_j sum to one. A final is most often asked after no charge, so this case has most of the
+    weight: the final is then hardly wider than a single look. In editions before the fourth q_0 = 1/2, q_j = 1/(2C).
+    If phi is more than 0.9, q_0 is phi. Each answer of a final pays, besides, for its own weight among them.
 
     *Kraft.* Questions and finals share one: ``1 - phi`` and ``phi``. Fix j. A node of the questions is an index i and
     the set S of the charges' positions below i: together a subset of j + 1 of the K questions, of which i is the last,
@@ -53,7 +61,7 @@ class TranscriptCode:
     some outcome, at any other a check agrees, and a reveal or choice takes some outcome; the weights of what can happen
     at one index sum to at most one, so by induction the nodes of (i, S) weigh at most one together, and those of j at
     most ``p_j``. No question follows the last charge, so the questions' p_j keep no share for it (at C = 1, p_0 = 1);
-    the finals' do. The start of a batch does not appear: an analyst can let it depend on the answers, and
+    the finals' q_j do. The start of a batch does not appear: an analyst can let it depend on the answers, and
     ``C(start, j)`` would then overfill the sum.
 
     A final follows at most C charges; given S and the outcomes the strategy itself fixes when it comes: the last
@@ -70,15 +78,17 @@ class TranscriptCode:
     Examples
     --------
     >>> code = TranscriptCode(queries=1000, charges=5)
-    >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2) - math.log(0.75), 3)
+    >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2) - math.log(0.25), 3)
     True
-    >>> round(code.final_length(charges=0), 3) == round(math.log(2) + math.log(4), 3)
+    >>> round(code.final_length(charges=0), 3) == round(-math.log(0.9) - math.log(0.75), 3)
     True
     """
 
     queries: int | None = None
     charges: int | None = None
+    final_share: float = THEORY.final_share
     theory: Theory = THEORY
+    first_share: float = 0.0
 
     def __post_init__(self) -> None:
         for name, number in (("queries", self.queries), ("charges", self.charges)):
@@ -97,13 +107,15 @@ class TranscriptCode:
             place = math.log(query) + math.log(query + 1) + _log_choose(query - 1, charges)
         else:
             place = _log_choose(self.queries, charges + 1)
-        number = self._number_of_charges(charges, followed=False)
-        return place + number + nats - math.log1p(-self.theory.final_share)
+        if self.final_share >= 1.0:
+            return math.inf
+        return place + self._number_before_a_question(charges) + nats - math.log1p(-self.final_share)
 
-    def final_length(
-        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
-    ) -> float:
-        """Return the nats of a final of several answers after ``charges`` charges, if all outcomes cost ``nats``.
+    def final_length(self, *, charges: int, nats: float = 0.0, last_charge: int | None = None) -> float:
+        """Return the nats of a final after ``charges`` charges, if all outcomes cost ``nats``.
+
+        Each of several answers costs the negative logarithm of its own weight besides. It is infinite if nothing is
+        kept for a final.
 
         Parameters
         ----------
@@ -111,20 +123,19 @@ class TranscriptCode:
             Charges made, at least 0.
         nats : float
             Cost of all outcomes so far.
-        answers : int
-            Pairs of model and metric that the final is about, at least 1.
         last_charge : int, optional
             Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
         """
         last = (self.queries or 0) if last_charge is None else last_charge
-        if answers < 1 or not 0 <= charges <= last:
+        if not 0 <= charges <= last:
             raise InputError(
-                f"a final has at least 1 answer and at least 0 charges, the last at an index of at least their number; "
-                f"got {answers} answers, {charges} charges, the last at {last}"
+                "a final has at least 0 charges before it, the last at an index of at least their number; got "
+                f"{charges} charges, the last at {last}"
             )
-        number = self._number_of_charges(charges, followed=True)
-        places = self._places(charges, last) if charges else 0.0
-        return places + number + nats - math.log(self.theory.final_share) + math.log(answers)
+        weight = self.final_share * self._share_before_a_final(charges)
+        if weight <= 0.0:
+            return math.inf
+        return (self._places(charges, last) if charges else 0.0) + nats - math.log(weight)
 
     def _places(self, charges: int, last: int) -> float:
         """Return the nats of the positions of the charges, if the last one is at this index."""
@@ -144,14 +155,26 @@ class TranscriptCode:
         if self.queries is not None and query > self.queries:
             raise InputError(f"query must be at most the declared {self.queries}, got {query}")
 
-    def _number_of_charges(self, charges: int, *, followed: bool) -> float:
-        """Return the nats of a number of charges; `followed` if something may be asked after the last of them."""
+    def _number_before_a_question(self, charges: int) -> float:
+        """Return the nats of a number of charges; no question follows the last of them."""
         if self.charges is None:
             return (charges + 1) * math.log(2.0)
-        most = self.charges if followed else self.charges - 1
-        if not most:
-            return 0.0
-        return math.log(2.0) + (math.log(max(most, charges)) if charges else 0.0)
+        most, first = self.charges - 1, self.first_share or 0.5
+        if not most or not charges:
+            return -math.log(first) if most else 0.0
+        return math.log(max(most, charges)) - math.log1p(-first)
+
+    def _share_before_a_final(self, charges: int) -> float:
+        """Return the share of a final's weight that histories with this number of charges have."""
+        first, most = max(self.theory.first_share_of_finals, self.final_share), self.charges
+        if not charges:
+            return first
+        if most is None:
+            return (1.0 - first) * 2.0**-charges
+        if not self.theory.falling:
+            return (1.0 - first) / max(most, charges)
+        most = max(most, charges)
+        return (1.0 - first) * (most + 1) / (most * charges * (charges + 1))
 
 
 def _log_choose(whole: int, chosen: int) -> float:

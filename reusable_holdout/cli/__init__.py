@@ -18,8 +18,8 @@ from reusable_holdout.version import __version__
 
 __all__ = ["main"]
 
+# Entry points of other packages: the name of a command, and the function that adds it to argparse's subparsers.
 _GROUP = "reusable_holdout.commands"
-"""Entry points of other packages: the name of a command, and the function that adds it to argparse's subparsers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,10 +17,7 @@ PROGRAM = "reusable-holdout"
 def add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str, example: str) -> Any:
     """Add a command, with an example and ``--json``."""
     parser = commands.add_parser(
-        name,
-        help=text.split(".", maxsplit=1)[0],
-        description=text,
-        epilog=f"Example: {PROGRAM} {example}",
+        name, help=text.split(".", maxsplit=1)[0], description=text, epilog=f"Example: {PROGRAM} {example}"
     )
     parser.set_defaults(command=run, refuse=parser.error)
     parser.add_argument("--json", action="store_true", help="write JSON, for programs")

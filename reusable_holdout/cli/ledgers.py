@@ -95,8 +95,8 @@ def add_report(commands: Any) -> None:
         commands,
         "report",
         _report,
-        "Write one HTML file about a ledger, for people: its verification, what is left of the budget, a picture and a "
-        "table of all answers, and what an interval means. The holdout and its key are not needed, nor any other "
+        "Write one HTML file about a ledger, for people: its verification, what is left of the budget, a table of "
+        "all answers, and what an interval means. The holdout and its key are not needed, nor any other "
         "file. The exit status is 1 if the ledger is not sound.",
         "report guard.db",
     )
@@ -156,7 +156,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def add_witness(commands: Any) -> None:
     """Add ``witness``."""
-    parser = _add(
+    _add(
         commands,
         "witness",
         _witness,
@@ -164,11 +164,10 @@ def add_witness(commands: Any) -> None:
         "what was asked of a newer one is forgotten, and its budget could be spent again.",
         "witness guard.db",
     )
-    parser.add_argument("--key", type=Path, help="noise key, if it does not lie beside the ledger")
 
 
 def _witness(options: argparse.Namespace) -> int:
-    place = begin_witness(options.ledger, key=options.key)
+    place = begin_witness(options.ledger)
     words = f"{place} remembers the ledger from now on"
     tell({"witness": place} if options.json else words, as_json=options.json)
     return 0

@@ -57,7 +57,7 @@ def _plan(options: argparse.Namespace) -> int:
     names = inspect.signature(Plan).parameters
     stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
     plan = Plan(**stated)
-    derived = ("threshold", "epsilon", "expected_null_charges", "vacuous", "privacy_is_vacuous")
+    derived = ("threshold", "epsilon", "vacuous", "privacy_is_vacuous")
     record = plan.record() | {name: getattr(plan, name) for name in derived}
     tell(record if options.json else str(plan), as_json=options.json)
     return 0

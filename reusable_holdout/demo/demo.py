@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -85,13 +83,7 @@ class DemoResult:
         )
 
 
-def run_demo(
-    *,
-    folder: Path,
-    seed: int = 0,
-    progress: bool = False,
-    watch: Callable[[ReusableHoldout], AbstractContextManager[Any]] | None = None,
-) -> DemoResult:
+def run_demo(*, folder: Path, seed: int = 0, progress: bool = False) -> DemoResult:
     """Run the same hill climb on a plain and on a guarded holdout, and measure both on fresh rows.
 
     Parameters
@@ -102,8 +94,6 @@ def run_demo(
         Seed of the split, the edits and the noise.
     progress : bool
         True to show a progress bar.
-    watch : callable, optional
-        Makes of the guard a context manager to run the search in, such as MLflow's `track`.
 
     Returns
     -------
@@ -125,7 +115,7 @@ def run_demo(
         )
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
         plain = plain_search(edits, holdout=holdout, fresh=fresh, tick=bar.update)
-        with guard, nullcontext() if watch is None else watch(guard):
+        with guard:
             guarded, predictions, halt = guarded_search(
                 edits, guard, train=train, holdout=holdout, fresh=fresh, tick=bar.update
             )

@@ -15,9 +15,12 @@ from reusable_holdout.plan.wish import Numbers, Wish
 __all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]
 
 _SAME = 1e-9  # of floats that were computed on another machine
-_SPARE_OF_VIEWS = (
-    1024.0 - 2.0**-7
-)  # nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+# nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+_SPARE_OF_VIEWS = 1024.0 - 2.0**-7
+_UNSTORED = {
+    *("bound", "decides", "shares", "theory", "estimate"),
+    *("final_share", "first_share", "threshold_sds"),  # which no earlier version stated
+}
 _ASKS = {"gate": "gates", "claims": "claims"}
 _LADDERS = {"ladder", "parameter-free-ladder"}
 
@@ -126,7 +129,7 @@ def _wish_of(record: Mapping[str, Any]) -> Wish:
         reserved_nats=0.0,
         mechanism=record["mechanism"],
         asks=_ASKS.get(record["policy"], "all"),  # type: ignore[arg-type]
-        shared=SharedBudget.from_record(record["shared"]),
+        shared=SharedBudget(**record["shared"]),
     )
 
 
@@ -255,7 +258,7 @@ def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[st
     same = {
         field.name: getattr(own, field.name)
         for field in fields(own)
-        if field.name not in scaled and field.name not in {"bound", "decides", "shares", "theory", "estimate"}
+        if field.name not in scaled and field.name not in _UNSTORED
     }
     if own.fixed_threshold == 0.0:
         scaled["fixed_threshold"] = 0.0

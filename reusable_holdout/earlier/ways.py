@@ -22,7 +22,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.noise import KeyedNoise
-from reusable_holdout.rules import Distance, Floats, Rule
+from reusable_holdout.rules import Distance, Floats
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
 from reusable_holdout.ways import (
@@ -187,7 +187,7 @@ def named(kind: str, policy: str, rules: Certificates, unit: Unit, finals: int, 
     return way(certificate, kind, _NOBODYS, rule)
 
 
-def _rule(certificate: Certificate, unit: Unit, *, gate: bool) -> Rule:
+def _rule(certificate: Certificate, unit: Unit, *, gate: bool) -> Distance:
     if certificate.decides == "sets":
         return BySets(certificate, gate=gate)
     if certificate.decides == "evidence":

@@ -12,12 +12,14 @@ from reusable_holdout.guard.releases import Released, released
 from reusable_holdout.guard.row_sets import CopiedRowsWarning
 from reusable_holdout.guard.stores import begin_witness
 from reusable_holdout.guard.subjects import Difference, Measured
+from reusable_holdout.guard.training_estimate import Estimate, error_of_folds
 from reusable_holdout.guard.verification import Verification, verify
 from reusable_holdout.guard.wanted_plan import KeptLessWarning
 
 __all__ = [
     "CopiedRowsWarning",
     "Difference",
+    "Estimate",
     "FrozenAnswer",
     "FrozenCertificate",
     "KeptLessWarning",
@@ -31,6 +33,7 @@ __all__ = [
     "Verification",
     "begin_witness",
     "check_is_guard",
+    "error_of_folds",
     "frozen_guard",
     "guard_here",
     "has_most_rows",

@@ -15,7 +15,7 @@ from reusable_holdout.answer import Answer
 from reusable_holdout.certainty import Certificate, lead_nats, paired_length
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.transcript import Transcript, row_of
-from reusable_holdout.ledger import Row, Transaction
+from reusable_holdout.ledger import Transaction
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways import NOT_CERTIFIED, Told
 from reusable_holdout.ways.claim import Board, Claims
@@ -72,7 +72,8 @@ class Boards:
         found = measure() if self._needs_rows(way, digests, series) else None
         score = None if found is None else int(found[0])
         with self._ledger.transaction() as transaction:
-            row = _first(transaction.find(digests), digests)
+            known = transaction.find(digests)
+            row = next((known[one] for one in digests if one in known), None)
             state = self._transcript.state_at(transaction.tail)
             replayed = row is not None
             reason = None if replayed else way.halt_reason(state)
@@ -143,10 +144,6 @@ class Boards:
         return board
 
 
-def _first(known: dict[bytes, Row], digests: Sequence[bytes]) -> Row | None:
-    return next((known[digest] for digest in digests if digest in known), None)
-
-
 # ---- two of them
 
 
@@ -166,11 +163,9 @@ class Pairs:
     ) -> None:
         if not 0.0 < beta < 1.0:
             raise InputError(f"beta must be a probability above 0 and below 1; got {beta!r}; name another")
-        self._certificate, self._beta, self._read, self.unit = certificate, beta, read, unit
-
-    def reached(self, queries: Sequence[int]) -> list[Reached | None]:
-        """Return the interval of the holdout's own value that each answer implies; None if it implies none."""
-        return self._read(queries)
+        self._certificate, self._beta, self.unit = certificate, beta, unit
+        #: Gives the interval of the holdout's own value that each answer implies; None if it implies none.
+        self.reached = read
 
     def apart(self, first: Reached, second: Reached) -> bool:
         """Return True if the holdout value of the first is certainly better; that may still be by chance."""
@@ -178,25 +173,18 @@ class Pairs:
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
         """Return True if the first can be certified to be better, if the two differ on as few rows as possible."""
-        lead = self._lead(first, second)
-        return lead > 0 and self._suffices(first, second, lead, math.ceil(lead))
+        return self.leads(first, second, math.ceil(self._lead(first, second)))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:
         """Return True if the first is certified to be better, given the number of rows on which the two differ."""
-        lead = self._lead(first, second)
-        return lead > 0 and self._suffices(first, second, lead, differing)
-
-    def _suffices(self, first: Reached, second: Reached, lead: float, differing: int) -> bool:
-        return lead_nats(lead, differing) >= self._needed(first, second)
-
-    def _needed(self, first: Reached, second: Reached) -> float:
-        """Return the nats that certify a pair: those at the position of the later answer."""
-        later = max(first, second, key=lambda one: one.asked)
-        nats = later.nats + self._certificate.told_before
-        length = paired_length(queries=self._certificate.queries, question=max(later.asked, 2), nats=nats)
-        return length - math.log(self._beta)
+        lead, certificate = self._lead(first, second), self._certificate
+        if lead <= 0.0:
+            return False
+        later = max(first, second, key=lambda one: one.asked)  # at whose position a pair is certified
+        nats = later.nats + certificate.told_before
+        length = paired_length(queries=certificate.queries, question=max(later.asked, 2), nats=nats)
+        return lead_nats(lead, differing) >= length - math.log(self._beta)
 
     def _lead(self, first: Reached, second: Reached) -> float:
         """Return a lower bound, by released answers, on how many more rows the first claim gets right."""
-        certificate = self._certificate
-        return (first.low - second.high) * certificate.bound.rows
+        return (first.low - second.high) * self._certificate.bound.rows

@@ -115,7 +115,7 @@ class Branches(Verbs):
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
         >>> first_half = guard.on(where=np.arange(10_000) < 5_000)
-        >>> first_half.evaluate(labels, prior=0.99).charges_left
+        >>> first_half.evaluate(labels, prior=0.998).charges_left
         5
         >>> guard.queries_asked
         1
@@ -214,11 +214,7 @@ class Branches(Verbs):
                 "nothing was released; rotate the first, and ask it for this one with on()"
             )
         stated = Stated(
-            queries=queries,
-            tolerance=tolerance,
-            charges=charges,
-            estimate=estimate,
-            allow=allowed_of(allow),
+            queries=queries, tolerance=tolerance, charges=charges, estimate=estimate, allow=allowed_of(allow)
         )
         fresh = type(self)._of(creation.rotated(self._view, rows_of(X, y), stated))
         return Rotation(fresh, self._view.holdout.X, self._view.holdout.y)

@@ -18,18 +18,12 @@ import numpy as np
 
 from reusable_holdout import witness as witnesses
 from reusable_holdout.earlier import Earlier
-from reusable_holdout.errors import (
-    HoldoutError,
-    InputError,
-    LedgerError,
-    LedgerMismatchError,
-    RotatedError,
-)
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.views import VIEW, Counts, Facts, View
+from reusable_holdout.guard.views import OF_ROWS, VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, SqlLedger, genesis, key_commitment
-from reusable_holdout.metrics import BoundMetric, Metric, described_metric
+from reusable_holdout.metrics import Metric, described_metric
 from reusable_holdout.metrics.predictions import PRIVATE
 from reusable_holdout.plan import Plan, same_wish
 from reusable_holdout.witness import Head
@@ -59,12 +53,6 @@ ALLOWED = frozenset({OVERLAP, SECOND_BUDGET, VACUOUS, NO_WITNESS})
 _DIGEST = re.compile("[0-9a-f]{64}")
 _MISMATCH = "nothing was asked and nothing was charged"
 _RESUMED_WITH = {"classes": "classes", "counts": "prevalence"}
-
-
-def _listed(bound: BoundMetric) -> list[Any] | str | None:
-    if bound.private_labels is not None:
-        return PRIVATE
-    return None if bound.classes is None else bound.classes.tolist()
 
 
 def is_earlier(text: str) -> bool:
@@ -100,14 +88,14 @@ class Configuration(Facts):
         cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None, allow: Iterable[str] = ()
     ) -> Self:
         """Return the facts of a guard that is made."""
-        bound = holdout.bound
+        bound, known = holdout.bound, holdout.bound.class_set
         return cls(
             format=FORMAT,
             plan=plan.record(),
             metric=bound.describe(),
             holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
-            classes=_listed(bound),
+            classes=known.tolist() if isinstance(known, np.ndarray) else known,
             counts=counts,
             allow=sorted(allow),
         )
@@ -238,9 +226,8 @@ def metric_of(description: dict[str, Any]) -> Metric:
 
     An InputError is raised for a user's own metric, because the ledger does not hold its code.
     """
-    of_rows = {"weights", "groups"}
     try:
-        return described_metric({name: part for name, part in description.items() if name not in of_rows})
+        return described_metric({name: part for name, part in description.items() if name not in OF_ROWS})
     except InputError:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"
@@ -288,20 +275,12 @@ def _seen(text: str, witness: str | Path | None) -> Head | None:
     The result is None if there is no witness, or if the ledger's own witness cannot be reached.
     """
     try:
-        place = _own_witness(text) if witness is None else witness
+        place = facts_of(text).witness if witness is None else witness
         return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise
         return None
-
-
-def _own_witness(text: str) -> str:
-    """Return the place of the witness named in a ledger of this or an earlier version; empty if there is none."""
-    if not is_earlier(text):
-        return Configuration.parse(text).witness
-    place = json.loads(text).get("witness")
-    return place if isinstance(place, str) else ""
 
 
 def facts_of(text: str) -> Configuration | Earlier:

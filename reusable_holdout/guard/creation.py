@@ -29,29 +29,27 @@ from reusable_holdout.guard.stores import (
     declared_classes,
     find_key,
     new_or_kept,
-    sql_ledger,
     told_of,
     watched,
 )
 from reusable_holdout.guard.view import GuardedView
-from reusable_holdout.guard.views import Counts
+from reusable_holdout.guard.views import Counts, tells
 from reusable_holdout.guard.wanted_plan import (
     Kept,
     Wanted,
     decided_as_ratio,
     guessed,
     saying_what_counts,
+    usual_plan,
     warn_of_counted_class,
 )
-from reusable_holdout.ledger import Ledger, MemoryLedger
+from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger
 from reusable_holdout.metrics import Metric, resolve_metric
-from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.rows import Rows
 
 __all__ = ["Stated", "allowed_of", "made", "opened", "rotated"]
-
-_QUERIES, _CHARGES = 100, 3
 
 
 class Stated(NamedTuple):
@@ -83,8 +81,7 @@ class Stated(NamedTuple):
                     "leave one of them out"
                 )
             return self.plan.wished()
-        sensible = {} if {"tolerance", "charges"} & given.keys() else {"charges": _CHARGES}
-        return {"queries": _QUERIES} | sensible | given
+        return given
 
 
 def allowed_of(allow: Iterable[str]) -> frozenset[str]:
@@ -108,14 +105,14 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
     numbers = {name: wish.get(name) for name in ("charges", "estimate", "spread")}
 
     def planned(facts: dict[str, Any], told_before: float, **less: Any) -> Plan:
-        return Plan(**wish | facts | less, shared=SharedBudget(told_before=told_before))
+        return usual_plan(wish | less, facts, told_before)
 
     wanted = Wanted(data.bound, counts, planned, **numbers)
     _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
     owned = _owned(data, rows, allow)
     with new_or_kept(data, stated.ledger, allowed=SECOND_BUDGET in allow) as (store, another):
         key = find_key(store, key=stated.key, seed=stated.seed)
-        witness = watched(store, False if NO_WITNESS in allow else stated.witness, key[0])
+        witness = watched(store, False if NO_WITNESS in allow else stated.witness)
         text = store.configuration()
         known = None if text is None else Configuration.parse(text)
         may_tell = stated.replan and not store.tail().query
@@ -136,7 +133,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
 
 def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
     """Resume a guard from its ledger; nothing is refilled."""
-    store = sql_ledger(place, must_exist=True)
+    store = SqlLedger(place, must_exist=True)
     text = store.configuration()
     if text is None:
         raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
@@ -146,7 +143,7 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
     plan = Plan.kept(configuration.plan)
     class_counts.rest_on(data.bound, configuration.counts)
     key = find_key(store, key=stated.key, seed=stated.seed)
-    watched(store, stated.witness, key[0])
+    watched(store, stated.witness)
     facts = Configuration.of(plan, data, key[0], configuration.counts)
     return _begun(data, plan, facts, store, key, None)
 
@@ -236,7 +233,7 @@ def _kept(holdout: PrivateData, wanted: Wanted, stored: Configuration | None, *,
         if epochs.guesses(stored.counts, stored.metric) == epochs.guesses(guess, holdout.bound.describe()):
             class_counts.rest_on(holdout.bound, stored.counts)
             return wanted.kept(stored.counts, stored.plan["shared"]["told_before"])
-        if epochs.tells(stored.counts) or not may_tell:
+        if tells(stored.counts) or not may_tell:
             return Kept(wanted.guess, guess)
     counts = None if guess is None else class_counts.told(holdout.bound, guess)
     return wanted.kept(counts, told_of(holdout, counts))

@@ -160,9 +160,8 @@ def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
             yield from named_columns(chunk)
     elif hasattr(part, "tocsr"):
         matrix = canonical_csr(part)
-        yield f"sparse {matrix.shape} indptr", matrix.indptr
-        yield f"sparse {matrix.shape} indices", matrix.indices
-        yield f"sparse {matrix.shape} data", matrix.data
+        for name in ("indptr", "indices", "data"):
+            yield f"sparse {matrix.shape} {name}", getattr(matrix, name)
     elif hasattr(part, "columns"):  # pandas, polars
         for place, name in enumerate(part.columns):
             yield f"column {place} {name!r}", np.asarray(part[name].to_numpy())

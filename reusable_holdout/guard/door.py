@@ -11,27 +11,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
 from reusable_holdout.guard import guardrails as rails
 from reusable_holdout.guard.finals import tell_finals
-from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, grid, posed
-from reusable_holdout.guard.subjects import (
-    Measured,
-    check_tolerances_kept,
-    measured,
-    numbers_of,
-    weighed,
-)
+from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, posed
+from reusable_holdout.guard.subjects import Measured, check_tolerances_kept, measured, numbers_of, weighed
 from reusable_holdout.guard.transcript import first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row, Transaction
-from reusable_holdout.rules import Integers
-from reusable_holdout.ways import State, Terms, Told
+from reusable_holdout.ways import Outcome, State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
 
-__all__ = ["Question", "ask", "grid", "measured_here"]
+__all__ = ["Question", "ask", "measured_here"]
 
 
 def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
@@ -78,10 +73,12 @@ def _asked(one: Posed) -> Any:
     return answers if one.several else answers[0]
 
 
-def measured_here(view: GuardedView, model: Any, prior: Any, way: str) -> Measured:
+def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float, way: str) -> Measured:
     """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
-    given: Any = ([model], [prior]) if way == "choose" else (model, prior)  # a choice is among a list
-    one = posed(view, Question(way, *given))
+    question = Question(way, model, prior, prior_error=prior_error)
+    if way == "choose":  # a choice is among a list
+        question = question._replace(subjects=[model], priors=[prior])
+    one = posed(view, question)
     (subject,), kind = one.subjects, one.way
     if not subject.models:
         raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
@@ -109,11 +106,10 @@ def _batch(one: Posed) -> list[AnswerOrError]:
     transcript = view.transcript
     tail, first = transcript.ledger.look(digests[0])
     state = transcript.state_at(tail)
-    asked = None
+    asked, found = None, []
     if way.halt_reason(state) is None and _needed(one, way, state, first):
         found = measured(view, way, one.subjects, one.question.X_train)
-        values, failed = weighed(way, view.holdout.bound, found, one.priors, one.tolerances)
-        asked = Asked(digests, one.priors, one.tolerances, values, failed)
+        asked = _asked_in(one, found, state)
     with transcript.ledger.transaction(digests[0]) as transaction:
         known = _known(transaction, digests)
         state = transcript.state_at(transaction.tail)
@@ -121,15 +117,28 @@ def _batch(one: Posed) -> list[AnswerOrError]:
         reason = way.halt_reason(state) if new else None
         rows: list[Row] = []
         if new and reason is None and asked is not None:
+            asked = _asked_in(one, found, state, asked)
             some = asked if len(new) == len(digests) else asked.at(new)
+            stated = None if one.tolerances is None else one.tolerances[new]
             transcript.check_room(len(new), state)
-            check_tolerances_kept(way, some.priors, some.tolerances, state, one.unit)
+            check_tolerances_kept(way, some.priors, stated, state, one.unit)
             names = [one.names[place] for place in new]
             decided = way.decide(some, state)
-            rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, some.tolerances)
+            rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, stated)
             reason = "charges" if len(rows) < len(new) else None
             transaction.append(rows)
     return _answers(one, known, rows, state, reason)
+
+
+def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | None = None) -> Asked:
+    """Return what is decided on, by the tolerances in a state; it is weighed anew only if these have changed."""
+    way: Any = one.way
+    limits: Any = way.tolerances(one.tolerances, one.beyond, state)
+    known: Any = None if before is None else before.tolerances
+    if before is not None and (limits is known or np.array_equal(limits, known)):
+        return before
+    both = weighed(way, one.view.holdout.bound, found, one.priors, limits)
+    return Asked(one.digests, one.priors, limits, *both, one.beyond)
 
 
 def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
@@ -184,7 +193,7 @@ def _single(
     one: Posed,
     digest: bytes,
     refuse: Callable[[State], None],
-    measure: Callable[[], Any],
+    measure: Callable[[State], Any],
     decide: Callable[[Any, State], Any],
     *,
     takes: int = 1,
@@ -201,7 +210,7 @@ def _single(
     found, has_measured = None, False
     if way.halt_reason(state) is None and row is None:
         refuse(state)
-        found, has_measured = measure(), True
+        found, has_measured = measure(state), True
     with transcript.ledger.transaction(digest) as transaction:
         row = transaction.row
         state = transcript.state_at(transaction.tail)
@@ -225,27 +234,25 @@ def _checked(one: Posed) -> AnswerOrError:
     """Answer a single check or gate: the same answer as in a batch of one, but no arrays are built."""
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
-    digest, prior = one.digests[0], float(one.priors[0])
-    tolerance = None if tolerances is None else float(tolerances[0])
 
     def refuse(state: State) -> None:
         view.transcript.check_room(1, state)
         check_tolerances_kept(way, one.priors, tolerances, state, one.unit)
 
-    def measure() -> Integers | None:
-        found: Any = measured(view, way, one.subjects, one.question.X_train)[0]
-        if found is None:
-            return None
-        values: Integers = way.rule.weighed(view.holdout.bound, found[None], one.priors, tolerances)[0]
-        return values
+    def measure(state: State) -> tuple[Sequence[Any], Asked]:
+        found = measured(view, way, one.subjects, one.question.X_train)
+        return found, _asked_in(one, found, state)
+
+    def decide(both: tuple[Sequence[Any], Asked], state: State) -> tuple[Terms, Outcome]:
+        return way.decide_one(_asked_in(one, both[0], state, both[1]), state)
 
     answer, _ = _single(
         one,
-        digest,
+        one.digests[0],
         refuse,
         measure,
-        lambda found, state: way.decide_one(found, prior, tolerance, digest, state),
-        tolerance=tolerance or 0.0,
+        decide,
+        tolerance=0.0 if tolerances is None else float(tolerances[0]),
     )
     view.tell([answer])
     return answer
@@ -258,7 +265,7 @@ def _revealed(one: Posed, place: int) -> AnswerOrError:
         one._replace(names=[one.names[place]]),
         digest,
         lambda state: way.check_affordable(way.worst_nats(), state, f"a {way.name}"),
-        lambda: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
+        lambda _: measured(one.view, way, [one.subjects[place]], one.question.X_train)[0],
         lambda found, state: way.decide(found, prior, digest, state),
     )
     one.view.tell([answer])
@@ -279,7 +286,7 @@ def _chosen(one: Posed) -> Choice | ModelError:
         one,
         digest,
         refuse,
-        lambda: measured(one.view, way, one.subjects, one.question.X_train),
+        lambda _: measured(one.view, way, one.subjects, one.question.X_train),
         lambda found, state: way.choose(found, one.priors, own, state),
         takes=count,
     )
@@ -302,7 +309,7 @@ def _guarded(one: Posed) -> AnswerOrError:
     parts = [one.digests[0], *(rail.digest for rail in named)]
     digest = one.view.content.several(b"guarded", parts)
 
-    def measure() -> list[Any]:
+    def measure(_: State) -> list[Any]:
         values = rails.values(one.view, way.gate, one.subjects[0], float(one.priors[0]), one.question.X_train)
         return [values, *(rail.value(one.question.X_train) for rail in named)]
 

@@ -12,10 +12,10 @@ from typing import Any
 from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.guard.configuration import OVERLAP, Configuration
 from reusable_holdout.guard.known_rows import OwnedRows
-from reusable_holdout.guard.views import Counts
+from reusable_holdout.guard.views import Counts, tells
 from reusable_holdout.ledger import Ledger, Transaction
 
-__all__ = ["begin_epoch", "guesses", "planned_anew", "tells"]
+__all__ = ["begin_epoch", "guesses", "planned_anew"]
 
 
 def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
@@ -55,11 +55,6 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     latest = ledger.latest()
     ledger.close()
     return latest
-
-
-def tells(counts: Counts | None) -> bool:
-    """Return True if class counts, or sizes of groups, were released when a guard was made."""
-    return counts is not None and counts.place is not None
 
 
 def guesses(counts: Counts | None, metric: dict[str, Any]) -> tuple[Any, ...]:

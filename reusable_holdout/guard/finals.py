@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from reusable_holdout.answer import Finals
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.questions import Posed
-from reusable_holdout.guard.subjects import measured
+from reusable_holdout.guard.subjects import Subject, measured
 from reusable_holdout.guard.transcript import row_of
 from reusable_holdout.ledger import Row
 from reusable_holdout.ways import State
@@ -20,17 +21,19 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
     if any(one.question.way != "final" for one in finals):
         raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
     root = finals[0].view
-    each = [(one, place) for one in finals for place in range(len(one.subjects))]
-    digests = [one.digests[place] for one, place in each]
-    if len(set(digests)) < len(digests):
-        raise InputError("a final is of different models; two are the same; nothing was told; name each once")
+    if len({one.view.number for one in finals}) < len(finals):
+        raise InputError(
+            "a final names each metric once; got one twice; nothing was asked; name its models together"
+        )
+    each = [entry for one in finals for entry in _entries(one, finals)]
+    digests = [entry.digest for entry in each]
     transcript, final = root.transcript, root.ways.final
     ended = final.halt_reason(transcript.state) is not None
     found: list[Any] = []
     if not ended:
         for one in finals:
             one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
-        found = [measured(one.view, one.way, [one.subjects[place]], None)[0] for one, place in each]
+        found = [measured(one.of.view, one.of.way, [one.subject], one.of.question.X_train)[0] for one in each]
     with transcript.ledger.transaction() as transaction:
         known = transaction.find(digests)
         state = transcript.state_at(transaction.tail)
@@ -45,25 +48,60 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
     for one in finals:
         own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]
         one.view.tell(own)
-        answers.append(own if one.several else own[0])
+        answers.append(Finals(own, greater_is_better=one.unit.greater_is_better) if one.several else own[0])
     return answers
 
 
-def _rows(each: Sequence[tuple[Posed, int]], found: Sequence[Any], state: State) -> list[Row]:
-    """Return the rows of finals that are released together, each certified as one of all."""
+class _Entry(NamedTuple):
+    """One model and metric of a final."""
+
+    of: Posed
+    subject: Subject
+    digest: bytes
+    name: str
+    prior: float | None
+    weight: int | None
+
+
+def _entries(one: Posed, finals: Sequence[Posed]) -> list[_Entry]:
+    """Return the different models of one metric, each with its weight; the same model again is the same answer."""
+    way: Any = one.way
+    is_stated = one.question.priors is not None
+    places: dict[bytes, int] = {}
+    for place, digest in enumerate(one.digests):
+        first = places.setdefault(digest, place)
+        if one.priors[place] > one.priors[first]:
+            places[digest] = place
+    count = sum(len(set(other.digests)) for other in finals)
+    weights = way.weights([float(one.priors[place]) for place in places.values()], count, len(finals))
+    return [
+        _Entry(
+            one,
+            one.subjects[place],
+            digest,
+            one.names[place],
+            float(one.priors[place]) if is_stated else None,
+            None if weights is None else weights[number],
+        )
+        for number, (digest, place) in enumerate(places.items())
+    ]
+
+
+def _rows(each: Sequence[_Entry], found: Sequence[Any], state: State) -> list[Row]:
+    """Return the rows of finals that are released together, each certified by its weight among all."""
     rows: list[Row] = []
-    for (one, place), value in zip(each, found, strict=True):
-        way: Any = one.way
+    for entry, value in zip(each, found, strict=True):
+        way: Any = entry.of.way
         length = way.length(state, len(each))
         row = row_of(
             way,
             state._replace(query=state.query + len(rows)),
-            one.digests[place],
-            *way.decide(value, length),
+            entry.digest,
+            *way.decide(value, length, entry.prior, entry.weight),
             length=length,
             takes=0,
             batch=state.query + 1,
-            name=one.names[place],
+            name=entry.name,
         )
         rows.append(row)
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -170,16 +171,12 @@ class FrozenCertificate:
             If there is none.
         """
         text = None
-        if isinstance(certificate, cls):
-            try:
+        with suppress(OSError, ValueError, TypeError, AttributeError):
+            if isinstance(certificate, cls):
+                text = ""  # where it was not frozen, but made
                 text = certificate.to_json()
-            except (ValueError, TypeError, AttributeError):  # it was not frozen, but made
-                text = ""
-        if isinstance(certificate, str | Path):
-            try:
+            elif isinstance(certificate, str | Path):
                 text = Path(certificate).read_text(encoding="utf-8")
-            except (OSError, ValueError):
-                text = None
         if text is None:
             raise InputError(
                 "certificate must be a FrozenCertificate, or a file that holds its to_json(); got "

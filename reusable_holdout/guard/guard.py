@@ -144,20 +144,8 @@ class ReusableHoldout(Branches):
         allow: Iterable[str] = (),
         replan: bool = False,
     ) -> None:
-        stated = Stated(
-            metric,
-            plan,
-            queries,
-            tolerance,
-            charges,
-            estimate,
-            ledger,
-            key,
-            seed,
-            witness,
-            allowed_of(allow),
-            replan,
-        )
+        given = locals() | {"allow": allowed_of(allow)}
+        stated = Stated(**{name: given[name] for name in Stated._fields})
         self._begin(creation.made(rows_of(X, y), stated))
 
     @classmethod

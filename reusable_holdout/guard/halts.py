@@ -23,11 +23,7 @@ _SHOWN = 20  # of the queries that were charged
 
 
 def halted(
-    ledger: Ledger,
-    state: State,
-    queries: int,
-    reason: str,
-    answers: Sequence[Answer | None],
+    ledger: Ledger, state: State, queries: int, reason: str, answers: Sequence[Answer | None]
 ) -> Halted:
     """Build the exception; a ledger on a disk or a server is read for its history once somebody looks at that."""
     history = partial(_released_until, ledger, ledger.epoch, state.query)

@@ -268,8 +268,8 @@ def arrive(handle: Handle) -> Any:
 
 
 _MOST_OPEN = 16  # each holds files and memory
+# Guards with the process and files they were opened with: workers unpickle the guard with every task.
 _OPEN: dict[Handle, tuple[tuple[object, ...], Any]] = {}
-"""Guards with the process and files they were opened with: workers unpickle the guard with every task."""
 
 
 def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any], *, epoch: int = 1) -> Handle:
@@ -368,8 +368,8 @@ def _is_url(ledger: str) -> bool:
 
 # ---- guards that were deployed
 
+# Guards of this process that were pickled in it, by their names.
 _HERE: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-"""Guards of this process that were pickled in it, by their names."""
 
 
 def remember(guard: Any) -> None:

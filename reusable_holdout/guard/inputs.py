@@ -149,11 +149,9 @@ def _are_public(classes: NDArray[Any], rows: int) -> bool:
 def _check_list(X: Any) -> None:
     if not isinstance(X, list | tuple):
         raise no_array(X, what="X")
-    try:
+    with contextlib.suppress(ValueError):
         np.asarray(X)
         return
-    except ValueError:
-        pass
     raise InputError("X must be rows of one length; got a list of rows of several lengths; nothing was made")
 
 

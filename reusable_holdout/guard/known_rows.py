@@ -93,16 +93,11 @@ class OwnedRows:
 
     def check_same(self, stored: Configuration, key: bytes) -> None:
         """Refuse another word or other ids than a ledger was made with, by a LedgerMismatchError."""
-        problem = ""
-        if self._named:
-            digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
-            if not digests.items() <= stored.known_rows.items():
-                problem = (
-                    "ids= must be those the ledger was made with; they are others, or it was made without"
-                )
-        if problem:
+        digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
+        if self._named and not digests.items() <= stored.known_rows.items():
             raise LedgerMismatchError(
-                f"{problem}; nothing was asked and nothing was charged; resume with ReusableHoldout.open"
+                "ids= must be those the ledger was made with; they are others, or it was made without; nothing was "
+                "asked and nothing was charged; resume with ReusableHoldout.open"
             )
 
 

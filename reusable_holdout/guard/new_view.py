@@ -15,7 +15,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.subjects import checked_names
 from reusable_holdout.guard.view import GuardedView
-from reusable_holdout.guard.views import VIEW, Counts, View
+from reusable_holdout.guard.views import VIEW, Counts, View, tells
 from reusable_holdout.guard.wanted_plan import Kept, Wanted, decided_as_ratio, guessed, warn_of_counted_class
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import BoundMetric, Definition, Metric
@@ -23,8 +23,8 @@ from reusable_holdout.plan import Plan
 
 __all__ = ["Opening"]
 
+# The part of the rows that a metric needs, by its response; labels for all other responses.
 _HOLD = {"judged": "ids", "values": "targets"}
-"""The part of the rows that a metric needs, by its response; labels for all other responses."""
 
 
 class Opening(NamedTuple):
@@ -67,7 +67,7 @@ class Opening(NamedTuple):
     def _check_tolerance(self, plan: Plan, counts: Counts | None) -> None:
         if self.tolerance is None or self.tolerance == plan.tolerance:
             return
-        if _tell(counts) and "tolerance" not in plan.stated and self.tolerance < plan.tolerance:
+        if tells(counts) and "tolerance" not in plan.stated and self.tolerance < plan.tolerance:
             return  # it was told of class counts, keeps less, and was opened all the same
         raise LedgerMismatchError(
             f"this metric and slice keeps the tolerance it was opened with; {plan.tolerance:g} is in the ledger, and "
@@ -104,7 +104,7 @@ class Opening(NamedTuple):
     def _facts(self, bound: BoundMetric, metric: dict[str, Any], before: list[View]) -> tuple[View, Kept]:
         """Return the facts of a view that is not opened yet, and what is kept of the wish."""
         number, root = len(before), self.root
-        known = next((one for one in before if one.knows_of(metric) and _tell(one.counts)), None)
+        known = next((one for one in before if one.knows_of(metric) and tells(one.counts)), None)
         by_ratio, shared = self._by_ratio(bound), None if known is None else known.counts
         if shared is None or by_ratio:
             expected = self.prevalence if shared is None else shared.guessed
@@ -112,7 +112,7 @@ class Opening(NamedTuple):
         else:
             counts = shared
             rest_on(bound, counts)
-        told_by = number if known is None or not _tell(counts) else known.told_by
+        told_by = number if known is None or not tells(counts) else known.told_by
         nats = root.plan.shared.told_before
         wanted = Wanted(
             bound,
@@ -172,9 +172,6 @@ class Opening(NamedTuple):
             prior_error=self.prior_error,
             board="claims" if root.asks == "claims" else None,
             gates=root.asks == "gates",
+            final_share=root.stated_final_share,
             shared=root.shared_with(number),
         )
-
-
-def _tell(counts: Counts | None) -> bool:
-    return counts is not None and counts.place is not None

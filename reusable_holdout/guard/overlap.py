@@ -87,10 +87,9 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
     try:
         return comparable_names(table, X)
     except InputError as error:
-        problem = str(error)
-    raise InputError(
-        f"training= must have the holdout's columns, features alone; {problem}; {nothing}; pass the same columns"
-    )
+        raise InputError(
+            f"training= must have the holdout's columns, features alone; {error}; {nothing}; pass the same columns"
+        ) from None
 
 
 def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:

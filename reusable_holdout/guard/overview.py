@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout import markup
 from reusable_holdout.answer import Answer, Price
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import Halted, HoldoutError, InputError
@@ -20,11 +18,9 @@ from reusable_holdout.guard.creation import place_of
 from reusable_holdout.guard.door import measured_here
 from reusable_holdout.guard.frozen import FrozenCertificate
 from reusable_holdout.guard.handle import Handle, arrive, make_handle, remember
-from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.subjects import Measured, checked_names, checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger import Ledger
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan, choice, whole
 from reusable_holdout.plotting import plot_history
@@ -56,13 +52,12 @@ class Overview:
         -------
         pandas.DataFrame
             Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
-            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left and
-            asked_at (UTC).
+            threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left,
+            asked_at (UTC) and measured (the value if the rows released it; NaN if it only agreed).
             A row of way "view" gives the time at which another metric was opened, and its cost.
         """
-        if epoch is None:
-            return releases.released_by(self._view.ledger, self._view.ledger.epoch).history
-        return releases.released_by(self._view.ledger, epoch).history
+        ledger = self._view.ledger
+        return releases.released_by(ledger, ledger.epoch if epoch is None else epoch).history
 
     @sealed
     def certificate(self, *answers: Answer) -> FrozenCertificate:
@@ -86,21 +81,9 @@ class Overview:
             If the ledger cannot be read.
         """
         queries = [answer.query for answer in answers] if answers else None
-        with self._read_again() as ledger:
-            return frozen.freeze(ledger, self._view.ledger.epoch, self.view, queries)
-
-    @contextlib.contextmanager
-    def _read_again(self) -> Iterator[Ledger]:
-        """Yield the ledger, opened again if it was closed."""
-        url = self._view.ledger.url
-        if not self._view.ledger.closed or url is None:
-            yield self._view.ledger
-            return
-        ledger = sql_ledger(url, must_exist=True)
-        try:
-            yield ledger
-        finally:
-            ledger.close()
+        ledger = self._view.ledger
+        with closing(ledger.latest()) if ledger.closed else nullcontext(ledger) as store:
+            return frozen.freeze(store, ledger.epoch, self.view, queries)
 
     @sealed
     def plot(self, ax: Any = None) -> Any:
@@ -116,33 +99,6 @@ class Overview:
         matplotlib.axes.Axes
         """
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
-
-    def _repr_html_(self) -> str:
-        """Return the public facts of the guard and the rest of its budget, as HTML."""
-        plan = self.plan
-        facts = [("metric", self.metric.name), ("holdout", self._units)]
-        try:
-            asked, left, reason = self.queries_asked, self.charges_left, self.halt_reason
-        except HoldoutError:
-            return markup.facts_table("ReusableHoldout", [*facts, ("state", "closed")])
-        of_each = plan.asks == "claims"
-        about = "about " if of_each else ""
-        facts += [
-            ("charges of each series", f"{plan.charges:,}")
-            if of_each
-            else ("charges left", f"{left:,} of {plan.charges:,}"),
-            ("queries asked", f"{asked:,} of {plan.queries:,}"),
-            ("agreed answers", f"within {about}{plan.tolerance:g}, at scores near {plan.estimate:g}"),
-            ("intervals", f"hold all at once with probability {plan.confidence:g}"),
-            ("state", "answers" if reason is None else f"halted: {reason}"),
-        ]
-        return markup.facts_table("ReusableHoldout", facts)
-
-    @property
-    def _units(self) -> str:
-        """The number of rows, or groups, that count."""
-        bound = self._view.holdout.bound
-        return f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
 
     def _own_history(self) -> pd.DataFrame:
         """Return the history of this metric."""
@@ -194,9 +150,7 @@ class Overview:
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        if self.plan.asks == "claims":
-            return self._view.boards.charges_left(self._view.ways.claim, name)
-        return self._view.transcript.allowance.left(self._view.transcript.state.charges)
+        return self._view.charges_left(self._state().charges, name)
 
     @property
     def final_width(self) -> float:
@@ -330,7 +284,9 @@ class Overview:
         return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._units}"
+        bound = self._view.holdout.bound
+        units = f"{bound.counted_rows:,} rows" if bound.groups is None else f"{len(bound.groups):,} groups"
+        about = f"{self.metric.name}, {units}"
         try:
             state = self._state()
         except HoldoutError:
@@ -368,7 +324,9 @@ class Overview:
         return self._handle  # type: ignore[no-any-return]
 
     @sealed
-    def measure(self, model: Any, *, prior: float | None = None, way: str = "evaluate") -> Measured:
+    def measure(
+        self, model: Any, *, prior: float | None = None, prior_error: float = 0.0, way: str = "evaluate"
+    ) -> Measured:
         """Measure a fitted model, if a question about it needs that, and show nothing of the result.
 
         A search fits its candidates in workers. Each worker measures with the guard that it was sent. The measurement
@@ -380,6 +338,8 @@ class Overview:
             Fitted.
         prior : float, optional
             Prior of the question; None for a final.
+        prior_error : float, optional
+            The prior's standard error.
         way : {"evaluate", "gate", "reveal", "choose", "final"}
             Way of the question that will follow.
 
@@ -393,4 +353,4 @@ class Overview:
         InputError
             If the model does not fit the holdout, or the prior the metric.
         """
-        return measured_here(self._view, model, prior, way)
+        return measured_here(self._view, model, prior, prior_error, way)

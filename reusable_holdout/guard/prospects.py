@@ -11,16 +11,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from reusable_holdout.answer import Finals
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.door import grid
 from reusable_holdout.guard.subjects import checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
 from reusable_holdout.ways import Told, Way, Winner
 
-__all__ = ["check_choice", "could_have_chosen", "could_replay"]
+__all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay", "end_with"]
 
 
 @sealed
@@ -29,7 +29,7 @@ def could_replay(guard: Any, priors: Sequence[float]) -> int:
     view: GuardedView = guard._view
     units = _units(view, view.ways.main, priors)
     told = [row for row in view.ledger.rows() if row.view == view.number and row.kind != VIEW]
-    known = {grid(view.ways.main, row.prior) for row in told if np.isfinite(row.prior)}
+    known = {view.ways.main.grid(row.prior) for row in told if np.isfinite(row.prior)}
     return next((place for place, unit in enumerate(units) if unit not in known), len(units))
 
 
@@ -46,7 +46,7 @@ def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
         told = Told.parse(row.told)
         winner = None if told is None else told.winner
         fits = winner is not None and winner.candidates == len(units)
-        if fits and units[cast("Winner", winner).candidate] == grid(way, row.prior):
+        if fits and units[cast("Winner", winner).candidate] == way.grid(row.prior):
             return True
     return False
 
@@ -85,8 +85,51 @@ def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = N
     way.check_affordable(way.worst_nats(count), state, f"a choice among {count} candidates")
 
 
+@sealed
+def check_final(guard: Any, candidates: int, priors: Sequence[float] | None = None) -> None:
+    """Refuse a final that would be refused, before a model is fitted for it; not one that could be a replay.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    candidates : int
+        Models of the final, as far as they are known; 1 if their number is not.
+    priors : sequence of float, optional
+        Priors of the models, once they are known.
+
+    Raises
+    ------
+    Halted
+        If another final was given.
+    InputError
+        If the plan keeps no share for a final, or a prior does not fit the metric.
+    """
+    view: GuardedView = guard._view
+    way = view.way_of("final", paired=False, guarded=False)
+    units = None if priors is None else set(_units(view, way, priors))
+    if way.halt_reason(view.transcript.state) is None:
+        return
+    told = [row for row in view.ledger.rows(kind=way.name) if row.view == view.number]
+    known = len(told) > 0 and (candidates == 1 or len(told) <= candidates)
+    if not known or (units is not None and units != {way.grid(row.prior) for row in told}):
+        raise guard.halt()
+
+
 def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
     if not isinstance(priors, Sequence | np.ndarray) or isinstance(priors, str):
         raise InputError(f"priors must be a list of numbers; got {type(priors).__name__}; nothing was asked")
     stated = checked_priors(list(priors), len(priors), view.unit, view.metric.name, several=True)
-    return [grid(way, prior) for prior in stated.tolist()]
+    return [way.grid(prior) for prior in stated.tolist()]
+
+
+def end_with(guard: Any, models: Sequence[Any], priors: Sequence[float], names: Sequence[str]) -> Finals:
+    """Ask for one final of several models; refuse a part of one that was given, whose best is not that part's."""
+    finals: Finals = guard.final(list(models), list(priors), name=list(names))
+    told = guard.history()
+    given = int(((told["view"] == guard.view) & (told["way"] == "final")).sum())
+    if given > len(finals):
+        raise InputError(
+            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, for the best of "
+            "some is not the best of the final"
+        )
+    return finals

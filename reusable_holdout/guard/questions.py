@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,10 +25,10 @@ from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
 from reusable_holdout.ways import Way
-from reusable_holdout.ways.check import Check
-from reusable_holdout.ways.gate import GuardedGate
 
-__all__ = ["AnswerOrError", "Posed", "Question", "grid", "posed"]
+__all__ = ["AnswerOrError", "Posed", "Question", "posed", "raise_failures"]
+
+_ERRORS, _APART = 2**16, 32  # the grid of standard errors, and how far left of a tolerance they stand
 
 AnswerOrError: TypeAlias = Answer | ModelError
 
@@ -43,7 +43,8 @@ class Question(NamedTuple):
     subjects : model, predictions, Difference, or list of them
         Several are a list or tuple; an array is always one subject.
     priors : float or sequence of float
-        The analyst's own estimates, or what a gate must reach; none of a final.
+        The analyst's own estimates, or what a gate must reach. A final needs none; of several models it divides its
+        failure probability by them.
     tolerance : float or sequence of float, optional
         Largest distance of the answer to one question from the population value.
     view : guard, optional
@@ -58,6 +59,9 @@ class Question(NamedTuple):
         Rows that the models were trained on: a model that is asked about with rows of the holdout fails.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
+    prior_error : float or sequence of float
+        Standard errors of the priors by the analyst's own data, in the metric's unit. A plan that reckons with more
+        uses its own; a larger one makes its question's threshold and interval wider.
     once : bool
         True if a model has one answer for all priors: the answer to the first question of this kind about it.
     """
@@ -72,6 +76,7 @@ class Question(NamedTuple):
     name: Any = None
     X_train: Any = None
     anew: bool = False
+    prior_error: Any = 0.0
     once: bool = False
 
 
@@ -85,6 +90,7 @@ class Posed(NamedTuple):
     digests: list[bytes]
     priors: Floats
     tolerances: Floats | None
+    beyond: Floats  # what each prior's own standard error adds to the plan's
     names: list[str]
     question: Question
     unit: Unit
@@ -108,11 +114,11 @@ def posed(view: GuardedView, question: Question) -> Posed:
         at.check_differences()
     unit = at.unit_of_pairs if paired else at.unit
     count = len(listed)
-    if question.way == "final":
+    if question.way == "final" and question.priors is None:
         priors = np.zeros(count)
     else:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
-    tolerances = _tolerances(question, way, count, unit)
+    tolerances, beyond = _tolerances(question, way, count, unit), _beyond(question, at, way, priors)
     checked_series(question.series, by_series=way.by_series)
     named = question.name
     if not several or isinstance(named, str):
@@ -122,31 +128,62 @@ def posed(view: GuardedView, question: Question) -> Posed:
         check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
-        at.content.question(way.name, one.content, 0 if way.by_series else grid(way, prior), limit)
-        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, count), strict=True)
+        at.content.question(way.name, one.content, 0 if way.by_series or way.ends else way.grid(prior), limit)
+        for one, prior, limit in zip(subjects, priors.tolist(), _limits(tolerances, beyond), strict=True)
     ]
     if question.once:  # unless it was answered with this prior, by itself
         own, find = way.name.encode() + b" ", at.transcript.ledger.find
         once = [at.content.question("once", own + one.content, 0) for one in subjects]
         digests = [each if find(each) is not None else one for each, one in zip(digests, once, strict=True)]
-    return Posed(at, way, several, subjects, digests, priors, tolerances, names, question, unit)
-
-
-def grid(way: Way, prior: float) -> int:
-    """Return the place of a prior on the grid by which questions differ."""
-    if isinstance(way, GuardedGate):
-        way = way.gate
-    return way.grid(prior) if isinstance(way, Check) else round(prior * 2**32)
+    return Posed(at, way, several, subjects, digests, priors, tolerances, beyond, names, question, unit)
 
 
 def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats | None:
     if question.tolerance is not None and not way.takes_tolerances:
         raise InputError(
-            "a question's own tolerance is for evaluate, compare and gate, where the rows' evidence or the plan's "
-            f"tolerance decides; got {question.tolerance!r}; leave it out; nothing was asked"
+            "a question's own tolerance is for evaluate and compare, where the rows' evidence or the plan's tolerance "
+            f"decides; a gate certifies what it names; got {question.tolerance!r}; leave it out; nothing was asked"
         )
     return checked_tolerances(question.tolerance, count, unit)
 
 
-def _limits(tolerances: Floats | None, count: int) -> list[int]:
-    return [0] * count if tolerances is None else [tolerance_unit(one) for one in tolerances.tolist()]
+def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> Floats:
+    """Return what each prior's standard error adds to the plan's, on a grid; 0 where the threshold does not use it."""
+    try:
+        stated = np.asarray(question.prior_error, dtype=np.float64)
+        errors = np.broadcast_to(stated, priors.shape) / view.unit.span
+        right = bool((np.isfinite(errors) & (errors >= 0.0)).all())
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise InputError(
+            "prior_error must be standard errors, 0 or more, one for each prior; got "
+            f"{question.prior_error!r}; nothing was asked"
+        )
+    if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
+        return np.zeros(len(priors))
+    plans = view.prior_error * way.certificate.sd_ratio(priors)
+    more = np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0))
+    return np.asarray(np.ceil(more * _ERRORS) / _ERRORS)
+
+
+def _limits(tolerances: Floats | None, beyond: Floats) -> list[int]:
+    """Return what tells questions about one subject with one prior apart."""
+    if tolerances is None:
+        return [round(one * _ERRORS) << _APART for one in beyond.tolist()]
+    return [tolerance_unit(one) for one in tolerances.tolist()]
+
+
+def raise_failures(found: Sequence[Any]) -> None:
+    """Raise the failures: the error of one question, or for several an error that holds all answers."""
+    failures = [one for one in found if isinstance(one, ModelError)]
+    if not failures:
+        return
+    if len(found) == 1:
+        raise failures[0]
+    raise ModelError(
+        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
+        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
+        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
+        [None if isinstance(one, ModelError) else one for one in found],
+    )

@@ -14,6 +14,7 @@ from reusable_holdout.rules import Floats
 from reusable_holdout.ways import FINAL, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
+from reusable_holdout.ways.final import Final
 
 __all__ = ["States", "problems_of_ways"]
 
@@ -94,21 +95,49 @@ def _content_problems(
         for i in np.flatnonzero(wrong).tolist():
             yield f"query {mine[i].query}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
 
-    yield from different("threshold", _units(way, mine, own), "threshold")
+    units = _units(way, mine, own, began)
+    if way.name == "check" and way.certificate.threshold_sds:  # a prior's own error may have made it wider
+        stated = np.array([0.0 if row.tolerance else row.threshold for row in mine])
+        units = np.maximum(units, stated)
+    yield from different("threshold", units, "threshold")
     terms: list[Any] = [Terms(row.prior, row.threshold) for row in mine]
     if isinstance(way, Claims):
         terms = list(way.recalled(mine))
     outcomes = [way.outcome(_told(row), one) for row, one in zip(mine, terms, strict=True)]
     values = np.array([one.value for one in outcomes])
     yield from different("value", values, "value")
-    if way.ends:
-        yield from different("prior", values, "prior")
+    if isinstance(way, Final):
+        yield from _weight_problems(way, mine, rows, values)
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
     finals = sum(row.kind == FINAL for row in rows)
     low, high = _intervals(way, mine, terms, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
+
+
+def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], values: Floats) -> Iterator[str]:
+    """Yield finals whose weights do not follow from their priors; where none was stated, the prior is the value."""
+    if not mine:
+        return
+    together = [row for row in rows if row.batch == mine[0].batch and row.kind == FINAL]
+    priors = [row.prior for row in mine]
+    unstated = np.allclose(priors, values, rtol=0.0, atol=_SAME)
+    if not (unstated or way.certificate.theory.weighs_finals):
+        yield f"query {mine[0].query}: a prior is not the value, and this edition has no priors of finals"
+    own = [_told(row).weight for row in mine]
+    metrics = len({row.view for row in together})
+    named = [priors, [0.0] * len(mine)] if unstated else [priors]
+    each = [way.weights(stated, len(together), metrics) for stated in named]
+    if not any(_same_weights(own, weights) for weights in each):
+        yield f"query {mine[0].query}: the weights of the answers must be {each[-1]}, the ledger says {own}"
+
+
+def _same_weights(own: Sequence[int | None], weights: Sequence[int] | None) -> bool:
+    """Return True if weights are the same, but for a unit of rounding."""
+    if weights is None:
+        return all(one is None for one in own)
+    return all(one is not None and abs(one - other) <= 1 for one, other in zip(own, weights, strict=True))
 
 
 def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
@@ -129,23 +158,21 @@ def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
         yield f"query {row.query}: it names a tolerance that could not be kept"
 
 
-def _units(way: Way, rows: Sequence[Row], states: Sequence[State]) -> Floats:
-    """Return the unit of each question's outcomes, from the state it was asked in."""
-    priors = np.array([row.prior for row in rows])
+def _units(way: Way, rows: Sequence[Row], states: Sequence[State], began: Sequence[State]) -> Floats:
+    """Return the unit of each question's outcomes, from the states it was asked in, and in which its batch began."""
+    priors = np.clip([row.prior for row in rows], 0.0, 1.0)  # those beyond are told of elsewhere
     if not isinstance(way, Check):
-        return np.array(
-            [
-                way.unit(row.prior, state, row.tolerance or None)
-                for row, state in zip(rows, states, strict=True)
-            ]
-        )
+        each = zip(rows, states, strict=True)
+        return np.array([way.unit(row.prior, state, row.tolerance or None) for row, state in each])
     expected, own = np.empty(len(rows)), np.array([row.tolerance for row in rows])
-    for start, end in _runs(states):
+    for start, end in _runs(states, began):
         run, state = slice(start, end), states[start]
-        expected[run] = way.rule.units(priors[run], state.charges, state.nats, None)
+        none = np.zeros(end - start)
+        limits = way.tolerances(None, none, began[start])
+        expected[run] = way.rule.units(priors[run], state.charges, state.nats, limits, none)
         named = start + np.flatnonzero(own[run])
         if len(named):
-            expected[named] = way.rule.units(priors[named], state.charges, state.nats, own[named])
+            expected[named] = way.rule.units(priors[named], state.charges, state.nats, own[named], none)
     return expected
 
 
@@ -159,7 +186,7 @@ def _intervals(
 ) -> tuple[Floats, Floats]:
     """Return the interval of each answer; those of agreements are computed together."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
-    for start, end in _runs(began):
+    for start, end in _runs(began, began):
         length = way.length(began[start], finals if way.ends else 1)
         here = np.arange(start, end)
         calm = np.array([isinstance(way, Check) and one.told == way.calm for one in outcomes[start:end]])
@@ -173,10 +200,10 @@ def _intervals(
     return low, high
 
 
-def _runs(states: Sequence[State]) -> Iterator[tuple[int, int]]:
-    """Yield runs of consecutive states with the same released outcomes."""
-    start = 0
-    for _, run in itertools.groupby(states, key=lambda state: (state.charges, state.nats)):
+def _runs(states: Sequence[State], began: Sequence[State]) -> Iterator[tuple[int, int]]:
+    """Yield runs of consecutive questions with the same released outcomes, before each and before its batch."""
+    start, each = 0, zip(states, began, strict=True)
+    for _, run in itertools.groupby(each, key=lambda pair: [(one.charges, one.nats) for one in pair]):
         end = start + sum(1 for _ in run)
         yield start, end
         start = end

@@ -23,25 +23,10 @@ from reusable_holdout.ways.table import PAIRED, outcome_word
 __all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
-    "query",
-    "view",
-    "metric",
-    "name",
-    "series",
-    "prior",
-    "value",
-    "low",
-    "high",
-    "threshold",
-    "outcome",
-    "charged",
-    "way",
-    "told",
-    "nats",
-    "asked",
-    "paired",
-    "charges_left",
-    "asked_at",
+    *("query", "view", "metric", "name", "series"),
+    *("prior", "value", "low", "high", "threshold"),
+    *("outcome", "charged", "way", "told", "nats", "asked"),
+    *("paired", "charges_left", "asked_at", "measured"),
 ]
 """Columns of a history."""
 
@@ -125,33 +110,19 @@ def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowan
             word = "failed" if told is None else outcome_word(row.kind, told)
         if word == "failed":
             numbers = (*numbers[:1], np.nan, np.nan, np.nan, numbers[4])
-        facts = (
-            row.query,
-            number if row.kind != VIEW else 0,
-            names[number],
-            printable(row.name),
-            printable(row.series),
-        )
-        found.append(
-            (
-                *facts,
-                *numbers,
-                word,
-                bool(row.charged),
-                row.kind,
-                row.told,
-                row.nats,
-                row.asked,
-                paired,
-                charges_left,
-                row.asked_at,
-            )
-        )
+        of_view = 0 if row.kind == VIEW else number
+        facts = (row.query, of_view, names[number], *map(printable, (row.name, row.series)))
+        outcome = (word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
+        found.append((*facts, *numbers, *outcome, paired, charges_left, row.asked_at))
     return _frame(found)
 
 
 def _frame(found: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    frame = pd.DataFrame(found, columns=COLUMNS)
+    frame = pd.DataFrame(found, columns=COLUMNS[:-1])
     frame = frame.astype({"charged": bool, "paired": bool, "charges_left": np.int64})
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+    told = [Told.parse(text) for text in frame["told"]]
+    frame["measured"] = frame["value"].where(
+        np.array([one is not None and one.says_a_value for one in told], dtype=bool)
+    )
     return frame

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import HandleError, HoldoutError
 from reusable_holdout.guard.digests import canonical_csr, is_chunked, named_columns
 from reusable_holdout.metrics.containers import in_blocks
+from reusable_holdout.plan.numbers import largest
 from reusable_holdout.registry import Words, mixed, siphash
 from reusable_holdout.slips import warn
 
@@ -33,6 +34,7 @@ __all__ = [
 _SPARE = 20.0  # bits, for columns do know of one another
 _PLACE = 0xD1B54A32D192ED03
 _SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
+_MOST = 1 << 62  # rows that could repeat
 _HEAD = 8  # bytes before the numbers of the rows
 
 # values of a column that tells rows apart, of the rows that are no copies
@@ -101,13 +103,8 @@ def _quantile(repeated: int, ratio: float, error: float) -> int:
 
     pairs, odds = repeated / 2.0 + 1.0, 2.0 * ratio
     share = odds / (1.0 + odds)
-    low, high = -1, 1
-    while betainc(high + 1.0, pairs, share) > error:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if betainc(middle + 1.0, pairs, share) > error else (low, middle)
-    return high
+    exceeded = largest(lambda number: bool(betainc(number + 1.0, pairs, share) > error), _MOST, least=0)
+    return 0 if exceeded is None else exceeded + 1
 
 
 class RowSet:
@@ -353,10 +350,6 @@ def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.
     That is so if a column distinguishes nearly all of the distinct rows, and fewer of them share a value than are
     copies.
     """
-    columns = _one_by_one(filter(_is_float, parts))
+    columns = _one_by_one(part for part in parts if part.dtype.kind == "f")
     enough = max(_LEAST_DISTINCT, _DISTINCT * len(distinct), len(distinct) - copies + 1)
     return any(len(np.unique(column[distinct])) >= enough for column in columns)
-
-
-def _is_float(array: NDArray[Any]) -> bool:
-    return array.dtype.kind == "f"

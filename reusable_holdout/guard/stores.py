@@ -34,7 +34,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
-from reusable_holdout.noise import key_from_seed, new_key
+from reusable_holdout.noise.keyed import KEY_BYTES, key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 from reusable_holdout.slips import warn
 
@@ -44,19 +44,16 @@ __all__ = [
     "declared_classes",
     "find_key",
     "new_or_kept",
-    "sql_ledger",
     "told_of",
     "watched",
 ]
-
-_KEY_BYTES = 32
 
 
 def declared_classes(place: str | Path | None) -> list[Any] | str | None:
     """Return the classes that a ledger has, such as one that was made when all labels were public; None if none."""
     if place is None or ("://" not in str(place) and not Path(place).exists()):
         return None
-    with closing(sql_ledger(place, must_exist=True)) as ledger:
+    with closing(SqlLedger(place, must_exist=True)) as ledger:
         text = ledger.configuration()
     return None if text is None else Configuration.parse(text).classes
 
@@ -104,13 +101,13 @@ def _check(key: object, seed: object) -> None:
         raise InputError("give a key or a seed, not both")
     if isinstance(seed, bool):
         raise InputError("a seed must be an integer; got a boolean")
-    if isinstance(key, bytes) and len(key) != _KEY_BYTES:
-        raise InputError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
+    if isinstance(key, bytes) and len(key) != KEY_BYTES:
+        raise InputError(f"a key must have {KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
     if key is not None and not isinstance(key, bytes | str | Path):
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
 
 
-def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
+def watched(ledger: Ledger, witness: str | Path | Literal[False] | None) -> str:
     """Let a ledger's witness see it, and return the witness's place; empty if it has none.
 
     By default, the witness is the one named in the ledger. A user of a new ledger without a witness is told what is
@@ -136,34 +133,29 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
         if text is None and witness is None:
             warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
-                "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
+                "see it; pass as witness= a file of another owner or a git note, which remembers how far "
                 "it had come, or allow={'no witness'} to accept it",
                 NoWitnessWarning,
             )
         return ""
-    chosen = witnesses.witness_at(place, key)
+    chosen = witnesses.witness_at(place)
     if kept and chosen.place != kept:
-        _check_is_gone(kept, key, chosen.place)
+        _check_is_gone(kept, chosen.place)
     cast("Any", ledger).watched_by(chosen, may_begin=not kept)
     return kept or chosen.place
 
 
-def _check_is_gone(kept: str, key: bytes, place: str) -> None:
+def _check_is_gone(kept: str, place: str) -> None:
     """Refuse a second witness as long as the ledger's first one still knows it."""
     try:
-        seen = witnesses.witness_at(kept, key).read()
-    except LedgerError:
+        seen = witnesses.witness_at(kept).read()
+    except (InputError, LedgerError):  # the first is an address that only earlier versions knew
         return
     if seen is not None:
         raise InputError(
             f"a ledger goes on with its own witness where that is to be reached; got {place}; its own is {kept}; "
             "nothing was asked; leave witness out, or move the witness whole"
         )
-
-
-def sql_ledger(location: str | Path, *, must_exist: bool = False) -> Any:
-    """Return a ledger on disk or on a server."""
-    return SqlLedger(location, must_exist=must_exist)
 
 
 @contextmanager
@@ -178,7 +170,7 @@ def new_or_kept(
         with _in_memory(holdout, allowed=allowed) as found:
             yield found
         return
-    ledger = sql_ledger(location)
+    ledger = SqlLedger(location)
     try:
         with budgeted(holdout, ledger, allowed=allowed) as another:
             yield ledger, another
@@ -346,27 +338,25 @@ def _of_sparse(X: Any) -> list[NDArray[Any]]:
 # ---- a witness that was lost
 
 
-def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
+def begin_witness(ledger: str | Path) -> str:
     """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
 
     Parameters
     ----------
     ledger : str or Path
-    key : Path, optional
-        Noise key, if it does not lie beside the ledger.
 
     Raises
     ------
     LedgerError
         If the ledger has no witness, or it has seen something.
     """
-    with closing(sql_ledger(ledger, must_exist=True)) as store:
+    with closing(SqlLedger(ledger, must_exist=True)) as store:
         place = Configuration.parse(store.configuration() or "").witness
         if not place:
             raise LedgerError(
                 f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
             )
-        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
+        witness = witnesses.witness_at(place)
         if witness.read() is not None:
             raise LedgerError(
                 f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "

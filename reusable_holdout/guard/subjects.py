@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics import BoundMetric
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.containers import as_array, one_column
-from reusable_holdout.plan import round_up
+from reusable_holdout.plan.numbers import bisected, round_up
 from reusable_holdout.rules import Floats, Integers, difference, score_of
 from reusable_holdout.rules.samples import Sample, sample_of, unpacked
 from reusable_holdout.slips import percentage
@@ -44,7 +45,7 @@ __all__ = [
 
 _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
 _GRID = 2**28  # tolerances that differ by less are the same question
-_BISECTIONS = 40
+_ACCURACY = 2.0**-40  # of the range
 
 
 def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several: bool) -> Floats:
@@ -118,15 +119,16 @@ def check_tolerances_kept(
     way: Check, priors: Floats, tolerances: Floats | None, state: State, unit: Unit
 ) -> None:
     """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
-    for place in way.find_unkept(priors, tolerances, state) if tolerances is not None else []:
-        prior, refused, length = float(priors[place]), float(tolerances[place]), way.length(state)  # type: ignore[index]
-        kept = 1.0
-        for _ in range(_BISECTIONS):
-            middle = (refused + kept) / 2.0
-            refused, kept = (refused, middle) if way.rule.keeps(prior, middle, length) else (middle, kept)
+    if tolerances is None:
+        return
+    for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
+        keeps = partial(way.rule.keeps, prior, length=way.length(state))  # by public numbers alone
+        if keeps(tolerance):
+            continue
+        kept = bisected(keeps, kept=1.0, refused=tolerance, accuracy=_ACCURACY)
         raise InputError(
             f"a tolerance must be at least {round_up(kept * unit.span):g} at this prior after {state.charges} charges; "
-            f"got {float(tolerances[place]) * unit.span:g}; nothing was asked and nothing was charged; widen it"  # type: ignore[index]
+            f"got {tolerance * unit.span:g}; nothing was asked and nothing was charged; widen it"
         )
 
 
@@ -144,8 +146,6 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 def checked_series(series: object, *, by_series: bool) -> str:
     """Return the name of a series; InputError if it is no text, or one is named where there are none."""
-    if series == "":
-        return ""
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(
@@ -203,9 +203,7 @@ class Subject(NamedTuple):
 
     content: bytes
     models: tuple[Any, ...] = ()  # one, or the new and the old one
-    predictions: NDArray[Any] | None = (
-        None  # of these in their place, prepared; shape (1 or 2, rows[, classes])
-    )
+    predictions: NDArray[Any] | None = None  # in place of models, prepared; shape (1 or 2, rows[, classes])
     found: bytes | None = None  # concealed
 
 

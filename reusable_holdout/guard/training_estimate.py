@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,46 +12,38 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.metrics import Metric
 
-__all__ = ["PriorMethod", "check_prior_method", "training_estimate"]
-
-PriorMethod = Literal["cross-validation", "in-sample"]
+__all__ = ["Estimate", "error_of_folds", "training_estimate"]
 
 
-def check_prior_method(method: object) -> None:
-    """Refuse a prior that is neither a number nor a known method."""
-    if method not in get_args(PriorMethod):
-        raise InputError(
-            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
-            "pass the training estimate you have"
-        )
+class Estimate(NamedTuple):
+    """An estimate of a model's score by training data, and its standard error; 0 where nothing is known of that."""
+
+    mean: float
+    error: float = 0.0
+
+
+def error_of_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard error of means over cross-validation folds; shape (..., folds) to (...).
+
+    The folds' models share training rows, so a mean of k folds has the variance ``(1/k + 1/(k - 1)) s**2``; see Nadeau
+    and Bengio (2003), "Inference for the generalization error", Machine Learning 52. For one fold it is 0.
+    """
+    folds = scores.shape[-1]
+    if folds < 2:
+        return np.zeros(scores.shape[:-1])
+    found: NDArray[np.float64] = scores.std(axis=-1, ddof=1) * math.sqrt(1.0 / folds + 1.0 / (folds - 1))
+    return found
 
 
 def training_estimate(
-    metric: Metric,
-    model: Any,
-    X_train: Any,
-    y_train: Any,
-    *,
-    method: PriorMethod,
-    cv: Any,
-    classes: NDArray[Any] | str | None,
-) -> float:
+    metric: Metric, model: Any, X_train: Any, y_train: Any, *, cv: Any, classes: NDArray[Any] | str | None
+) -> Estimate:
     """Return the score of a model by training data alone, which must not contain holdout rows.
 
-    The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
-    far above its holdout score, so every question would be charged. A number of folds means shuffled ones with a fixed
-    seed, so that the same model gets the same estimate; they are stratified over the guard's classes, where
-    these are public, and one for each row. An InputError says that the method is unknown or the data do not fit the
-    metric.
+    The model is cloned and refitted on folds. A number of folds means shuffled ones with a fixed seed, so that the
+    same model gets the same estimate; they are stratified over the guard's classes, where these are public, and one
+    for each row. An InputError says that the data do not fit the metric.
     """
-    check_prior_method(method)
-
-    def score(fitted: Any, X: Any, y: Any) -> float:
-        predictions = predictions_of(fitted, X, response=metric.response, classes=classes)
-        return metric.measure(y, predictions, classes=classes)
-
-    if method == "in-sample":
-        return score(model, X_train, y_train)
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
@@ -62,14 +54,15 @@ def training_estimate(
         )
 
     scores = []
-    for train, test in _splitter(cv, y_train, stratified=isinstance(classes, np.ndarray)).split(
-        X_train, y_train
-    ):
+    folds = _splitter(cv, y_train, stratified=isinstance(classes, np.ndarray))
+    for train, test in folds.split(X_train, y_train):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
-        scores.append(score(fold, _safe_indexing(X_train, test), _safe_indexing(y_train, test)))
+        X, y = (_safe_indexing(data, test) for data in (X_train, y_train))
+        predictions = predictions_of(fold, X, response=metric.response, classes=classes)
+        scores.append(metric.measure(y, predictions, classes=classes))
     if not scores:
         raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
-    return math.fsum(scores) / len(scores)
+    return Estimate(math.fsum(scores) / len(scores), float(error_of_folds(np.array(scores))))
 
 
 def _splitter(cv: Any, y: Any, *, stratified: bool) -> Any:

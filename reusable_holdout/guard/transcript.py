@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, count, repeat
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,11 @@ from reusable_holdout.guard import halts
 from reusable_holdout.ledger import Ledger, Row, Tail
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
-from reusable_holdout.ways import (
-    Allowance,
-    Outcome,
-    State,
-    Terms,
-    Told,
-    Way,
-)
+from reusable_holdout.ways import Allowance, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Batch, Check
 from reusable_holdout.ways.table import outcome_word
 
-__all__ = [
-    "Transcript",
-    "first_occurrences",
-    "row_of",
-    "rows_of_batch",
-]
-
-_FEW = 16  # questions of a batch that are certified one by one
+__all__ = ["Transcript", "first_occurrences", "row_of", "rows_of_batch"]
 
 
 class Transcript:
@@ -75,13 +61,12 @@ class Transcript:
         word = outcome_word(row.kind, told)
         low, high = unit.ends(row.low, row.high)
         value = unit.own(row.value)
-        says = told.place is not None or told.value is not None
         return Answer(
             value=value,
             low=low,
             high=high,
             outcome=word,
-            measured=value if says else None,
+            measured=value if told.says_a_value else None,
             charged=row.charged == 1,
             charges_left=left,
             replayed=replayed,
@@ -170,11 +155,11 @@ def rows_of_batch(
 ) -> list[Row]:
     """Return the ledger rows of a decided batch, up to a halt; agreements are certified together."""
     units, outcomes = decided
-    length, first, count = way.length(state), state.query + 1, len(outcomes)
-    priors = priors[:count]
+    length, first, size = way.length(state), state.query + 1, len(outcomes)
+    priors = priors[:size]
     lows, highs = (np.asarray(ends).tolist() for ends in way.calm_intervals(priors, units, length))
     stated, thresholds = priors.tolist(), units.tolist()
-    values, charged, nats, told = list(stated), [0] * count, [0.0] * count, [way.calm.text()] * count
+    values, charged, nats, told = list(stated), [0] * size, [0.0] * size, [way.calm.text()] * size
     for place, outcome in enumerate(outcomes):
         if outcome is not None:
             told[place], values[place], _, nats[place] = outcome._replace(told=outcome.told.text())  # type: ignore[arg-type,call-overload]
@@ -183,32 +168,12 @@ def rows_of_batch(
             lows[place], highs[place] = float(low), float(high)
     charges = list(accumulate(charged, initial=state.charges))[1:]
     spent = list(accumulate(nats, initial=state.nats))[1:]
-    own = [0.0] * count if tolerances is None else tolerances.tolist()
-    now, view, kind = time.time(), way.certificate.view, way.name
-    return [
-        Row(
-            first + place,
-            first,
-            digests[place],
-            stated[place],
-            values[place],
-            charged[place],
-            thresholds[place],
-            own[place],
-            lows[place],
-            highs[place],
-            nats[place],
-            charges[place],
-            spent[place],
-            state.asked + place + 1,
-            now,
-            view,
-            kind,
-            told[place],
-            printable(names[place]) if names[place] else "",
-        )
-        for place in range(count)
-    ]
+    own = [0.0] * size if tolerances is None else tolerances.tolist()
+    shown = [printable(name) if name else "" for name in names]
+    numbers = (stated, values, charged, thresholds, own, lows, highs, nats, charges, spent)
+    same = map(repeat, (time.time(), way.certificate.view, way.name))
+    columns = zip(count(first), repeat(first), digests, *numbers, count(state.asked + 1), *same, told, shown)
+    return [Row(*row) for row in columns]
 
 
 def first_occurrences(digests: Sequence[bytes], known: Mapping[bytes, Row]) -> list[int]:

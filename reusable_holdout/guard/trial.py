@@ -27,8 +27,8 @@ _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
+# Models that have read a holdout's rows in this process, and their earlier warnings about feature names.
 _READERS: dict[int, tuple[weakref.ref[Any], list[str]]] = {}
-"""Models that have read a holdout's rows in this process, and their earlier warnings about feature names."""
 
 _ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -135,14 +135,13 @@ def _are_alike(failures: list[_Failure]) -> bool:
     >>> _are_alike(short), _are_alike(other)
     (True, False)
     """
-    if len({(one.kind, _NUMBER.sub("#", one.rule)) for one in failures}) != 1:
-        return False
+    forms = {(one.kind, _NUMBER.sub("#", one.rule)) for one in failures}
     places = zip(*(_NUMBER.findall(one.rule) for one in failures), strict=True)
-    for numbers in places:
-        counts = (number in one.counts for number, one in zip(numbers, failures, strict=True))
-        if len(set(numbers)) > 1 and not all(counts):
-            return False
-    return True
+    return len(forms) == 1 and all(
+        len(set(numbers)) == 1
+        or all(number in one.counts for number, one in zip(numbers, failures, strict=True))
+        for numbers in places
+    )
 
 
 def _make(model: Any) -> Any:
@@ -244,14 +243,12 @@ def _polars(X: Any, variant: _Variant) -> Any:
     def column(dtype: Any) -> Any:
         if dtype in {pl.String, pl.Categorical}:
             return pl.Series([variant.word] * len(variant.numbers), dtype=dtype)
-        if dtype == pl.Boolean:
-            return pl.Series(variant.numbers > 0)
-        if dtype in {pl.Int64, pl.Float64}:
-            return pl.Series(variant.numbers.astype(variant.default))
-        if dtype.is_numeric():
-            numbers = _sized(variant.numbers, unsigned=dtype.is_unsigned_integer())
-            return pl.Series(numbers).cast(dtype, strict=False)
-        raise TypeError("a type that is not made up")
+        if dtype in {pl.Boolean, pl.Int64, pl.Float64}:
+            return pl.Series(_values(np.dtype(bool) if dtype == pl.Boolean else _REAL, variant))
+        if not dtype.is_numeric():
+            raise TypeError("a type that is not made up")
+        numbers = _sized(variant.numbers, unsigned=dtype.is_unsigned_integer())
+        return pl.Series(numbers).cast(dtype, strict=False)
 
     return pl.DataFrame({name: column(dtype) for name, dtype in X.schema.items()})
 

@@ -11,8 +11,10 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.door import Question, ask
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
+from reusable_holdout.guard.questions import raise_failures
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
-from reusable_holdout.guard.training_estimate import PriorMethod, check_prior_method, training_estimate
+from reusable_holdout.guard.training_estimate import Estimate, training_estimate
+from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.slips import checked_call
 
 __all__ = ["Verbs"]
@@ -42,14 +44,11 @@ class Verbs(Overview):
         subject : estimator, array-like of shape (rows,), (rows, classes) or (rows, repeats), Difference, or a list
             A model, fitted, or not, and then a clone is fitted on the training data; predictions for the holdout's
             rows, in their order; or the difference of two of these. Judged scores may be a table or series with ids as
-            a column or index. Several are a list or tuple: they share the history before them, which is cheaper and
-            tighter than one by one.
+            a column or index. Several are a list or tuple: they share the history before them, which is cheaper.
         X_train, y_train : array-like, optional
-            Training data, disjoint from the holdout; needed unless a prior is stated. A model that is asked about with
-            rows of the holdout fails.
-        prior : float, sequence of float, "cross-validation" or "in-sample", optional
-            The analyst's own estimate; for a model cross-validated by default. A bad prior costs charges, never
-            validity.
+            Training data, needed unless a prior is stated. A model that is asked about with rows of the holdout fails.
+        prior : float or sequence of float, optional
+            The analyst's own estimate; for a model cross-validated by default. A bad one costs charges, never validity.
         tolerance : float, optional
             Largest distance of this answer from the population value; by default the guard's.
         cv : int or cross-validation splitter
@@ -80,10 +79,10 @@ class Verbs(Overview):
             explains. That is a fact about the holdout, and takes a charge. For a list, its `answers` hold the answers
             to the others.
         """
-        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        subject, (prior, error), X_train = self._ready(subject, prior, X_train, y_train, cv)
         named = _named(subject, name)
         return self._one(
-            Question("evaluate", subject, prior, tolerance, None, None, series, named, X_train, anew)
+            Question("evaluate", subject, prior, tolerance, None, None, series, named, X_train, anew, error)
         )
 
     @checked_call
@@ -120,7 +119,7 @@ class Verbs(Overview):
         --------
         >>> import numpy as np
         >>> from reusable_holdout import ReusableHoldout
-        >>> labels = np.arange(10_000) % 2
+        >>> labels = np.arange(10_000) // 5 % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, seed=1)
         >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
         >>> answer = guard.compare(better, worse, prior=0.025)
@@ -140,10 +139,11 @@ class Verbs(Overview):
         *,
         tolerance: Any = None,
         guardrails: Mapping[Any, Any] | None = None,
+        tell_worse: bool = False,
         name: Any = None,
         X_train: Any = None,
     ) -> Any:
-        """Ask whether a model, or the difference of two, reaches what is named, and nothing else.
+        """Ask if a model, or the difference of two, is certified to reach what is named, and nothing else.
 
         Parameters
         ----------
@@ -151,21 +151,27 @@ class Verbs(Overview):
             As for :meth:`evaluate`; models are fitted.
         at_least : float, or sequence of float
             Value that the subject must reach, in the metric's unit; for a difference the least improvement of the new
-            one.
+            one: -0.02 asks if it is no worse by more.
         tolerance : float, optional
-            If the rows' evidence decides: largest distance of an accepted value below `at_least`.
+            For ledgers of earlier editions alone: largest distance of an accepted value below `at_least`.
         guardrails : dict of guard to float or (subject, float), optional
             Guards from :meth:`on` for other metrics of the rows, and the value that each must reach; with a subject of
             its own if the metric needs other predictions. There is one charge for all; each takes one of the declared
             queries.
+        tell_worse : bool
+            For one Difference: if it is not shown to be better, ask the gate of the difference turned round, too, for
+            one more of the declared queries. Then it may be "worse", a charge: certified to be no better than named.
         name, X_train
             As for :meth:`evaluate`.
 
         Returns
         -------
         Answer, or list of Answer
-            Its outcome is "better", a charge, or "not shown".
+            Its outcome is "better", a charge, or "not shown", free, which bounds nothing.
         """
+        if tell_worse:
+            more = {"tolerance": tolerance, "guardrails": guardrails, "X_train": X_train}
+            return gate_or_worse(self.gate, subject, at_least, name, **more)
         named = _named(subject, name)
         return self._one(
             Question("gate", subject, at_least, tolerance, None, guardrails, name=named, X_train=X_train)
@@ -207,13 +213,13 @@ class Verbs(Overview):
         --------
         >>> import numpy as np
         >>> from reusable_holdout import ReusableHoldout
-        >>> labels = np.arange(10_000) % 2
+        >>> labels = np.arange(10_000) // 4 % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
         >>> answer = guard.reveal(np.where(np.arange(10_000) % 10, labels, 1 - labels), prior=0.9)
         >>> answer.outcome, answer.charged, round(answer.nats, 1), answer.low < 0.9 < answer.high
         ('revealed', False, 1.3, True)
         """
-        subject, prior, X_train = self._ready(subject, prior, X_train, y_train, cv)
+        subject, (prior, _), X_train = self._ready(subject, prior, X_train, y_train, cv)
         return self._one(Question("reveal", subject, prior, name=_named(subject, name), X_train=X_train))
 
     @checked_call
@@ -254,57 +260,73 @@ class Verbs(Overview):
         return choice
 
     @checked_call
-    def final(self, subject: Any, *, name: Any = None, also: Sequence[Any] = ()) -> Any:
-        """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
+    def final(
+        self,
+        subject: Any,
+        priors: Any = None,
+        *,
+        name: Any = None,
+        also: Sequence[Any] = (),
+        X_train: Any = None,
+    ) -> Any:
+        """Ask for the certified end of a project: the holdout's own values, with the narrowest intervals.
 
-        It is possible once, also after a halt. Nothing new is answered afterwards; earlier questions still replay free.
+        Of several models it finds and certifies the best in one step. It is possible once, also after a halt. Nothing
+        new is answered afterwards; earlier questions still replay free.
 
         Parameters
         ----------
         subject : estimator, array-like, or a list of them
-            Fitted models, or predictions. Several are certified together, with slightly wider intervals.
+            Fitted models, or predictions.
+        priors : float or sequence of float, optional
+            The analyst's own estimates. Of several models, those with high priors get narrower intervals.
         name : str, optional
             Name of the final in the history; by default the model's type.
         also : sequence of guards, or of tuples of a guard and a subject, optional
-            Other metrics of the rows, from :meth:`on`, that are certified with it; with a subject of its own where a
-            metric needs other predictions.
+            Other metrics of the rows, from :meth:`on`, that are certified with it; with their own predictions.
+        X_train : array-like, optional
+            Rows that the models were trained on: if they hold rows of the holdout, the models fail.
 
         Returns
         -------
-        Answer, or list of Answer
-            Answers for one subject, or for several; with `also`, for this metric and then for the others.
+        Answer or Finals
+            For a list of subjects :class:`Finals`, which names the best. With `also`, one list of all answers.
 
         Raises
         ------
         Halted
             If a final was given before.
-        InputError
-            If the input does not fit; nothing was told.
         ModelError
-            If a model fails on the holdout: the final was given, with this failure as its outcome.
+            If the model fails on the holdout, or all of several, or one with `also`: its failure was the final.
 
         Examples
         --------
         >>> import numpy as np
         >>> from reusable_holdout import ReusableHoldout
-        >>> labels = np.arange(10_000) % 2
-        >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
+        >>> labels = np.arange(10_000) // 2 % 2
+        >>> guard = ReusableHoldout(None, labels, seed=1)
         >>> last = guard.final(np.where(np.arange(10_000) % 10, labels, 1 - labels))
         >>> last.value, last.outcome, round((last.high - last.low) / 2, 3)
-        (0.9, 'final', 0.008)
+        (0.9, 'final', 0.006)
         """
         if isinstance(also, str | Overview) or not isinstance(also, Iterable):
+            given = f"got {type(also).__name__}; nothing was told"
             raise InputError(
-                "also= must be a list of guards from on(), or of tuples of one and a subject; got "
-                f"{type(also).__name__}; nothing was told"
+                f"also= must be a list of guards from on(), or of pairs of one and a subject; {given}"
             )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
-        questions = [Question("final", subject, name=label)]
-        questions += [Question("final", own, view=guard, name=label) for guard, own in pairs]
+        first = Question("final", subject, priors, name=label, X_train=X_train)
+
+        def of_pair(guard: Any, own: Any) -> Question:
+            named = label if own is subject or isinstance(name, str) else _named(own, None)
+            return first._replace(subjects=own, priors=None, name=named, view=guard)
+
+        questions = [first, *(of_pair(*pair) for pair in pairs)]
         found = self.ask(questions)
         flat = [answer for each in found for answer in (each if isinstance(each, list) else [each])]
-        _raise_failures(flat)
+        if also or all(isinstance(one, ModelError) for one in flat):
+            raise_failures(flat)
         return flat if also else found[0]
 
     @sealed
@@ -336,32 +358,32 @@ class Verbs(Overview):
     def _one(self, question: Question) -> Any:
         """Ask one question; raise what failed."""
         (found,) = self.ask([question])
-        _raise_failures(found if isinstance(found, list) else [found])
+        raise_failures(found if isinstance(found, list) else [found])
         return found
 
-    def _ready(self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any) -> tuple[Any, Any, Any]:
-        """Return models that are fitted, their prior, and what they were trained on; predictions as they are."""
+    def _ready(
+        self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any
+    ) -> tuple[Any, tuple[Any, float], Any]:
+        """Return models that are fitted, their prior and its error, and what they were trained on."""
         parts = list(subject) if isinstance(subject, Difference) else [subject]
         if not all(is_model(part) and not isinstance(part, Measured) for part in parts):
-            return subject, prior, X_train
+            return subject, (prior, 0.0), X_train
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
-        if prior is None or isinstance(prior, str):
-            method: Any = "cross-validation" if prior is None else prior
-            each = [self._estimate(part, X_train, y_train, method=method, cv=cv) for part in parts]
-            prior = each[0] - each[1] if len(each) > 1 else each[0]
-        return Difference(*parts) if isinstance(subject, Difference) else parts[0], prior, X_train
+        if prior is None:
+            each = [self._estimate(part, X_train, y_train, cv) for part in parts]
+            if len(each) > 1:  # the plan reckons with the error of a difference
+                return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train
+            return parts[0], each[0], X_train
+        return Difference(*parts) if isinstance(subject, Difference) else parts[0], (prior, 0.0), X_train
 
-    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
-        check_prior_method(method)
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, cv: Any) -> Estimate:
         if X_train is None or y_train is None:
             raise InputError(
                 "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
                 "of the score, such as a cross-validated one; nothing was asked"
             )
-        return training_estimate(
-            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self.class_set
-        )
+        return training_estimate(self.metric, model, X_train, y_train, cv=cv, classes=self.class_set)
 
 
 def _named(subject: Any, name: Any) -> Any:
@@ -375,18 +397,3 @@ def _named(subject: Any, name: Any) -> Any:
         return [_named(one, None) for one in subject]
     model = subject.model if isinstance(subject, Measured) else subject
     return type(model).__name__ if is_model(model) else ""
-
-
-def _raise_failures(found: Sequence[Any]) -> None:
-    """Raise the failures: the error of one question, or for several an error that holds all answers."""
-    failures = [one for one in found if isinstance(one, ModelError)]
-    if not failures:
-        return
-    if len(found) == 1:
-        raise failures[0]
-    raise ModelError(
-        f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; all "
-        "others were answered: see `answers` of this error, None for what failed, and history()",
-        [None if isinstance(one, ModelError) else one for one in found],
-    )

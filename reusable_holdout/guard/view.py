@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -77,15 +78,20 @@ class GuardedView:
     def __repr__(self) -> str:
         return f"<GuardedView: {self.metric.name}>"
 
+    @cached_property
+    def prior_error(self) -> float:
+        """Standard deviation of an honest prior's own error that the plan reckons with, in [0, 1]."""
+        return self.plan.prior_error / self.plan.span
+
     @property
     def metric(self) -> Metric:
         """The metric that is asked about."""
         return cast("Metric", self.holdout.bound.metric)
 
-    def charges_left(self, charges: int) -> int:
+    def charges_left(self, charges: int, series: str = "") -> int:
         """Return the charges left when `charges` were spent; on a board, those of the series without a name."""
         if self.plan.asks == "claims":
-            return self.boards.charges_left(self.ways.claim, "")
+            return self.boards.charges_left(self.ways.claim, series)
         return self.transcript.allowance.left(charges)
 
     def way_of(self, name: str, *, paired: bool, guarded: bool) -> Way:
@@ -98,9 +104,14 @@ class GuardedView:
         }.get(name, name)
         way = self.ways.named(ledger_name)
         if way is None or (paired and name not in {"evaluate", "gate"}) or (paired and asks == "claims"):
+            if name == "final" and not self.plan.final_share:
+                raise InputError(
+                    "the plan keeps no share of the failure probability for a final; nothing was asked; make the guard "
+                    "with one: Plan(..., final_share=0.25)"
+                )
             raise InputError(
                 f"{name} of {'a difference' if paired else 'one subject'} must be among the ways that the plan is for; "
-                f"this one is for {_ASKS[asks]}; nothing was asked"
+                f"this one is for {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
             )
         if guarded and name != "gate":
             raise InputError(f"guardrails belong to a gate; got {name}; nothing was asked; ask with gate()")

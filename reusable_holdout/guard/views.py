@@ -12,23 +12,23 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.ledger import Row
-from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing"]
+__all__ = ["OF_ROWS", "VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
 
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
-_OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
+OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
 _SAME = 1e-9  # nats, recomputed on another machine
 
 
@@ -65,6 +65,11 @@ class Counts:
     def nats(self) -> float:
         """The cost of releasing it."""
         return 0.0 if self.place is None else edition(self.theory).counts.nats(self.place)
+
+
+def tells(counts: Counts | None) -> bool:
+    """Return True if class counts or group sizes were told."""
+    return counts is not None and counts.place is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +125,7 @@ class Counted:
     @property
     def tells(self) -> bool:
         """True if opening this view releases class counts."""
-        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
+        return tells(self.counts) and self.told_by == self.number
 
     def knows_of(self, metric: dict[str, Any]) -> bool:
         """Return True if what it knows of the counts is what another metric rests on: the same one."""
@@ -139,18 +144,18 @@ class Counted:
             if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
                 told = shared["told_before"]  # with what other ledgers told of the rows
             own = SharedBudget(told_before=told, theory=shared["theory"])
-            yield from differing(shared, own.record(), "plan.shared")
+            yield from differing(shared, asdict(own), "plan.shared")
         elif (record["reveals"], record["choices"]) != (0, []):
             yield "plan.reveals"
 
-    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Opens) -> Iterator[str]:
+    def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Any) -> Iterator[str]:
         """Yield the errors in the row that opens the view, after other views, by the ways of the guard's own metric."""
         if (self.number, row.view, row.value) != (len(before), 0, len(before)):
             yield f"the view that it opens must be number {len(before)}"
         if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
             yield "a view takes no charge and no query, and costs what was told for it"
         # 0.2.0 named who had told counts where it rested on none, too
-        untold = self.counts is None or self.counts.place is None
+        untold = not tells(self.counts)
         if self.told_by != self.number and not any(
             one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
             for one in before
@@ -166,22 +171,6 @@ class Counted:
         too_much = room < certificate.theory.counts.worst
         if self.tells and ways.main.halt_reason(state) is None and too_much:
             yield "what it told of the class counts could have broken a promise of the plan"
-
-
-class Opens(Protocol):
-    """The ways of the guard's own metric, as far as the opening of a view needs them."""
-
-    @property
-    def main(self) -> Way:
-        """The way that a halt ends."""
-
-    @property
-    def reveal(self) -> Any:
-        """The way that reveals a rounded value, for nats."""
-
-    @property
-    def final(self) -> Way:
-        """The way that ends everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +221,7 @@ class View(Facts, Counted):
         if type(record["told_nats"]) is not float or not plan.may_tell(record["told_nats"]):
             yield "plan.told_nats"
         yield from self.uncounted(record)
-        if _OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
+        if OF_ROWS.isdisjoint(metric) and record["family"] in _PLAIN:
             each = {name: record[name] for name in ("influence", "variation")}
             yield from differing(each, dict.fromkeys(each, 1.0), "plan")
 
@@ -282,6 +271,9 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
         yield "plan.spread"
     if "delta" not in stated and not math.isclose(record["delta"], 1.0 / record["rows"] ** 2, rel_tol=1e-9):
         yield "plan.delta"
+    usual = usual_final_share(edition(record["shared"]["theory"]), record["asks"])
+    if "final_share" not in stated and record.get("final_share", usual) != usual:
+        yield "plan.final_share"
 
 
 class Views:
@@ -332,9 +324,9 @@ class Views:
         kept = [
             getattr(one, name)
             for one in (ways.plan, first)
-            for name in ("queries", "charges", "confidence", "asks")
+            for name in ("queries", "charges", "confidence", "asks", "final_share")
         ]
-        if view.plan["shared"] != first.shared_with(number).record() or kept[:4] != kept[4:]:
+        if view.plan["shared"] != asdict(first.shared_with(number)) or kept[:5] != kept[5:]:
             yield "the view that it opens is not on the budget of the guard"
         yield from view.misopened(row, state, self._views, self._ways[0])
         self._views.append(view)
@@ -351,13 +343,9 @@ def differing(stored: object, derived: object, name: str) -> Iterator[str]:
     elif isinstance(derived, list | tuple) and isinstance(stored, list) and len(derived) == len(stored):
         for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
             yield from differing(one, other, f"{name}[{place}]")
-    elif type(stored) is not type(derived) or not (_close(stored, derived) or stored == derived):
+    elif type(stored) is not type(derived) or not (stored == derived or _close(stored, derived)):
         yield name
 
 
-def _close(stored: object, derived: object) -> bool:
-    return (
-        isinstance(stored, float)
-        and isinstance(derived, float)
-        and math.isclose(stored, derived, rel_tol=_SAME)
-    )
+def _close(stored: Any, derived: Any) -> bool:
+    return type(stored) is float and math.isclose(stored, derived, rel_tol=_SAME)

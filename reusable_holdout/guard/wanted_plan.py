@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from reusable_holdout.errors import HoldoutError, InputError, PlanError
 from reusable_holdout.guard import class_counts
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric
-from reusable_holdout.plan import Plan
+from reusable_holdout.plan import Plan, SharedBudget
+from reusable_holdout.plan.solution import needs, says_something
 from reusable_holdout.slips import warn
 
 __all__ = [
@@ -23,9 +25,11 @@ __all__ = [
     "guessed",
     "plan_numbers",
     "saying_what_counts",
+    "usual_plan",
     "warn_of_counted_class",
 ]
 
+_QUERIES, _CHARGES = 100, 3
 _OF_ONE_CLASS = {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
 
 
@@ -60,9 +64,10 @@ def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
     """
     plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
     if bound.statistic.only_as_ratio and not plain:
+        other = "variance= in place of center=" if bound.metric.name == "r2" else "floor="
         raise InputError(
-            f"{bound.metric.name} with center= takes no noise and no threshold, and cannot be on a board; nothing was "
-            "made; leave noise=, threshold= and board= out, or pass variance= in place of center="
+            f"{bound.metric.name} takes no noise and no threshold here, and no board; nothing was made; "
+            f"leave noise=, threshold= and board= out, or pass {other}"
         )
     return bound.is_ratio and plain
 
@@ -113,24 +118,52 @@ def plan_numbers(
         "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
         "influence": float(bound.sensitivity * bound.effective_rows),
         "variation": bound.sum_of_squares * bound.effective_rows,
-        "spread": bound.likely_spread if spread is None else spread,
+        "spread": spread,
     }
+
+
+def usual_plan(stated: Mapping[str, Any], facts: Mapping[str, Any], told_before: float) -> Plan:
+    """Return the plan of a new guard, from the numbers that its owner stated.
+
+    There are 100 queries by default. If neither tolerance nor charges are stated there are three charges, or fewer if
+    the rows are too few for a useful tolerance that leaves room for a reveal or the class counts of another metric.
+    """
+
+    def of(**usual: int) -> Plan:
+        return Plan(**{**usual, **stated, **facts}, shared=SharedBudget(told_before=told_before))
+
+    if stated.get("board") or stated.get("final_share") == 1.0:
+        return of()
+    if {"tolerance", "charges"} & stated.keys():
+        return of(queries=_QUERIES)
+    tried: list[Plan] = []
+    queries = stated.get("queries")
+    most = min(_CHARGES, queries) if isinstance(queries, int) and queries > 0 else _CHARGES
+    for charges in range(most, 0, -1):
+        tried.append(of(queries=_QUERIES, charges=charges))
+        if not tried[-1].vacuous and tried[-1].leaves_room:
+            return tried[-1]
+    return next((plan for plan in tried if not plan.vacuous), tried[-1])
 
 
 @contextmanager
 def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
-    """Add the number of the holdout's rows to the message of a plan's error, if fewer rows count.
+    """Let a plan's error name what would make a guard: holdout rows, and a tolerance that says something.
 
-    Without it, the owner of 8,000 rows would read of 2,426 rows only, those that the metric rests on. Both numbers are
-    public.
+    If fewer rows count than the holdout has, it says both numbers, which are public.
     """
     try:
         yield
     except PlanError as error:
-        if bound.groups is not None or bound.counted_rows == counts:
-            raise
-        told = f"{error}; for {bound.metric.name} these {bound.counted_rows:,} rows count as {counts:,}"
-        raise PlanError(told, error.nearest) from None
+        nearest, counted = dict(error.nearest), bound.counted_rows
+        fewer = bound.groups is None and counted != counts
+        if fewer and "rows" in nearest:
+            nearest["rows"] = math.ceil(nearest["rows"] * counted / (counts - 0.5))  # which were rounded
+        if not says_something(nearest.get("tolerance", 0.0), bound.metric.upper - bound.metric.lower):
+            del nearest["tolerance"]
+        told = str(error).replace(needs(dict(error.nearest)), needs(nearest))
+        told += f"; for {bound.metric.name} these {counted:,} rows count as {counts:,}" * fewer
+        raise PlanError(told, nearest) from None
 
 
 # ---- the wish, and the part of it that is kept

@@ -40,8 +40,8 @@ _PATIENCE_SECONDS = 10.0  # for the transactions of other threads, which last mi
 _PAUSE_SECONDS = 0.001
 
 _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
+# URLs that the parent used when this process was forked: here they cannot be used safely.
 _ORPHANED: set[str | None] = set()
-"""URLs that the parent used when this process was forked: here they cannot be used safely."""
 
 
 class Connection:

@@ -47,8 +47,8 @@ _ADVICE = {
     "SQLITE_CONSTRAINT": "a row is there already or has an empty column: each question is answered once",
     "": "check the file, its folder's permissions and the disk, or the server",
 }
+# Names of drivers' classes of errors: PEP 249 has two of them, and no two drivers share a class.
 _DRIVERS = {"DatabaseError", "InterfaceError", "SQLAlchemyError"}
-"""Names of drivers' classes of errors: PEP 249 has two of them, and no two drivers share a class."""
 
 
 def refusal(kind: str, **facts: object) -> LedgerError:

@@ -10,11 +10,10 @@ import secrets
 from pathlib import Path
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
-from reusable_holdout.noise import new_key
+from reusable_holdout.noise.keyed import KEY_BYTES, new_key
 
 __all__ = ["create_key_file", "key_commitment", "read_key_file"]
 
-_KEY_BYTES = 32
 _HEX = re.compile(rb"[0-9A-Fa-f]{64}")
 
 
@@ -37,8 +36,8 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
     LedgerKeyError
         If there is one that cannot be used.
     """
-    if key is not None and len(key) != _KEY_BYTES:
-        raise LedgerKeyError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; nothing was written")
+    if key is not None and len(key) != KEY_BYTES:
+        raise LedgerKeyError(f"a key must have {KEY_BYTES} bytes; got {len(key)}; nothing was written")
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -80,9 +79,7 @@ def read_key_file(path: Path) -> bytes:
             f"only its owner may read {path}; its mode is {mode:o}; chmod 600 it if nobody has read it"
         )
     if _HEX.fullmatch(text) is None:
-        raise LedgerKeyError(
-            f"{path} must hold one key of {_KEY_BYTES} bytes in hex; it does not; restore it"
-        )
+        raise LedgerKeyError(f"{path} must hold one key of {KEY_BYTES} bytes in hex; it does not; restore it")
     return bytes.fromhex(text.decode())
 
 

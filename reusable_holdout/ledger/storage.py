@@ -16,8 +16,8 @@ from reusable_holdout.witness import Head, Witness
 __all__ = ["Ledger", "SqlLedger", "Transaction"]
 
 _T = TypeVar("_T")
+# Head of a ledger without a configuration.
 _NOTHING = Head(0, 0, b"")
-"""Head of a ledger without a configuration."""
 
 
 class Ledger:
@@ -268,10 +268,6 @@ class Transaction:
     def rows(self, after: int = 0, *, kind: str | None = None) -> list[Row]:
         """Return rows with query numbers above `after`, in order; without those of this transaction."""
         return self._run(self._here.rows, after, kind)
-
-    def stands(self, query: int, sealed: bytes) -> bool:
-        """Return True if this epoch has the seal of a commit at the query that ended it."""
-        return self._run(self._here.stands, Head(self._here.number, query, sealed))
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, sealed as one commit; once at most.

@@ -4,7 +4,6 @@ This package handles data and adds no noise. A :class:`Metric` defines what is c
 checks predictions and scores them in integers.
 """
 
-from reusable_holdout.metrics.beside_a_judge import JudgePower, judge_power, score_with_judge
 from reusable_holdout.metrics.bound import BoundMetric
 from reusable_holdout.metrics.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.metrics.definition import Definition, Response, is_finite
@@ -23,17 +22,8 @@ from reusable_holdout.metrics.mean_losses import brier, log_loss, mae, mse, nega
 from reusable_holdout.metrics.metric import Metric, bound_or_undefined
 from reusable_holdout.metrics.names import described_metric, resolve_metric
 from reusable_holdout.metrics.ranks import average_precision, roc_auc, roc_auc_ovr
-from reusable_holdout.metrics.scoring import (
-    GRID,
-    GRID_BITS,
-    Counted,
-    Explained,
-    Family,
-    Likely,
-    PublicNumbers,
-    Ranked,
-    Ratio,
-)
+from reusable_holdout.metrics.samples import Counted, Explained, Likely, Ordered, Ranked, Rates, Ratio
+from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Family, PublicNumbers
 from reusable_holdout.metrics.squared_errors import r2, rmse
 
 __all__ = [
@@ -44,11 +34,12 @@ __all__ = [
     "Definition",
     "Explained",
     "Family",
-    "JudgePower",
     "Likely",
     "Metric",
+    "Ordered",
     "PublicNumbers",
     "Ranked",
+    "Rates",
     "Ratio",
     "Response",
     "ScoreTable",
@@ -63,7 +54,6 @@ __all__ = [
     "hamming_loss",
     "is_finite",
     "jaccard",
-    "judge_power",
     "log_loss",
     "mae",
     "matthews_corrcoef",
@@ -81,7 +71,6 @@ __all__ = [
     "roc_auc_ovr",
     "score",
     "score_of_sets",
-    "score_with_judge",
     "specificity",
     "zero_one_loss",
 ]

@@ -16,21 +16,10 @@ from reusable_holdout.metrics.custom import BoundedDifferences, mean_of_own_loss
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.ids import Ids
 from reusable_holdout.metrics.predictions import PRIVATE, ROWS_OF_A_CLASS, Form, Predictions
-from reusable_holdout.metrics.scoring import (
-    GRID,
-    Counted,
-    Draws,
-    Explained,
-    Family,
-    Mean,
-    PublicNumbers,
-    Ranked,
-    Statistic,
-)
+from reusable_holdout.metrics.samples import Measured
+from reusable_holdout.metrics.scoring import GRID, Draws, Family, Mean, PublicNumbers, Statistic
 from reusable_holdout.metrics.targets import HoldsLabels, Targets, class_targets, real_targets
 from reusable_holdout.metrics.weights import Groups, Weights
-
-__all__ = ["Unit"]
 
 _EXACT_MATCH = {"accuracy", "zero_one_loss"}
 
@@ -63,9 +52,6 @@ class BoundMetric(HoldsLabels):
         True if the metric is a mean over the rows that count, so that two models can be compared row by row.
     is_ratio : bool
         True if the rows of one query give a confidence set of the population value; see :meth:`sample`.
-    likely_spread : float or None
-        Standard deviation of a row's term that a plan assumes if the user states none, where the term's bounds allow a
-        much larger one; None for other metrics.
     counted_rows : int
         Number of rows with a weight above 0: for a slice, its rows.
     effective_rows : int
@@ -114,7 +100,6 @@ class BoundMetric(HoldsLabels):
         )
         self.family: Family = self.statistic.family or metric.family
         self.by_rows, self.is_ratio = isinstance(self.statistic, Mean), self.statistic.is_ratio
-        self.likely_spread: float | None = getattr(metric.kernel, "likely_spread", None)  # as judges have
         self.sensitivity: Fraction
         self.told(self.exact)
 
@@ -229,7 +214,7 @@ class BoundMetric(HoldsLabels):
         total, whole = self._mean.draws.total(terms)
         return total // whole
 
-    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
+    def sample(self, query: NDArray[Any]) -> Measured:
         """Return the data from which a ratio's confidence set is computed, for a query of shape (rows,): private."""
         return self.statistic.sample(query)
 
@@ -301,13 +286,8 @@ class Unit(NamedTuple):
     @classmethod
     def of(cls, metric: Definition | Mapping[str, Any], *, paired: bool = False) -> Self:
         """Return the bounds and direction of a metric or its description in a ledger; if `paired`, of a difference."""
-        facts = (
-            metric
-            if isinstance(metric, Mapping)
-            else vars(metric) | {"lower": metric.lower, "upper": metric.upper}
-        )
-        greater = metric["greater_is_better"] if isinstance(metric, Mapping) else metric.greater_is_better
-        lower, upper = float(facts["lower"]), float(facts["upper"])
+        facts = metric if isinstance(metric, Mapping) else metric.describe()
+        lower, upper, greater = float(facts["lower"]), float(facts["upper"]), facts["greater_is_better"]
         return cls(lower - upper, upper - lower, greater) if paired else cls(lower, upper, greater)
 
     @property

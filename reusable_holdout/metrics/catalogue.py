@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reusable_holdout.metrics.beside_a_judge import score_with_judge
 from reusable_holdout.metrics.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.metrics.judged import score
 from reusable_holdout.metrics.label_metrics import (
@@ -126,6 +125,5 @@ _ENTRIES = (
     *_signed(quantile_loss, "mean_pinball_loss", **_BOUNDS, quantile=0.5),
     Entry(r2, "r2_score", stated=_BOUNDS | {"variance": 1.25}),
     Entry(score),
-    Entry(score_with_judge, stated={"labelled": 5, "power": 0.5}),
 )
 CATALOGUE: Mapping[str, Entry] = {entry.metric(**entry.stated).name: entry for entry in _ENTRIES}

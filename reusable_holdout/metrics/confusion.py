@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.metrics.definition import Definition
-from reusable_holdout.metrics.scoring import FINE_SLACK, GRID_BITS, Counted, Likely, Ratio, RatioMean, ratio
+from reusable_holdout.metrics.samples import Counted, Likely, Ratio, ratio
+from reusable_holdout.metrics.scoring import FINE_SLACK, GRID_BITS, RatioMean
 from reusable_holdout.metrics.targets import Targets
+
+_MOST_CLASSES = 8  # of more, the ends of the classes' intervals add up to more than their mean varies
 
 
 def decimal(number: float) -> Fraction:
@@ -262,10 +265,12 @@ class ClassAverage(RatioMean):
         every = {"binary": {1: 1}, "macro": dict.fromkeys(counts, 1), "weighted": counts}
         self._weights = every[average]
         changes = self._changes()
-        self.is_ratio = average == "binary"
-        self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
+        is_one = average == "binary"
+        self.is_ratio = self._classes <= _MOST_CLASSES
+        self.sensitivity = min(max(changes.values()) + (0 if is_one else FINE_SLACK), Fraction(1))
         squares = sum(counts[code] * change**2 for code, change in changes.items())
-        self.sum_of_squares = self._scores[1].spread if self.is_ratio else float(squares)
+        self.sum_of_squares = self._scores[1].spread if is_one else float(squares)
+        self._average = average
 
     def _changes(self) -> dict[int, Fraction]:
         """Return, for each class, the most that replacing one of its rows can change the weighted mean."""
@@ -283,14 +288,39 @@ class ClassAverage(RatioMean):
         }
 
     def _sample(self, query: NDArray[Any]) -> Counted:
-        """Return the positive class's score on the grid, and the ratios for its confidence set."""
-        hits, predicted = (count[1] for count in self._counts(query))
-        numerator, denominator = self._scores[1].ratio(hits, predicted)
-        return Counted((numerator << GRID_BITS) // denominator, self._scores[1].ratios(hits, predicted))
+        """Return the score on the grid, and the ratios of each class that counts; of a class without rows, no rows."""
+        hits, predicted = self._counts(query)
+        if self._average == "binary":
+            numerator, denominator = self._scores[1].ratio(hits[1], predicted[1])
+            return Counted(
+                (numerator << GRID_BITS) // denominator, self._scores[1].ratios(hits[1], predicted[1])
+            )
+        found = {code: one.ratios(hits[code], predicted[code]) for code, one in self._scores.items()}
+        none = tuple(one._replace(counts=0.0 * one.counts) for one in next(iter(found.values())))
+        codes = range(self._classes)
+        return Counted(
+            self._units(query),
+            tuple(one for code in codes for one in found.get(code, none)),
+            tuple(self._share(code) for code in codes),
+        )
+
+    def _share(self, code: int) -> float:
+        """Return the weight of a class in the population's mean: equal for all classes, or its share of the rows."""
+        if self._average == "weighted":
+            return self._weights.get(code, 0) / self.rows
+        return 1.0 / self._classes
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an equally uncertain mean over rows, for a model that predicts the class as often as it occurs."""
-        own = max(round(prevalence[1] * self.rows), 1)
+        """Return an equally uncertain mean over rows, for a model that predicts classes as often as they occur."""
+        if self._average == "binary":
+            return self._likely_of(prevalence[1], mean)
+        each = [self._likely_of(share, mean) for share in prevalence]
+        shares = prevalence if self._average == "weighted" else [1.0 / len(each)] * len(each)
+        errors = (share * one.spread / one.rows**0.5 for share, one in zip(shares, each, strict=True))
+        return Likely.with_error(sum(errors), mean)  # the ends of all intervals are added
+
+    def _likely_of(self, share: float, mean: float) -> Likely:
+        own = max(round(share * self.rows), 1)
         at = self._score(own, self.rows)
         return Likely.of(at.ratios(at.likely_hits(mean) * own, own)[0], mean)
 

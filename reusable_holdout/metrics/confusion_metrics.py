@@ -12,6 +12,7 @@ r, its label kept, can change the statistic after it is normalised to [0, 1]. Cl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -30,6 +31,7 @@ from reusable_holdout.metrics.confusion import (
 from reusable_holdout.metrics.definition import Definition, checked_number
 from reusable_holdout.metrics.label_metrics import Average, averaged_name
 from reusable_holdout.metrics.metric import Metric, metric_of
+from reusable_holdout.metrics.samples import Likely, Rates
 from reusable_holdout.metrics.scoring import GRID, Agreement, Statistic
 from reusable_holdout.metrics.targets import Targets
 
@@ -188,15 +190,15 @@ def jaccard() -> Metric:
     return _averaged("jaccard", JaccardScore, "binary")
 
 
-def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
+def matthews_corrcoef(*, floor: float | None = None) -> Metric:
     """Make Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
 
-    Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n if both classes
-    have equally many rows and the floor is 0.5.
+    The interval is about a population with the holdout's class shares. Replacing one row can change it by any amount,
+    so it takes no noise and no threshold unless a floor is stated.
 
     Parameters
     ----------
-    floor : float
+    floor : float, optional
         Share of the rarer class's rows, in (0, 1]. If a model predicts a class less than `floor` times as often as the
         rarer class occurs, its score is computed with the variance of predictions that are exactly so frequent.
         Otherwise this is the plain correlation.
@@ -208,14 +210,14 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
 
     Notes
     -----
-    The metric is (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), where P and N are the numbers of positive and
-    negative rows and m = ceil(floor min(P, N)). Without the floor there could be no guarantee: where no row is
-    predicted positive, a single one that becomes so moves the score from 0 by about 1/sqrt(n), so the sum of c_r^2 does
-    not decrease with n. A model that predicts one class only scores 0, as in scikit-learn.
+    The metric is (n TP - P PP) / sqrt(P N PP (n - PP)), where P and N are the numbers of positive and negative rows. A
+    model that predicts one class only scores 0, as in scikit-learn. With a floor PP (n - PP) is at least m (n - m),
+    m = ceil(floor min(P, N)): where no row is predicted positive, a single one that becomes so moves the score from 0
+    by about 1/sqrt(n), so without it the sum of c_r^2 does not decrease with n.
 
-    c_r is the same for all rows of a class. It is the largest change that is found by trying every PP. The interval is
-    about the mean of this statistic over fresh holdouts with the same class counts. This mean differs from the
-    correlation on endless data with these class shares by a multiple of 1/n.
+    With a floor c_r is the same for all rows of a class: the largest change that is found by trying every PP. The
+    interval is then about the mean of this statistic over fresh holdouts with the same class counts, which differs from
+    the correlation on endless data with these class shares by a multiple of 1/n.
 
     References
     ----------
@@ -232,7 +234,7 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
         _Matthews,
         bounds=(-1, 1),
         family="bounded-difference",
-        parameters={"floor": _checked_floor(floor)},
+        parameters={} if floor is None else {"floor": _checked_floor(floor)},
     )
 
 
@@ -255,7 +257,7 @@ def _averaged(name: str, score: type[ClassScore], average: Average, **parameters
 
 
 class _Matthews(Statistic):
-    """Correlation of true and predicted labels of two classes, with a floor under the predictions' variance.
+    """Correlation of true and predicted labels of two classes, perhaps with a floor under the predictions' variance.
 
     It is (n TP - P PP) / sqrt(P N Q) with Q = max(PP (n - PP), m (n - m)). P and N are the numbers of positive and
     negative rows, both public, and the floor m lies between 1 and min(P, N). Scores are computed in integers.
@@ -276,6 +278,10 @@ class _Matthews(Statistic):
         self.rows = self.effective_rows = targets.rows
         negatives, positives = (int(count) for count in targets.counts)
         self._counts = positives, negatives
+        if "floor" not in metric.parameters:
+            self.is_ratio = self.only_as_ratio = True
+            self.sensitivity, self.sum_of_squares, self._floor = Fraction(1), float(self.rows), 1
+            return
         least = math.ceil(decimal(metric.parameters["floor"]) * min(positives, negatives))
         self._floor = least * (self.rows - least)
         own = self._largest_change(hit=1) / 2 * (1 + 1e-12) + 1e-14  # half: [-1, 1] becomes [0, 1]
@@ -294,6 +300,28 @@ class _Matthews(Statistic):
     def _value(self, query: NDArray[Any]) -> float:
         upper, square = self._fraction(query)
         return upper / math.sqrt(square)
+
+    def _sample(self, query: NDArray[Any]) -> Rates:
+        """Return the score, and how many rows of each class are predicted right."""
+        (positives, negatives), right = self._counts, query == self._positive
+        hits = int(np.count_nonzero(right[self._positive]))
+        return Rates(self._units(query), hits, positives, int(np.count_nonzero(right)) - hits, negatives)
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Return an equally uncertain mean over rows, for a model that predicts positives as often as they occur."""
+        rest, own = prevalence
+        correlation = 2.0 * mean - 1.0
+        recall = min(max(own + correlation * rest, 0.0), 1.0)
+        specificity = min(max(rest + correlation * own, 0.0), 1.0)
+        turned = correlation * (rest - own) / 2.0
+        errors = (
+            abs(slope) * math.sqrt(rate * (1.0 - rate) / (share * self.rows))
+            for slope, rate, share in (
+                (1.0 - turned / rest, recall, own),
+                (1.0 + turned / own, specificity, rest),
+            )
+        )
+        return Likely.with_error(sum(errors) / 2.0, mean)  # the ends of both intervals are added
 
     def _fraction(self, query: NDArray[Any]) -> tuple[int, int]:
         """Return the numerator of the correlation, and the square of its denominator."""

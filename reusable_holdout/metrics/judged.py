@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_array, in_pieces, real_array
 from reusable_holdout.metrics.definition import Definition, checked_bounds
-from reusable_holdout.metrics.ids import Column, Ids, table_of
+from reusable_holdout.metrics.ids import Ids, table_of
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.predictions import Form
 from reusable_holdout.metrics.scoring import Statistic
@@ -159,11 +159,6 @@ class Judge(ABC):
     every_row = False
     """True if the metric needs all rows, each as an independent draw, so that it allows no slices or groups."""
 
-    @property
-    def likely_spread(self) -> float | None:
-        """Standard deviation of a row's term that a plan assumes; None if the term's bounds say enough."""
-        return None
-
     def form(self, ids: Ids) -> Form:
         """Return the form that reads and checks scores of these rows."""
         return JudgedScores(ids, self)
@@ -266,14 +261,10 @@ class JudgedScores(Form):
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")
-        columns = self._of_table(table.in_order_of(self._ids))
-        return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
-
-    def _of_table(self, columns: list[Column]) -> list[Column]:
-        """Return the columns of scores, given all columns of a table but its ids."""
+        columns = table.in_order_of(self._ids)
         if not columns:
             raise InputError("a table of scores must have a column beside the ids; got none; add it")
-        return columns
+        return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
 
     def _misshapen(self, shape: tuple[int, ...]) -> InputError:
         advice = "score every row of the guard, in its order"

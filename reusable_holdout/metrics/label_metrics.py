@@ -18,17 +18,8 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.scoring import (
-    GRID_BITS,
-    Agreement,
-    Counted,
-    Disagreement,
-    Likely,
-    Mean,
-    MeanLoss,
-    RatioMean,
-    ratio,
-)
+from reusable_holdout.metrics.samples import Counted, Likely, ratio
+from reusable_holdout.metrics.scoring import GRID_BITS, Agreement, Disagreement, Mean, MeanLoss, RatioMean
 from reusable_holdout.metrics.targets import Targets
 
 Average = Literal["binary", "macro", "micro", "weighted"]

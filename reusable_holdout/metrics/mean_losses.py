@@ -306,15 +306,14 @@ def negated(loss: Metric) -> Metric:
             f"a negated loss must be a loss of the catalogue, and no share of rows; got {loss.name!r}; "
             f"{own if loss.kernel is None else advice}"
         )
-    return Metric(
-        name=_SCORERS.get(loss.name, f"neg_{loss.name}"),
-        response=loss.response,
-        lower=0.0 - loss.upper,
-        upper=0.0 - loss.lower,
-        greater_is_better=True,
+    name, bounds = _SCORERS.get(loss.name, f"neg_{loss.name}"), (0.0 - loss.upper, 0.0 - loss.lower)
+    return metric_of(
+        name,
+        loss.response,
+        partial(_negative, loss),
+        bounds=bounds,
         family=loss.family,
         parameters=loss.parameters,
-        kernel=partial(_negative, loss),
     )
 
 

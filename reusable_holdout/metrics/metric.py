@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.metrics.bound import BoundMetric
 from reusable_holdout.metrics.definition import Definition, Kernel, Response
-from reusable_holdout.metrics.scoring import Family
 from reusable_holdout.metrics.targets import class_targets, real_targets
 from reusable_holdout.metrics.weights import Weights
 
@@ -169,26 +167,24 @@ class Metric(Definition):
 
 
 def metric_of(
-    name: str,
-    response: Response,
-    kernel: Kernel,
-    *,
-    bounds: tuple[float, float] = (0, 1),
-    family: Family = "bounded",
-    greater_is_better: bool = True,
-    parameters: Mapping[str, float] | None = None,
+    name: str, response: Response, kernel: Kernel, *, bounds: tuple[float, float] = (0, 1), **stated: Any
 ) -> Metric:
-    """Make a metric of the catalogue from its kernel, by default with values in [0, 1]."""
-    return Metric(
-        name=name,
-        response=response,
-        lower=bounds[0],
-        upper=bounds[1],
-        greater_is_better=greater_is_better,
-        family=family,
-        parameters=parameters or {},
-        kernel=kernel,
-    )
+    """Make a metric of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+    response : Response
+    kernel : Kernel
+        The statistic of the metric on given targets.
+    bounds : (float, float)
+        Least and largest value of the metric.
+    stated : dict
+        More fields of the metric, such as `family` and `parameters`; greater is better unless it says otherwise.
+    """
+    lower, upper = bounds
+    facts: dict[str, Any] = {"greater_is_better": True, **stated}
+    return Metric(name=name, response=response, kernel=kernel, lower=lower, upper=upper, **facts)
 
 
 def _check_known_targets(metric: Metric, y: object) -> None:

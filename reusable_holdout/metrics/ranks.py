@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, Likely, Ranked, RatioMean, Statistic
+from reusable_holdout.metrics.samples import Likely, Ordered, Ranked
+from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, RatioMean, Statistic
 from reusable_holdout.metrics.targets import Targets
 
 _BANDS = 8.0  # positive rows that tell as much about an average precision as one row about a mean
@@ -150,6 +151,7 @@ class PairOrder(RatioMean):
     """
 
     family = "bounded"
+    is_ratio = True  # the evidence of many such ways has no need of class counts
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
         targets.check_two(metric.name)
@@ -164,6 +166,25 @@ class PairOrder(RatioMean):
     def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
         ordered = _twice_ordered(query[self._negative], query[self._positive])
         return [(1, ordered, 2 * len(self._negative) * len(self._positive))]
+
+    def _sample(self, query: NDArray[Any]) -> Ordered:
+        """Return the score, and both classes' scores."""
+        return Ordered(self._units(query), query[self._positive], query[self._negative])
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Return the rows of the rarer class, and how much the mean wins of such a row spread over one matching.
+
+        The chance that one row wins twice is that of exponential scores [1]_.
+
+        References
+        ----------
+        .. [1] Hanley and McNeil (1982), "The meaning and use of the area under a ROC curve", Radiology 143.
+        """
+        area = max(mean, 1.0 - mean)
+        twice = area / (2.0 - area) if prevalence[1] <= 0.5 else 2.0 * area**2 / (1.0 + area)
+        few, own = min(prevalence), max(twice - area**2, 0.0)
+        alone = max(area * (1.0 - area) - own, 0.0)
+        return Likely(few * self.rows, math.sqrt(own + alone * few / (1.0 - few)))
 
 
 class OneVersusRest(RatioMean):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, Literal, NamedTuple, Self
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.metrics.containers import BLOCK
+from reusable_holdout.metrics.samples import Likely, Measured
 from reusable_holdout.metrics.targets import HoldsLabels, Targets
 
 Family = Literal["binomial", "bounded", "bounded-difference"]
@@ -52,90 +53,6 @@ class PublicNumbers(NamedTuple):
             self.sum_of_squares / factor if rests[1] else self.sum_of_squares,
             rows,
         )
-
-
-# ---- data from which the confidence set of a ratio is computed, for one question: private, for the guard alone
-
-
-class Ratio(NamedTuple):
-    """A sample of rows for the ratio ``E[weight * value] / E[weight]``, times a factor.
-
-    Values and weights lie in [0, 1]. A count is the number of rows with a given value and weight. If the factor is
-    below 1, nothing is known about the rest: the population value may be larger by up to one minus the factor.
-    """
-
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    factor: float = 1.0
-
-    def __repr__(self) -> str:
-        return "<Ratio>"
-
-
-def ratio(rows: Iterable[tuple[float, float, float]], factor: float = 1.0) -> Ratio:
-    """Make a :class:`Ratio` from rows that are given as (value, weight, count)."""
-    values, weights, counts = np.array(list(rows), dtype=np.float64).T
-    return Ratio(values, weights, counts, factor)
-
-
-class Counted(NamedTuple):
-    """The grid score of a metric that counts rows, such as precision, and the ratios from which its interval is made.
-
-    A single ratio is the metric itself. If there are several, the metric is the least of them.
-    """
-
-    score: int
-    ratios: tuple[Ratio, ...]
-
-    def __repr__(self) -> str:
-        return "<Counted>"
-
-
-class Ranked(NamedTuple):
-    """A metric's score on the grid, and the order in which a model's scores rank the rows of two classes.
-
-    `above` has shape (positives,). For each positive row, from the highest score down, it is the number of negative
-    rows that score at least as high.
-    """
-
-    score: int
-    above: NDArray[np.int64]
-    negatives: int
-
-    def __repr__(self) -> str:
-        return "<Ranked>"
-
-
-class Explained(NamedTuple):
-    """Errors of a model and of a constant prediction; the value is ``1 - mean(errors) / (unit * mean(totals))``.
-
-    `errors` are the model's, in [0, 1], and `totals` the constant's, in [0, `most`]. Both have shape (rows,). The score
-    is in grid units.
-    """
-
-    score: int
-    errors: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    most: float
-    unit: float
-
-    def __repr__(self) -> str:
-        return "<Explained>"
-
-
-class Likely(NamedTuple):
-    """A number of rows and a standard deviation whose mean is about as uncertain as a metric; plans use it."""
-
-    rows: float
-    spread: float
-
-    @classmethod
-    def of(cls, rows: Ratio, mean: float) -> Likely:
-        """Return this number and standard deviation for a ratio whose value is `mean`."""
-        whole = float(rows.counts @ rows.weights)
-        square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
-        return cls(whole, (square / whole) ** 0.5)
 
 
 # ---- statistics
@@ -192,7 +109,7 @@ class Statistic(HoldsLabels, ABC):
         value = self._value(query if self.chosen is None else query[self.chosen])
         return 0.0 - value if self.negated else value  # zero has no sign
 
-    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
+    def sample(self, query: NDArray[Any]) -> Measured:
         """Return the data from which the confidence set of a ratio is computed."""
         return self._sample(query if self.chosen is None else query[self.chosen])
 
@@ -208,7 +125,7 @@ class Statistic(HoldsLabels, ABC):
     def _value(self, query: NDArray[Any]) -> float:
         """Return the value in the metric's units, not negated, given a query on the statistic's own rows."""
 
-    def _sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
+    def _sample(self, query: NDArray[Any]) -> Measured:
         raise NotImplementedError
 
 

@@ -18,16 +18,8 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition, checked_number
 from reusable_holdout.metrics.mean_losses import checked_targets, clipped, losses_of_values, mean_of_values
 from reusable_holdout.metrics.metric import Metric, metric_of
-from reusable_holdout.metrics.scoring import (
-    GRID,
-    GRID_BITS,
-    Draws,
-    Explained,
-    Likely,
-    Mean,
-    MeanLoss,
-    Statistic,
-)
+from reusable_holdout.metrics.samples import Explained, Likely
+from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Draws, Mean, MeanLoss, Statistic
 from reusable_holdout.metrics.targets import Targets
 
 _FINE_BITS = 52  # binary digits of each row's term, because a root would magnify the rounding to 32 digits

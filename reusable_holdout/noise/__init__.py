@@ -3,7 +3,6 @@
 from reusable_holdout.noise.calibration import Calibration, GuardMechanism, optimal_ratio
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
-from reusable_holdout.noise.null_charges import expected_charges_of_stages
 from reusable_holdout.noise.sparse_vector import GuardCore, NoiseScales, SparseVector
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "KeyedNoise",
     "NoiseScales",
     "SparseVector",
-    "expected_charges_of_stages",
     "key_from_seed",
     "new_key",
     "optimal_ratio",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.composition import LARGEST_EXPONENT, optimal_composition
@@ -123,15 +123,7 @@ class Calibration:
             return _composed(each, 2 * self.charges + told, delta)
         return math.inf
 
-    def core(
-        self,
-        *,
-        scale: Fraction,
-        noise: KeyedNoise,
-        spent: int = 0,
-        last_charged: bytes = b"",
-        direction: int = 0,
-    ) -> SparseVector:
+    def core(self, *, scale: Fraction, noise: KeyedNoise, **state: Any) -> SparseVector:
         """Make the mechanism on which a guard runs.
 
         Parameters
@@ -140,12 +132,9 @@ class Calibration:
             ``s`` in grid units.
         noise : KeyedNoise
             Source of all noise.
-        spent : int
-            Charges already made.
-        last_charged : bytes
-            Digest of the question that was charged last.
-        direction : {0, 1, -1}
-            The direction of deviations that count: both (0), upwards (1) or downwards (-1).
+        **state
+            What else a `SparseVector` takes: the charges already spent, which question was charged last, and the
+            direction of deviations that count.
 
         Raises
         ------
@@ -157,15 +146,8 @@ class Calibration:
                 f"a guard runs on 'numeric-sparse' or without noise; got {self.mechanism!r}, which only "
                 "ledgers of earlier versions use; such a ledger can be verified, but not continued"
             )
-        threshold, query, answer = (Fraction(each) * scale for each in self.scales)
-        return SparseVector(
-            scales=NoiseScales(threshold, query, answer),
-            noise=noise,
-            charges=self.charges,
-            spent=spent,
-            last_charged=last_charged,
-            direction=direction,
-        )
+        scales = NoiseScales(*(Fraction(each) * scale for each in self.scales))
+        return SparseVector(scales=scales, noise=noise, charges=self.charges, **state)
 
 
 def _composed(each: float, parts: int, delta: float) -> float:

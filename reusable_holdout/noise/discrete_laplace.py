@@ -94,17 +94,12 @@ def checked_scale(scale: Fraction | float) -> Fraction:
         exact = Fraction(scale)
     except (ValueError, OverflowError):
         raise InputError(f"a noise scale is a finite number of grid units; got {scale}") from None
-    if exact != 0 and exact < _SMALLEST_SCALE:
-        raise _out_of_range(exact, "larger scale, that is a smaller epsilon")
-    if exact > _LARGEST_SCALE:
-        raise _out_of_range(exact, "smaller scale, that is a larger epsilon")
-    return exact
-
-
-def _out_of_range(scale: Fraction, other: str) -> InputError:
-    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # it may be beyond all floats
-    return InputError(
-        f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other}"
+    if exact == 0 or _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
+        return exact
+    told = decimal.Context(prec=6).divide(exact.numerator, exact.denominator)  # it may be beyond all floats
+    other = "larger scale, that is a smaller" if exact < 1 else "smaller scale, that is a larger"
+    raise InputError(
+        f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other} epsilon"
     )
 
 
@@ -188,9 +183,8 @@ class GeometricRow:
         """Return both variables as integers, from their digits; the bits of the quotients are 0 unless a word tied."""
         width = self.digits + 1
         draws, variables = len(below) // len(self.prefixes), len(self.prefixes) // width
-        rows = np.zeros(
-            (draws, variables, 64), dtype=np.bool_
-        )  # as wide as an integer: all are packed at once
+        # as wide as an integer: all are packed at once
+        rows = np.zeros((draws, variables, 64), dtype=np.bool_)
         rows[:, :, :width] = below.reshape(draws, variables, width)
         bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
         packed = np.asarray(bits, dtype=np.int64).reshape(draws, variables).T

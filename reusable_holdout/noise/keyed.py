@@ -119,7 +119,7 @@ class KeyedNoise:
     True
     """
 
-    __slots__ = ("__key", "_epoch")
+    __slots__ = ("__key", "epoch")
 
     def __init__(self, key: bytes, *, epoch: int = 0) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
@@ -128,15 +128,10 @@ class KeyedNoise:
         if not 0 <= epoch < 2**64:
             raise InputError(f"an epoch lies between 0 and 2**64-1; got {epoch}")
         self.__key = key
-        self._epoch = epoch
-
-    @property
-    def epoch(self) -> int:
-        """Epoch that the noise depends on."""
-        return self._epoch
+        self.epoch = epoch
 
     def __repr__(self) -> str:
-        return f"KeyedNoise(key=<hidden>, epoch={self._epoch})"
+        return f"KeyedNoise(key=<hidden>, epoch={self.epoch})"
 
     def __reduce__(self) -> NoReturn:
         raise HandleError(
@@ -229,7 +224,7 @@ class KeyedNoise:
                 f"a noise label has no '/', which separates a label from its ties; got {label!r}"
             )
         name = f"{label}{part}".encode()
-        epoch, length = self._epoch.to_bytes(8, "big"), len(name).to_bytes(2, "big")
+        epoch, length = self.epoch.to_bytes(8, "big"), len(name).to_bytes(2, "big")
         return b"".join([_DOMAIN, self.__key, epoch, length, name])
 
     def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:

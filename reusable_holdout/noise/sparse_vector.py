@@ -137,8 +137,9 @@ class SparseVector:
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
-        self._scales, self._noise, self._direction = scales, noise, direction
-        self._charges, self._spent, self._last_charged = charges, spent, last_charged
+        self.scales, self._noise, self._direction = scales, noise, direction  # scales in grid units
+        self.charges, self.spent = charges, spent  # how many may be made, and were
+        self.last_charged = last_charged  # digest of the question; empty before the first charge
         self._threshold_law, self._query_law = law(scales.threshold), law(scales.query)
         self._answer_law = DiscreteLaplace(scales.answer)
         self._correction = round(self._query_law.mean - self._threshold_law.mean)
@@ -146,29 +147,9 @@ class SparseVector:
         self._offset = self._draw_offset()
 
     @property
-    def scales(self) -> NoiseScales:
-        """Noise scales in grid units."""
-        return self._scales
-
-    @property
-    def charges(self) -> int:
-        """Number of charges that the budget allows."""
-        return self._charges
-
-    @property
-    def spent(self) -> int:
-        """Number of charges made so far."""
-        return self._spent
-
-    @property
-    def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty before the first charge."""
-        return self._last_charged
-
-    @property
     def halted(self) -> bool:
         """True if the budget is spent."""
-        return self._spent >= self._charges
+        return self.spent >= self.charges
 
     def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Draw the noise of the comparisons, which must stay secret.
@@ -224,7 +205,9 @@ class SparseVector:
         """
         self._check_budget()
         _check_reach(deviations, thresholds)
-        return self._first(deviations, thresholds, questions, query_noise)
+        noise = self.query_noise(questions) if query_noise is None else query_noise
+        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
+        return int(above[0]) if len(above) else None
 
     def first_deviation(
         self,
@@ -258,9 +241,9 @@ class SparseVector:
         InputError
             If a number is more than 2**60 from 0.
         """
-        self._check_budget()
-        _check_reach(scores, priors, thresholds)
-        return self._first(self._deviation(scores - priors), thresholds, questions, query_noise)
+        _check_reach(scores, priors)
+        deviations = self._deviation(scores - priors)
+        return self.first_above(deviations, thresholds, questions, query_noise=query_noise)
 
     def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
         """Return True if one query is above its noisy threshold: `first_above` for a single query, without arrays.
@@ -341,22 +324,10 @@ class SparseVector:
         """
         self._check_budget()
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
-        self._spent += 1
-        self._last_charged = question
+        self.spent += 1
+        self.last_charged = question
         self._offset = self._draw_offset()
         return released
-
-    def _first(
-        self,
-        deviations: npt.NDArray[np.int64],
-        thresholds: npt.NDArray[np.int64],
-        questions: Sequence[bytes],
-        query_noise: npt.NDArray[np.int64] | None,
-    ) -> int | None:
-        """Find the first query above its noisy threshold; `query_noise` is drawn unless it is given."""
-        noise = self.query_noise(questions) if query_noise is None else query_noise
-        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
-        return int(above[0]) if len(above) else None
 
     def _deviation(self, difference: Any) -> Any:
         """Return the deviation in the direction that counts, given a difference: a number or an array."""
@@ -367,16 +338,16 @@ class SparseVector:
 
     def _draw_offset(self) -> int:
         """Return the threshold's current noise plus the correction for the two noises' means."""
-        stage, follows = (self._spent, self._last_charged) if self._renews else (0, b"")
+        stage, follows = (self.spent, self.last_charged) if self._renews else (0, b"")
         drawn = self._noise.draw(
             self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
         )
         return drawn + self._correction
 
     def _check_budget(self) -> None:
-        if self._spent >= self._charges:
+        if self.spent >= self.charges:
             raise BudgetError(
-                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; start again "
+                f"1 charge asked, 0 left of {self.charges}; nothing was answered and nothing was charged; start again "
                 "on fresh data"
             )
 

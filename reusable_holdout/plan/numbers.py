@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "OWN_BUDGET",
     "STATED",
     "Family",
+    "Scale",
     "SharedBudget",
     "asked_for",
     "bisected",
@@ -40,6 +41,27 @@ __all__ = [
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
+
+
+class Scale(NamedTuple):
+    """The bounds of a metric, and its direction."""
+
+    lower: float
+    upper: float
+    greater_is_better: bool
+
+    @property
+    def span(self) -> float:
+        """Range of the metric."""
+        return self.upper - self.lower
+
+    def unit(self, value: float) -> float:
+        """Return a value of the metric in [0, 1], where greater is better."""
+        return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
+
+    def value(self, unit: float) -> float:
+        """Return the metric's value at a number in [0, 1], where greater is better."""
+        return self.lower + unit * self.span if self.greater_is_better else self.upper - unit * self.span
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -227,8 +249,8 @@ def bisected(
 
 
 STATED = (
-    *("charges", "choices", "confidence", "delta", "estimate", "noise", "prior_error", "queries", "reveals"),
-    *("spread", "threshold", "tolerance"),
+    *("charges", "choices", "confidence", "delta", "estimate", "final_share", "noise", "pair_spread"),
+    *("prior_error", "queries", "reveals", "spread", "threshold", "tolerance"),
 )
 """Numbers of a plan that a person states."""
 
@@ -259,15 +281,6 @@ class SharedBudget:
     told_nats: float = 0.0
     noisy: bool = False
     theory: int = THEORY.edition
-
-    def record(self) -> dict[str, Any]:
-        """Return all fields by name, as JSON can write them."""
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Read a record of :meth:`record`."""
-        return cls(**record)
 
 
 OWN_BUDGET = SharedBudget()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty import Certificate, Shares, fixed_queries_half_width
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise import Calibration, expected_charges_of_stages
-from reusable_holdout.plan.numbers import Family, SharedBudget, real, whole_or_none
+from reusable_holdout.noise import Calibration
+from reusable_holdout.plan.numbers import Family, Scale, SharedBudget, real, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.wish import Asks, Numbers, Wish
 from reusable_holdout.slips import checked_call
@@ -45,6 +45,7 @@ class Outlook:
     stated_threshold: float | None
     stated_prior_error: float | None
     stated_spread: float | None
+    final_share: float
     reveals: int
     choices: tuple[int, ...]
     shared: SharedBudget
@@ -55,9 +56,14 @@ class Outlook:
         """Range of the metric."""
         return self.upper - self.lower
 
+    @property
+    def scale(self) -> Scale:
+        """Bounds and direction of the metric."""
+        return Scale(self.lower, self.upper, self.greater_is_better)
+
     def unit(self, value: float) -> float:
         """Return a value of the metric in [0, 1], where greater is better."""
-        return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
+        return self.scale.unit(value)
 
     @property
     def _numbers(self) -> Numbers:
@@ -66,7 +72,7 @@ class Outlook:
     @cached_property
     def scores(self) -> Certificate:
         """Certificate of questions about one model."""
-        least = min(self._wish.deviation_sd(self.rows), 1.0)
+        least = self._wish.least_threshold(self._numbers)
         certificate = self._wish.certificate(self._numbers)
         return replace(certificate, least_threshold=least, reserved_nats=self.told_nats)
 
@@ -134,7 +140,7 @@ class Outlook:
         nats : float
             Cost of reveals and choices beside them.
         answers : int
-            Models that the final is about.
+            Models that the final is about, all of one weight.
         estimate : float, optional
             Value that it finds; the plan's by default.
         """
@@ -142,17 +148,62 @@ class Outlook:
         if not 0 <= charges <= self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
         spent = certificate.charge_nats * charges + nats
-        length = certificate.final_length(charges=charges, nats=spent, answers=answers)
+        length = certificate.final_length(charges=charges, nats=spent) + math.log(answers)
         return certificate.final_half_width(length=length, estimate=at) * self.span
+
+    @checked_call
+    def agreed_half_width(self, *, charges: int) -> float:
+        """Return the half-width of an agreed answer's interval around `estimate`, after this many charges.
+
+        Parameters
+        ----------
+        charges : int
+            Charges made, each of the dearest, and fewer than the plan's: after the last nothing is asked.
+        """
+        if not 0 <= charges < self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
+        certificate = self.scores
+        if not certificate.is_constant:
+            return self.tolerance
+        length = certificate.length(charges=charges, nats=certificate.charge_nats * charges)
+        low, high = certificate.agreed_around(length)
+        return float(high - low) / 2.0 * self.span
+
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        raise NotImplementedError
+
+    @property
+    def certifies(self) -> bool:
+        """True if only gates are asked, and what they call better is certified to be what was named."""
+        return self._wish.certifies
+
+    @checked_call
+    def shown_difference(self, *, charges: int = 0, pairs: bool = False) -> float:
+        """Return the difference that a gate shows nine times in ten, in the metric's unit.
+
+        If the population value is better by it than what a gate names, the gate says "better" with probability 0.9, for
+        rows that spread as the plan guesses.
+
+        Parameters
+        ----------
+        charges : int
+            Charges made before, none of them a failure, and fewer than the plan's.
+        pairs : bool
+            True for the difference of two models.
+        """
+        if not 0 <= charges < self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
+        wish = self._compared if pairs else self._wish
+        gates = self.gates(self.certificate_of(pairs=pairs))
+        length = gates.length(charges=charges, nats=charges * gates.theory.gate.nats[0])
+        found = wish.shown(gates, length, signs=pairs and self.family == "binomial")
+        return found * self.span * (2.0 if pairs else 1.0)
 
     @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance."""
-        certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
-        if certificate.spread is not None:
-            return certificate.likely_half_width(-math.log(beta / 2.0), at) * self.span
-        width = fixed_queries_half_width(certificate.bound, queries=1, beta=beta, estimate=at)
-        return width * self.span
+        return self._fixed(1, by_rows=self.scores.spread is not None)
 
     @property
     def set_aside(self) -> float:
@@ -184,7 +235,8 @@ class Outlook:
 
         Not a number for gates and claims, whose charges are no deviations of priors.
         """
-        return self._wish.honest(self._numbers) if self.asks == "all" else math.nan
+        asked = self.asks == "all" and self.final_share < 1.0
+        return self._wish.honest(self._numbers) if asked else math.nan
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
@@ -200,28 +252,19 @@ class Outlook:
     @property
     def fixed_half_width(self) -> float:
         """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
+        return self._fixed(self.queries, by_rows=self.scores.decides != "distance")
+
+    def _fixed(self, queries: int, *, by_rows: bool) -> float:
         certificate, beta, at = self.scores, self._wish.beta, self._wish.estimate
-        if certificate.decides != "distance":
-            return certificate.likely_half_width(math.log(2.0 * self.queries / beta), at) * self.span
-        width = fixed_queries_half_width(certificate.bound, queries=self.queries, beta=beta, estimate=at)
+        if by_rows:
+            return certificate.likely_half_width(math.log(2.0 * queries / beta), at) * self.span
+        width = fixed_queries_half_width(certificate.bound, queries=queries, beta=beta, estimate=at)
         return width * self.span
 
     @property
     def deviation_sd(self) -> float:
         """Standard deviation of holdout value minus an honest prior from as many rows."""
         return self._wish.deviation_sd(self.rows) * self.span
-
-    @cached_property
-    def expected_null_charges(self) -> float:
-        """Charges that chance alone will make, over all queries, if every prior is honest."""
-        shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
-        return expected_charges_of_stages(
-            [self.threshold_at(charges=charges) for charges in range(shown)],
-            deviation_sd=self.deviation_sd,
-            queries=self.queries,
-            noise_scale=self.noise,
-            mechanism=self._wish.mechanism,
-        )
 
     @property
     def vacuous(self) -> bool:
@@ -237,7 +280,7 @@ class Outlook:
             With the numbers that would do.
         """
         if not vacuous:
-            check_says_something(self._wish, self.span, self.tolerance)
+            check_says_something(self._wish, self.scale, self.tolerance)
 
     # ---- differential privacy
 
@@ -270,10 +313,26 @@ class Outlook:
 
     @cached_property
     def _compared(self) -> Wish:
-        """The same numbers of differences."""
-        return replace(self._wish, family="paired", estimate=0.5, spread=None)
+        """The same numbers of differences, halved, so that they lie in [0, 1]."""
+        wish = self._wish
+        if not wish.theory.threshold_level:
+            return replace(wish, family="paired", estimate=0.5, spread=None)
+        error = None if wish.prior_error is None else wish.prior_error / 2.0
+        # two models whose errors have half of their variance in common differ as much as one model's scores
+        spread = (wish.row_spread if wish.pair_spread is None else wish.pair_spread) / 2.0
+        return replace(wish, family="paired", estimate=0.5, spread=spread, prior_error=error)
 
     # ---- certificates
+
+    @property
+    def open_wish(self) -> Wish:
+        """The numbers of the plan and its facts, in units of the metric's range."""
+        return self._wish
+
+    @property
+    def leaves_room(self) -> bool:
+        """True if one reveal, or the class counts of another metric, may be told beside the charges."""
+        return self.told_nats >= self._wish.room_nats
 
     @cached_property
     def told_nats(self) -> float:
@@ -283,7 +342,7 @@ class Outlook:
     def gates(self, certificate: Certificate) -> Certificate:
         """Return the certificate of gates that goes with one of checks."""
         fixed = 0.0 if certificate.decides == "distance" else certificate.fixed_threshold
-        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed)
+        return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed, threshold_sds=0.0)
 
     @property
     def told(self) -> Certificate:
@@ -317,7 +376,9 @@ class Outlook:
         if spare < 0.0 or scores.adaptive or self.shared.view:
             return False
         slack, length = 2.0 * _SAME, replace(scores, reserved_nats=nats).affordable_length
-        if scores.fixed_threshold is not None and scores.decides == "distance":
-            return scores.fixed_reach(length) <= scores.tolerance + slack
+        if self._wish.certifies:
+            return self._wish.shown(scores, length) <= scores.tolerance + slack
+        if scores.threshold_sds or (scores.fixed_threshold is not None and scores.decides == "distance"):
+            return scores.agreed_reach(length) <= scores.tolerance + slack
         threshold = scores.threshold_of_length(scores.estimate, length, least=-math.inf)
         return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd / self.span) - slack)

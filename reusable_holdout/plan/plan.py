@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -20,7 +20,6 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Plan"]
 
 _ROUNDING = 1e-9  # nats
-_CANDIDATES = 100  # of the choice that is reserved if none is stated
 
 
 class Plan(Outlook):
@@ -56,27 +55,32 @@ class Plan(Outlook):
         Number of reveals, at least 0, whose most expensive outcomes are reserved beside the charges. Further reveals
         are answered as long as the promises allow.
     choices : sequence of int, optional
-        Number of candidates of each reserved choice. If neither reveals nor choices are stated and the charges are
-        derived, one choice among 100 candidates (or as many as there are queries) is reserved, if the tolerance leaves
-        a charge beside it.
+        Number of candidates of each reserved choice.
     noise : float, optional
         Scale s of the sparse vector's noise, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s),
         answer noise Lap(s). By default the comparison's noise reaches a small share of the tolerance. 0 is allowed: the
         intervals do not need noise, differential privacy does.
     threshold : float, optional
-        Deviation T beyond which every prior is charged, in the metric's unit. By default it is as large as the
-        tolerance allows, and shrinks with the charges. A stated threshold is fixed, and the tolerance follows from it.
+        Deviation T beyond which every prior is charged, in the metric's unit. By default it is a number of standard
+        deviations of an honest deviation, and smaller at priors near 0 and 1. With a stated threshold it is the same
+        everywhere. It does not change with the charges.
     delta : float, optional
         The delta of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     spread : float, optional
         For families "mean" and "ratio": a guess of the standard deviation of a row's loss, in the metric's unit, at
         most half the distance of the bounds; by default the largest possible at `estimate`. The numbers of the plan
         follow from it. No interval rests on it: rows that spread more are charged more often.
+    pair_spread : float, optional
+        Likewise for the difference of two models, in the metric's unit; by default as large as one model's.
+    final_share : float, optional
+        Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75, and 0 if only gates are
+        asked, who then have no final. With 1 nothing but a final can be asked: for a guard of one search.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states what an honest board keeps; each series has `charges`, by default 2.
     gates : bool
-        True if only gates are asked: a "yes" is cheaper than other charges.
+        True if only gates are asked. Then `tolerance` is the difference that they show nine times in ten, up to the
+        last charge; see :meth:`shown_difference`.
     bounds : tuple of float
         Lower and upper bound of the metric.
     greater_is_better : bool
@@ -108,10 +112,10 @@ class Plan(Outlook):
 
     Notes
     -----
-    After j charges the threshold at prior a is the largest T with ``[lower(a - T - t), upper(a + T + t)]`` inside
-    ``a +- tolerance``, t being the reach of the comparison's noise; the plan affords C charges when the last threshold,
-    at j = C - 1 and with charges that were all of the dearest, is at least one standard deviation of an honest
-    deviation, ``sqrt(a (1 - a) / n + prior_error**2)``. So many charges it keeps in every state.
+    The threshold at a prior is z standard deviations of an honest deviation, ``sqrt(a (1 - a) / n + prior_error**2)``.
+    An honest search of all queries exceeds none with probability 0.95 at ``z = Phi^-1(1 - 0.05 / (2 queries))``. A
+    smaller tolerance has a smaller z, at least 1. The tolerance is the half-width of an agreed answer's interval before
+    the last charge, after others that were all of the dearest; before that it is narrower.
 
     References
     ----------
@@ -122,13 +126,15 @@ class Plan(Outlook):
     --------
     >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, confidence=0.95)
     >>> plan.charges, plan.choices
-    (1, (100,))
+    (1, ())
     >>> plan = Plan(10_000, queries=1_000, tolerance=0.05, estimate=0.9)
     >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
-    (9, 1.4)
+    (6, 1.09)
     """
 
     _is_kept = False
+    _kept_sds: float | None = None
+    _kept_stated: tuple[str, ...] = ()
 
     @checked_call
     def __init__(
@@ -147,6 +153,8 @@ class Plan(Outlook):
         threshold: float | None = None,
         delta: float | None = None,
         spread: float | None = None,
+        pair_spread: float | None = None,
+        final_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
         bounds: tuple[float, float] = (0.0, 1.0),
@@ -173,17 +181,19 @@ class Plan(Outlook):
         self.stated_spread = numbers.checked_spread(
             spread, math.inf if kept or family == "ratio" else self.span
         )
+        self.stated_pair_spread = numbers.real_or_none("pair_spread", pair_spread, above=0.0, most=self.span)
         self.stated_prior_error = numbers.real_or_none("prior_error", prior_error, above=0.0)
         self.stated_threshold = numbers.real_or_none("threshold", threshold, above=0.0)
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = numbers.wholes("choices", choices)
+        self.stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
         self.influence = numbers.real("influence", influence, above=0.0)
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
         allowance = ALLOWANCE if self.asks == "claims" and charges is None else charges
+        if self.stated_final_share == 1.0:  # nothing is asked that could be counted or charged
+            queries, allowance = queries or 1, allowance or 1
         self._wish = self._wished(rows, queries, allowance, limit, noise)
-        if reveals is None and choices is None and allowance is None:
-            self._set_a_choice_aside()
         self._settle(limit, numbers.real_or_none("delta", delta, least=0.0, below=1.0))
 
     def _wished(
@@ -191,6 +201,7 @@ class Plan(Outlook):
     ) -> Wish:
         span, grows = self.span, self.asks == "claims" and not self._is_kept  # then the tolerance follows
         silent = self.asks == "claims" or self.family == "ratio"
+        silent |= self.asks == "gates" and edition(self.shared.theory).gates_certify and noise is None
         return Wish(
             rows=numbers.whole_or_none("rows", rows, MOST_ROWS),
             queries=numbers.whole_or_none("queries", queries, MOST_QUERIES),
@@ -206,30 +217,35 @@ class Plan(Outlook):
             spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
+            room_nats=self._room_nats(),
             mechanism="noiseless" if silent or noise == 0.0 else "numeric-sparse",
             asks=self.asks,
             shared=self.shared,
+            stated_final_share=self.stated_final_share,
+            pair_spread=_divided(self.stated_pair_spread, span),
+            kept_sds=self._kept_sds,
         )
 
     def _reserved_nats(self) -> float:
-        theory = edition(self.shared.theory)
-        told = theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
-        return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
+        told = (self.reveals + len(self.choices)) * self._dearest_reveal
+        return told + sum(map(worst_choice_nats, self.choices))
 
-    def _set_a_choice_aside(self) -> None:
-        """Keep room for one choice, where the other numbers leave a charge beside it."""
-        wish = self._wish
-        if not (wish.asks == "all" and wish.rows and wish.queries and wish.tolerance):
-            return
-        self.choices = (min(_CANDIDATES, wish.queries),)
-        self._wish = replace(wish, reserved_nats=self._reserved_nats())
-        if self._wish.most_charges(wish.rows, wish.queries, wish.tolerance) is None:
-            self.choices, self._wish = (), wish
+    def _room_nats(self) -> float:
+        """Return the nats of one reveal, or of the class counts of another metric, unless reveals were stated."""
+        if "reveals" in (self._kept_stated or self.stated) or self.shared.view or self.asks != "all":
+            return 0.0
+        return max(self._dearest_reveal, edition(self.shared.theory).counts.worst)
+
+    @property
+    def _dearest_reveal(self) -> float:
+        theory = edition(self.shared.theory)
+        return theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
 
     def _settle(self, limit: float | None, delta: float | None) -> None:
         """Derive the number that was not stated."""
-        found = solved(self._wish, span=self.span, kept=self._is_kept)
+        found = solved(self._wish, scale=self.scale, kept=self._is_kept)
         self.rows, self.queries, self.charges, _ = found
+        self.final_share = self._wish.final_share
         derived = numbers.round_up(found.tolerance * self.span)
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
@@ -267,18 +283,27 @@ class Plan(Outlook):
             noisy=scores.noisy or scores.noise_scale > 0.0,
             tolerance=self.tolerance / (2.0 * self.span),
             fixed_threshold=None if scores.fixed_threshold is None else scores.fixed_threshold / 2.0,
+            threshold_sds=scores.threshold_sds if wish.decides == "evidence" else 0.0,
             least_threshold=min(wish.deviation_sd(self.rows), 1.0),
             shares=shares,
             estimate=0.5,
-            spread=0.5,
+            spread=wish.row_spread,
             decides=wish.decides,
         )
+
+    def certificate_of(self, *, pairs: bool) -> Certificate:
+        """Return the certificate of questions about one model, or about the difference of two."""
+        return self.pairs if pairs else self.scores
 
     # ---- records
 
     def record(self) -> dict[str, Any]:
         """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
-        return {
+        added: dict[str, Any] = {}
+        if self._wish.theory.threshold_level:  # editions that did not know them wrote none
+            added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
+            added |= {"pair_spread": self.stated_pair_spread}
+        return added | {
             "rows": self.rows,
             "queries": self.queries,
             "charges": self.charges,
@@ -298,7 +323,7 @@ class Plan(Outlook):
             "family": self.family,
             "influence": self.influence,
             "variation": self.variation,
-            "shared": self.shared.record(),
+            "shared": asdict(self.shared),
             "told_nats": self.told_nats,
             "stated": list(self.stated),
         }
@@ -307,10 +332,11 @@ class Plan(Outlook):
     def kept(cls, record: Mapping[str, Any]) -> Self:
         """Return the plan of a ledger's record unchanged: a later version that plans differently breaks no promise."""
         plan = cls.__new__(cls)
-        plan._is_kept = True
-        names = {*record} - {"asks", "stated", "told_nats"}
+        plan._is_kept, plan._kept_sds = True, record.get("threshold_sds")
+        plan._kept_stated = tuple(record["stated"])
+        names = {*record} - {"asks", "stated", "told_nats", "threshold_sds"}
         given = {name: record[name] for name in names}
-        given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
+        given |= {"bounds": tuple(record["bounds"]), "shared": SharedBudget(**record["shared"])}
         if record["asks"] == "claims":
             given["board"] = "claims"
         if "delta" not in record["stated"] and record["delta"] == 1.0:
@@ -350,9 +376,6 @@ class Plan(Outlook):
 
     def __str__(self) -> str:
         return report.report(self)
-
-    def _repr_html_(self) -> str:
-        return report.promise_table(self)
 
 
 def _divided(value: float | None, span: float) -> float | None:

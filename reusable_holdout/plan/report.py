@@ -1,71 +1,119 @@
-"""A plan as a small readable table."""
+"""A plan as advice: what can be asked, how wide the answers are, and what would narrow them."""
 
 from __future__ import annotations
 
-from reusable_holdout.certainty import majority_attack_gain
-from reusable_holdout.markup import facts_table
+from reusable_holdout.answer import in_words
+from reusable_holdout.plan.advice import more_charges, narrower
 from reusable_holdout.plan.outlook import Outlook
 
 Row = tuple[str, str]
 
-__all__ = ["promise_table", "report"]
+__all__ = ["report"]
 
 
 def report(plan: Outlook) -> str:
-    """Return the promise, its theorems, and the results of other methods with the same rows, as text."""
-    sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
-    title = _title(plan)
+    """Return what can be asked, how wide the answers are and what would narrow them, and privacy, as text."""
+    sections = [_questions(plan), _widths(plan), _advice(plan), _privacy(plan), _otherwise(plan)]
+    title = f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
     lines = [title, "=" * len(title)]
     for heading, rows in sections:
-        lines += ["", heading]
-        width = max(len(name) for name, _ in rows)
-        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+        if rows:
+            width = max(len(name) for name, _ in rows)
+            lines += ["", heading, *(f"  {name:<{width}}  {value}" for name, value in rows)]
     return "\n".join(lines)
 
 
-def promise_table(plan: Outlook) -> str:
-    """Return the promise as a short table for notebooks."""
-    return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
+def _questions(plan: Outlook) -> tuple[str, list[Row]]:
+    sure, charges = f"with probability {plan.confidence:g}", in_words(plan.charges)
+    if plan.asks == "claims":
+        return "What can be asked", [
+            ("every interval holds", f"{sure}, all claims at once (adaptive code)"),
+            (
+                "a claim stands",
+                f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
+            ),
+            ("each series has", f"{charges}; then its claims are not certified, and nobody else is halted"),
+        ]
+    if plan.final_share == 1.0:
+        return "What can be asked", [("every interval holds", f"{sure}; nothing but one final can be asked")]
+    if plan.certifies:
+        return "What can be asked", [
+            ("what is better holds", f"{sure}, all queries at once (transcript code)"),
+            ("the guard halts after", f"{charges}; to show nothing is free"),
+        ]
+    rows = [
+        ("every interval holds", f"{sure}, all queries at once (transcript code)"),
+        ("the guard halts after", f"{charges}, whatever was told at each"),
+        ("an honest search", _honest(plan)),
+    ]
+    if plan.asks == "all":
+        first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=plan.charges - 1)
+        falling = f", falling to {end:.4f} at the last charge" if first != end else ""
+        rows.insert(1, ("a prior is corrected", f"if it is off by more than {first:.4f}{falling}"))
+        if not plan.set_aside and plan.open_wish.room_nats and plan.leaves_room:
+            rows.append(("beside the charges", "one reveal, or another metric that tells class counts"))
+    return "What can be asked", rows + _choices(plan)
 
 
-def _title(plan: Outlook) -> str:
-    return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
-
-
-def _promise(plan: Outlook) -> tuple[str, list[Row]]:
-    rows = _promises_of_claims(plan) if plan.asks == "claims" else _promises(plan)
+def _widths(plan: Outlook) -> tuple[str, list[Row]]:
+    """Return how far the true value may be from an answer, with each number of charges."""
+    if plan.certifies:
+        return "What is shown nine times in ten", _shown(plan)
+    heading = f"How wide the answers are, at scores near {plan.estimate:g}"
+    if plan.asks == "claims":
+        rows = [
+            (
+                "claims that stand",
+                f"within about {plan.tolerance:g} at the last, if all are honest (off by {plan.prior_error:.2g}); what "
+                "is told of others widens all intervals",
+            )
+        ]
+    elif plan.final_share == 1.0:
+        return heading, [_final_after(plan, 0)]
+    else:
+        shown = sorted({*range(min(3, plan.charges)), plan.charges - 1}) if plan.asks == "all" else []
+        each = ((made, plan.agreed_half_width(charges=made)) for made in shown)
+        rows = [(f"agreed, after {in_words(made)}", f"within {width:.4f}") for made, width in each]
+        rows.append(("answers are within", f"{plan.tolerance:g}, whatever is told: the tolerance"))
     if plan.vacuous:
         rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
-    return "What holds", rows
+    if plan.asks == "claims":
+        return heading, rows
+    if not plan.final_share:
+        return heading, [*rows, ("a final", "cannot be asked: the plan keeps no share for one")]
+    finals = sorted({0, min(1, plan.charges), min(5, plan.charges)})
+    return heading, [*rows, *(_final_after(plan, charges) for charges in finals)]
 
 
-def _promises_of_claims(plan: Outlook) -> list[Row]:
-    rows = {
-        "every interval holds": f"with probability {plan.confidence:g}, all claims at once (adaptive code)",
-        "a claim stands": f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
-        "claims that stand": f"are within about {plan.tolerance:g} at the last, at scores near {plan.estimate:g}, if "
-        f"all are honest (off by {plan.prior_error:.2g}); what is told of others widens all intervals",
-        "each series has": f"{_charges(plan.charges)}; then its claims are not certified, and nobody else is halted",
-    }
-    return [*rows.items()]
+def _advice(plan: Outlook) -> tuple[str, list[Row]]:
+    """Return what would narrow the answers, the change that helps most first, and what wider ones would buy."""
+    rows = [
+        (words, f"answers within {tolerance:g}" + " (helps most)" * (not place))
+        for place, (words, tolerance) in enumerate(narrower(plan))
+    ]
+    more = more_charges(plan)
+    if more is not None:
+        rows.append(("a larger tolerance", f"answers within {more[1]:g} would allow {in_words(more[0])}"))
+    return "If that is too wide", rows
 
 
-def _promises(plan: Outlook) -> list[Row]:
-    rows = {
-        "every interval holds": f"with probability {plan.confidence:g}, all queries at once (transcript code)",
-        "answers are within": f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
-        "the guard halts after": f"{_charges(plan.charges)}, whatever was told at each",
-        "an honest search": _honest(plan),
-    }
-    for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)}):
-        one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
-        width = plan.final_half_width(charges=charges)
-        rows[f"a final after {_charges(charges)}"] = f"within {width:.4f}{one_look}"
-    return [*rows.items()]
+def _shown(plan: Outlook) -> list[Row]:
+    """Return the differences that a gate shows nine times in ten."""
+
+    def shown(*, pairs: bool) -> str:
+        first, last = (plan.shown_difference(charges=made, pairs=pairs) for made in (0, plan.charges - 1))
+        return f"{first:.4f}" + (f", and {last:.4f} at the last charge" if plan.charges > 1 else "")
+
+    rows = [("a value above what is named", f"by {shown(pairs=False)}")]
+    if plan.family in {"binomial", "mean"}:
+        rows.append(("a difference of two models", f"larger by {shown(pairs=True)}"))
+    return rows
 
 
-def _charges(number: int) -> str:
-    return f"{number:,} charge" + "s" * (number != 1)
+def _final_after(plan: Outlook, charges: int) -> Row:
+    one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
+    width = plan.final_half_width(charges=charges)
+    return f"a final after {in_words(charges)}", f"within {width:.4f}{one_look}"
 
 
 def _honest(plan: Outlook) -> str:
@@ -86,26 +134,6 @@ def _honest(plan: Outlook) -> str:
     )
 
 
-def _means(plan: Outlook) -> tuple[str, list[Row]]:
-    alone = plan.half_width(query=plan.queries, charges=0)
-    if plan.asks == "claims":
-        return "How", [
-            ("threshold", f"{plan.threshold:.4f}, four standard deviations of an honest claim's deviation"),
-            ("half-width, nothing told", f"{alone:.4f} (confidence bound alone)"),
-        ]
-    last = plan.charges - 1
-    first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
-    falling = f", falling to {end:.4f} at the last charge" if first != end else ""
-    after = plan.half_width(query=plan.queries, charges=min(last, plan.queries - 1))
-    return "How", [
-        ("threshold", f"{first:.4f}{falling}"),
-        ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
-        *([(f"half-width, {last} charge{'s' * (last > 1)}", f"{after:.4f}")] if last else []),
-        ("noise scale", f"{plan.noise:.3g}"),
-        *_choices(plan),
-    ]
-
-
 def _choices(plan: Outlook) -> list[Row]:
     """Return the numbers of candidates in the reserved choices, and advice for a loop around a search."""
     if not plan.choices:
@@ -119,14 +147,13 @@ def _privacy(plan: Outlook) -> tuple[str, list[Row]]:
     less_noise = plan.asks != "claims" and plan.comparison_noise < 2.0 * plan.noise
     end = "without finals" + (" and comparisons" if less_noise else "")
     rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}); {end}")]
+    if plan.noise:
+        rows.append(("noise scale", f"{plan.noise:.3g}"))
     if plan.privacy_is_vacuous:
         rows.append(("as a guarantee", "vacuous at this size; the intervals do not rest on it"))
     return "Differential privacy of the holdout", rows
 
 
 def _otherwise(plan: Outlook) -> tuple[str, list[Row]]:
-    fixed = plan.fixed_half_width
-    rows = [("fixed queries", f"+-{fixed:.4f}: all written down before the first answer (an oracle)")]
-    fake = majority_attack_gain(rows=plan.rows, queries=plan.queries)
-    rows.append(("naive reuse", f"no guarantee; the majority attack alone fakes {fake:.3f} of accuracy"))
-    return "The same rows otherwise", rows
+    said = f"+-{plan.fixed_half_width:.4f}: all written down before the first answer (an oracle)"
+    return "The same rows otherwise", [("fixed queries", said)]

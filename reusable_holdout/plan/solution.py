@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.numbers import bisected, largest, round_up
+from reusable_holdout.plan.numbers import Scale, bisected, largest, round_up
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 
 Possible = Callable[..., bool]
 
-__all__ = ["check_says_something", "says_something", "solved"]
+__all__ = ["check_says_something", "nearest", "needs", "says_something", "solved"]
 
+_MOST_EXPECTED = 95  # percent of the range: better scores are not named as an estimate
 _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
 _ROUNDING = 1.0 + 1e-5  # printed numbers have six digits
 
 
 @lru_cache(maxsize=1024)
-def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
+def solved(wish: Wish, *, scale: Scale, kept: bool = False) -> Numbers:
     """Return the four numbers, with the missing one derived; numbers of a ledger's plan are not checked again.
 
-    The range of the metric is for messages. Raises InputError if more than one is missing, PlanError if no plan meets
+    The scale of the metric is for messages. Raises InputError if more than one is missing, PlanError if no plan meets
     the wish.
     """
     numbers: dict[str, Any] = {name: getattr(wish, name) for name in Numbers._fields}
@@ -37,17 +40,20 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
             f"missing are {', '.join(missing)}"
         )
     for name in missing:
-        numbers[name] = _derived(wish, name, numbers)
+        numbers[name] = _derived(wish, name, numbers, scale.span)
     if None in numbers.values() or not (kept or wish.holds(Numbers(**numbers))):
-        _refuse(wish, span)
+        _refuse(wish, scale)
     return Numbers(**numbers)
 
 
-def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
+def _derived(wish: Wish, name: str, others: dict[str, Any], span: float) -> float | None:
     """Return the number that serves best beside the others; if no number of charges serves, the nearest one."""
 
     def would_do(**found: float) -> bool:
         return wish.serves(Numbers(**(others | found)))
+
+    def is_ample(wish: Wish, **found: float) -> bool:
+        return wish.ample(Numbers(**(others | found)))
 
     if name == "rows":
         return _fewest_rows(would_do)
@@ -55,13 +61,19 @@ def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
         return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=others["charges"])
     if name == "charges":
         return wish.most_charges(others["rows"], others["queries"], others["tolerance"])
-    return _narrowest(would_do)
+    ample = _narrowest(partial(is_ample, wish))
+    if ample is None or not says_something(ample, 1.0):
+        return _narrowest(would_do)
+    roomy = replace(wish, reserved_nats=max(wish.reserved_nats, wish.room_nats))
+    wider = _narrowest(partial(is_ample, roomy)) or MOST_TOLERANCE
+    return min(wider, max(ample, _widest_derived(span)))
 
 
-def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
+def nearest(wish: Wish, scale: Scale, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
     """Return, for each stated number, the nearest value with which the wish can be met if only it changes.
 
-    A tolerance that is not stated may be up to `widest`, a fraction of the range.
+    A tolerance that is not stated may be up to `widest`, a fraction of the range. `choices` is 0 if leaving out reveals
+    and choices suffices.
     """
     would_do = partial(_possible, wish, widest)
     near: dict[str, float | None] = {}
@@ -69,7 +81,10 @@ def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict
         rows = _fewest_rows(would_do, least=wish.rows)
         near["rows"] = None if rows == wish.rows else rows
     if wish.tolerance is not None:
-        near["tolerance"] = _narrowest(would_do, refused=wish.tolerance, span=span)
+        near["tolerance"] = _narrowest(would_do, refused=wish.tolerance, span=scale.span)
+    near["estimate"] = _likely_estimate(wish, would_do, scale)
+    if wish.reserved_nats and _possible(replace(wish, reserved_nats=0.0), widest):
+        near["choices"] = 0
     if wish.charges is not None:
         near["charges"] = largest(lambda charges: would_do(charges=charges), wish.charges)
     if wish.queries is not None:  # as many as there are charges, where they are fewer; else fewer of them
@@ -79,25 +94,47 @@ def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict
     return {name: value for name, value in near.items() if value is not None}
 
 
-def _needs(found: dict[str, float]) -> str:
-    """Return the result of :func:`_nearest` in words; empty if no change suffices."""
-    return "it needs " * bool(found) + " or ".join(_WORDS[name].format(one) for name, one in found.items())
+def _likely_estimate(wish: Wish, would_do: Possible, scale: Scale) -> float | None:
+    """Return the nearest estimate, of two digits of the range, that is better than the wish's and would do."""
+    if wish.family == "ratio":  # whose rows and spread follow from it
+        return None
+
+    def named(percent: int) -> float:
+        return float(f"{scale.value(percent / 100.0):.4g}")
+
+    def would_not(percent: int) -> bool:
+        return not would_do(estimate=min(scale.unit(named(percent)), 1.0))
+
+    first = max(math.floor(100.0 * wish.estimate), 50) + 1
+    refused = largest(would_not, _MOST_EXPECTED, least=first)
+    percent = first if refused is None else refused + 1
+    return named(percent) if percent <= _MOST_EXPECTED else None
 
 
-def _refuse(wish: Wish, span: float) -> NoReturn:
+def needs(found: dict[str, float]) -> str:
+    """Return the result of :func:`nearest` in words."""
+    if not found:
+        return "no single other number mends it; leave out what need not be said"
+    words = [_WORDS[name].format(one) for name, one in found.items()]
+    for many, single in (("charges", "charge"), ("queries", "query")):
+        words = [re.sub(rf"\b1 {many}", f"1 {single}", each) for each in words]
+    return "it needs " + " or ".join(words)
+
+
+def _refuse(wish: Wish, scale: Scale) -> NoReturn:
     """Say which single number would have to change, and to what: with any of them the wish can be met."""
-    found = _nearest(wish, span)
-    problem = f"no plan keeps {_stated(wish, span)}"
+    found = nearest(wish, scale)
+    problem = f"no plan keeps {_stated(wish, scale.span)}"
     if wish.charges and wish.queries and wish.charges > wish.queries:
         problem = (
             f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
         )
-    nothing = "no single other number mends it; leave out what need not be said"
-    raise PlanError(f"{problem}; {_needs(found) or nothing}", found)
+    raise PlanError(f"{problem}; {needs(found)}", found)
 
 
 def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
     """Return True if a wish can be met with some of its numbers changed and open numbers at their best."""
+    wish = replace(wish, estimate=changes.pop("estimate", wish.estimate))
     stated = {name: getattr(wish, name) for name in Numbers._fields} | changes
     missing = [name for name, value in stated.items() if value is None]
     best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": widest}
@@ -131,6 +168,8 @@ def _narrowest(would_do: Possible, *, refused: float = 0.0, span: float = 1.0) -
 _WORDS = {
     "rows": "{:,.0f} rows",
     "tolerance": "a tolerance of {:g}",
+    "estimate": "estimate={:g} (if you expect it)",
+    "choices": "reveals and choices left out",
     "charges": "at most {:,.0f} charges",
     "queries": "{:,.0f} queries",
 }
@@ -155,12 +194,13 @@ def says_something(tolerance: float, span: float) -> bool:
     return tolerance <= _WIDEST * span * _ROUNDING
 
 
-def check_says_something(wish: Wish, span: float, tolerance: float) -> None:
+def check_says_something(wish: Wish, scale: Scale, tolerance: float) -> None:
     """Refuse a tolerance that says nothing; name the numbers that would do."""
+    span = scale.span
     if says_something(tolerance, span):
         return
-    found = {} if wish.shared.view else _nearest_that_says_something(wish, span)
-    advice = _needs(found) or "take more rows, fewer queries or charges"
+    found = {} if wish.shared.view else _nearest_that_says_something(wish, scale)
+    advice = needs(found) if found else "take more rows, fewer queries or charges"
     raise PlanError(
         f"a guard's tolerance must be at most a quarter of the metric's range, {span:g}, to say anything; it would be "
         f'{tolerance:g}; {advice}, or another metric; nothing was made; pass allow={{"vacuous"}} to insist',
@@ -168,13 +208,13 @@ def check_says_something(wish: Wish, span: float, tolerance: float) -> None:
     )
 
 
-def _nearest_that_says_something(wish: Wish, span: float) -> dict[str, float]:
+def _nearest_that_says_something(wish: Wish, scale: Scale) -> dict[str, float]:
     if wish.tolerance is None:
-        return _nearest(wish, span, widest=_widest_derived(span))
+        return nearest(wish, scale, widest=_widest_derived(scale.span))
     narrower = replace(wish, tolerance=_WIDEST)
     if _possible(narrower):
-        return {"tolerance": _WIDEST * span}
-    found = _nearest(narrower, span)
+        return {"tolerance": _WIDEST * scale.span}
+    found = nearest(narrower, scale)
     return {name: value for name, value in found.items() if name != "tolerance"}
 
 

@@ -1,11 +1,11 @@
-"""The stated numbers of a plan and its facts, the combinations that can be promised, and the honest search."""
+"""The stated numbers of a plan and its facts, and the combinations that can be promised."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,8 +21,10 @@ from reusable_holdout.certainty import (
     Theory,
     edition,
 )
-from reusable_holdout.noise import GuardMechanism
+from reusable_holdout.noise import Calibration, GuardMechanism
+from reusable_holdout.plan.honest import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
+from reusable_holdout.plan.shown import shown_difference
 
 __all__ = [
     "ALLOWANCE",
@@ -32,7 +34,7 @@ __all__ = [
     "Asks",
     "Numbers",
     "Wish",
-    "charges_of_a_search",
+    "usual_final_share",
 ]
 
 MOST_ROWS = 10**12
@@ -43,19 +45,16 @@ ALLOWANCE = 2
 """Charges of each series of claims, if no other number is stated."""
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_NOISE_SHARE_OF_THRESHOLD = 0.08  # of a threshold in standard deviations: likewise
 _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
+_FINAL_SHARE_OF_BOARDS = 0.25
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
 _MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are at least a standard deviation
 _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
-
-_REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
-_NODES_PER_BEND = 4.0  # in a standard deviation of the integrand; twice as many change nothing by 1e-6
-_MOST_NODES = 1_001
-_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
 Asks = Literal["all", "gates", "claims"]
 """The purpose of a plan: all ways to ask, gates alone, or a board of claims."""
@@ -75,9 +74,13 @@ class Wish:
     """The numbers of a plan in units of the metric's range; a number that was not stated is None.
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
-    tolerance of the population value, with a threshold that is not below one standard deviation of an honest
-    deviation (a smaller one would charge every third honest question). It *serves* when, besides, an honest search is
-    answered to its last question with probability 0.95; a number that is derived serves if any does.
+    tolerance of the population value. It *serves* when, besides, an honest search is answered to its last question with
+    probability 0.95; a number that is derived serves if any does.
+
+    A threshold is a number of standard deviations of an honest deviation: as many as the tolerance allows, at least
+    one (less would charge every third honest question), and at most so many that chance charges one of all honest
+    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is, and
+    leaves room for `room_nats` beside the charges.
     """
 
     rows: int | None
@@ -97,11 +100,44 @@ class Wish:
     mechanism: GuardMechanism
     asks: Asks
     shared: SharedBudget = OWN_BUDGET
+    stated_final_share: float | None = None
+    pair_spread: float | None = None
+    kept_sds: float | None = None  # of a ledger's plan
+    room_nats: float = 0.0  # for which a derived tolerance leaves room
 
     @property
     def theory(self) -> Theory:
         """Edition that it is certified by."""
         return edition(self.shared.theory)
+
+    @property
+    def certifies(self) -> bool:
+        """True if only gates are asked, which certify what was named: then its tolerance is what they show."""
+        return self.asks == "gates" and self.theory.gates_certify
+
+    @property
+    def final_share(self) -> float:
+        """Share of the failure probability for the final."""
+        stated = self.stated_final_share
+        return usual_final_share(self.theory, self.asks) if stated is None else stated
+
+    def most_sds(self, queries: int) -> float:
+        """Return the largest threshold in standard deviations of an honest deviation; 0 if it is no number of these."""
+        level = self.theory.threshold_level
+        if not level or self.asks != "all" or self.threshold is not None or self.final_share == 1.0:
+            return 0.0
+        return -NormalDist().inv_cdf(level / (2.0 * queries))
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
+    def threshold_sds(self, numbers: Numbers) -> float:
+        """Return the threshold that the tolerance allows, in standard deviations; 0 if it is no number of these."""
+        most = self.most_sds(numbers.queries)
+        if self.kept_sds is not None or not most:
+            return self.kept_sds or 0.0
+        certificate = self._certificate(numbers, most)
+        length, limit = certificate.affordable_length, numbers.tolerance
+        allowed = certificate.threshold_of_length(self.estimate, length, tolerance=limit, least=-math.inf)
+        return min(most, float(allowed) / certificate.least_threshold)
 
     def deviation_sd(self, rows: int) -> float:
         """Return the standard deviation of the holdout value minus an honest prior."""
@@ -148,19 +184,27 @@ class Wish:
         """
         if self.mechanism == "noiseless" or self.family == "ratio":
             return 0.0
-        if self.noise_scale is not None:
-            return self.noise_scale
+        if self.noise_scale is not None or self.certifies:
+            return self.noise_scale or 0.0
         declared, view = (numbers.queries, numbers.charges), self.shared.view
         tails = NoiseTails(*declared, self.beta, self.mechanism, view, self.theory)
+        widest = self.most_sds(numbers.queries) * self.deviation_sd(numbers.rows)
+        threshold = min(widest, numbers.tolerance / 2.0)
         if self.decides == "evidence":
-            evidence = Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+            tolerance = 2.0 * threshold or numbers.tolerance
+            evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
             return share / numbers.rows / tails.comparison
-        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
+        room = _NOISE_SHARE * numbers.tolerance
+        if threshold or self.threshold:
+            room = _NOISE_SHARE_OF_THRESHOLD * threshold or _FIXED_NOISE_SHARE * (self.threshold or 0.0)
         return room / tails.comparison
 
     def certificate(self, numbers: Numbers) -> Certificate:
         """Return the certificate of a check, or of what else the plan is for."""
+        return self._certificate(numbers, self.threshold_sds(numbers))
+
+    def _certificate(self, numbers: Numbers, sds: float) -> Certificate:
         rows, by_rows = numbers.rows, self.family in BY_ROWS
         family: Any = "bounded" if by_rows else self.family
         return Certificate(
@@ -170,12 +214,13 @@ class Wish:
             beta=self.beta,
             noise_scale=self.scale(numbers),
             tolerance=numbers.tolerance,
-            least_threshold=-math.inf,
+            least_threshold=self.least_threshold(numbers) if sds else -math.inf,
             charge_nats=self.shared.charge_nats or self.charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             decides=self.decides,
             shares=self._shares,
             fixed_threshold=self.fixed_threshold(rows),
+            threshold_sds=sds,
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
@@ -184,6 +229,8 @@ class Wish:
             spread=self.row_spread if by_rows else None,
             noisy=self.shared.noisy,
             adaptive=self.asks == "claims",
+            final_share=self.final_share,
+            first_share=self.theory.first_share_of_gates if self.asks == "gates" else 0.0,
             theory=self.theory,
         )
 
@@ -212,38 +259,75 @@ class Wish:
         """Return the distance to the farther end of an agreed answer's interval at `estimate`, at a fixed threshold."""
         certificate = self.certificate(numbers)
         if not certificate.adaptive:
-            return certificate.fixed_reach(certificate.affordable_length)
+            return certificate.agreed_reach(certificate.affordable_length)
         told = honest_nats(numbers.queries, self.theory)
-        return certificate.fixed_reach(certificate.length(charges=0, nats=told))
+        return certificate.agreed_reach(certificate.length(charges=0, nats=told))
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def holds(self, numbers: Numbers) -> bool:
         """Return True if these four numbers can be promised together."""
         if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
             return False
+        if self.final_share == 1.0:
+            return self.final_half_width(numbers) <= numbers.tolerance + _SLACK
+        if self.certifies:
+            certificate = self.certificate(numbers)
+            return self.shown(certificate, certificate.affordable_length) <= numbers.tolerance + _SLACK
+        if self.most_sds(numbers.queries):
+            return self.threshold_sds(numbers) >= 1.0
         if self.fixed_threshold(numbers.rows) is not None and self.decides == "distance":
             return self.reach(numbers) <= numbers.tolerance + _SLACK
         certificate = self.certificate(numbers)
         threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
         return bool(threshold >= (0.0 if self.asks == "gates" else self.deviation_sd(numbers.rows)))
 
+    def shown(self, certificate: Certificate, length: float, *, signs: bool = False) -> float:
+        """Return the difference that a gate shows nine times in ten at a description length."""
+        error, pairs = self.standard_error(certificate.bound.rows), self.family == "paired"
+        any_tolerance = replace(certificate, tolerance=1.0)  # it is the same at each, and found once
+        return shown_difference(any_tolerance, length, error, pairs=pairs, signs=signs)
+
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
         """Return the nats that reveals and choices may cost, beside all charges, while a plan keeps these numbers."""
-        if self.asks == "claims":
-            return 0.0  # whose intervals grow with all that is told
+        if self.asks == "claims" or self.final_share == 1.0:
+            return 0.0  # the intervals of claims grow with all that is told; and a final alone leaves nothing to tell
+
+        sds = self.threshold_sds(numbers)
 
         def holds(nats: float) -> bool:
-            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
+            more = replace(self, reserved_nats=self.reserved_nats + nats, kept_sds=sds or None)
+            if sds:
+                return more.reach(numbers) <= numbers.tolerance + _SLACK
+            return more.holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
+
+    def least_threshold(self, numbers: Numbers) -> float:
+        """Return the standard deviation of an honest deviation, with the noise that it is compared with."""
+        honest = self.deviation_sd(numbers.rows)
+        if self.theory.threshold_level:
+            threshold, query, _ = Calibration(self.mechanism, numbers.charges).scales
+            honest = math.hypot(honest, math.sqrt(2.0) * math.hypot(threshold, query) * self.scale(numbers))
+        return min(honest, 1.0)
+
+    def final_half_width(self, numbers: Numbers) -> float:
+        """Return the half-width of a final of one model if nothing was charged."""
+        certificate = self._certificate(numbers, 0.0)
+        length = certificate.final_length(charges=0, nats=0.0)
+        return certificate.final_half_width(length=length, estimate=self.estimate)
+
+    def ample(self, numbers: Numbers) -> bool:
+        """Return True if these numbers serve, with the largest threshold that a plan has."""
+        return self.threshold_sds(numbers) >= self.most_sds(numbers.queries) and self.serves(numbers)
 
     def serves(self, numbers: Numbers) -> bool:
         """Return True if these numbers can be promised, and an honest search gets to its last question."""
         if not self.holds(numbers):
             return False
         # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
-        is_free = self.asks != "all" or self.fixed_threshold(numbers.rows) is not None
+        is_free = self.asks != "all" or self.final_share == 1.0
+        is_free = is_free or self.fixed_threshold(numbers.rows) is not None
         return is_free or self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
@@ -254,11 +338,9 @@ class Wish:
     def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
         """Return the distribution of an honest search's charges after `asked` questions, or before the last one."""
         certificate, shown = self.certificate(numbers), min(numbers.charges, _MOST_STATES)
-        each = (
-            certificate.threshold(self.estimate, charges=made, nats=certificate.charge_nats * made)
-            for made in range(shown)
-        )
-        thresholds = [max(0.0, float(threshold)) for threshold in each]
+        at, each = self.estimate, certificate.charge_nats
+        told = (certificate.threshold(at, charges=made, nats=each * made) for made in range(shown))
+        thresholds = [max(0.0, float(threshold)) for threshold in told]
         deviations = {
             "prior_error": self.honest_error(numbers.rows),
             "standard_error": self.standard_error(numbers.rows),
@@ -267,9 +349,8 @@ class Wish:
         asked = numbers.queries - 1 if asked is None else asked
         laws = [charges_of_a_search(thresholds, queries=asked, common=one, **deviations) for one in _COMMON]
         halted_most = max(laws, key=lambda law: float(law[-1]))
-        return np.concatenate(
-            [halted_most, np.zeros(numbers.charges - shown)]
-        )  # beyond those shown none is made
+        none = np.zeros(numbers.charges - shown)  # beyond those shown none is made
+        return np.concatenate([halted_most, none])
 
     def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
         """Return the largest number of charges that serves; if none does, the nearest of those that hold."""
@@ -285,53 +366,8 @@ class Wish:
         return served.charges
 
 
-# ---- honest searches: their priors are off by no more than was said
-
-
-def charges_of_a_search(
-    thresholds: Sequence[float],
-    *,
-    prior_error: float,
-    standard_error: float,
-    noise_sd: float,
-    queries: int,
-    common: float = 1.0,
-) -> NDArray[np.float64]:
-    """Return the distribution of the number of charges in an honest search, of shape (C + 1,).
-
-    The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
-    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
-    questions have in common: that of the mistakes which all models of the search make. Given the common error e,
-    questions are independent and each is charged with the probability that
-    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
-    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
-    """
-    from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
-
-    apart, together = (standard_error * math.sqrt(part) for part in (1.0 - common, common))
-    own, beyond = math.hypot(prior_error, noise_sd, apart), np.asarray(thresholds, dtype=np.float64)
-    bends = max(1.0, together / own)
-    count = min(_MOST_NODES, 2 * math.ceil(_REACH * _NODES_PER_BEND * bends) + 1)
-    nodes = np.linspace(-_REACH, _REACH, count)
-    weights = np.exp(-(nodes**2) / 2.0)
-    error = nodes[:, None] * together
-    charged = np.clip(ndtr((-beyond - error) / own) + ndtr((error - beyond) / own), 0.0, 1.0)
-    size = len(beyond)
-    step = np.zeros((count, size + 1, size + 1))
-    places = np.arange(size)
-    step[:, places, places] = 1.0 - charged
-    step[:, places, places + 1] = charged
-    step[:, size, size] = 1.0
-    law = np.linalg.matrix_power(step, queries)[:, 0, :]
-    return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
-
-
-def honest_nats(claims: int, theory: Theory) -> float:
-    """Return the nats that honest claims probably cost: most stand, some take the lead, few are wrong by chance."""
-    code = theory.claims
-    others = len(theory.charge.cells) * code.charge + code.failed
-    start, end = code.stands, code.stands + others
-    each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
-    stands = 2.0 * each  # of series with a claim that stood, and without
-    by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
-    return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)
+def usual_final_share(theory: Theory, asks: Asks) -> float:
+    """Return the share of the failure probability for the final, if none is stated; gates alone keep none."""
+    if not theory.threshold_level or asks == "all":
+        return theory.final_share
+    return 0.0 if asks == "gates" else _FINAL_SHARE_OF_BOARDS

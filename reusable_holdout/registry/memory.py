@@ -39,8 +39,8 @@ class _Table:
         return self._locked[1]
 
 
+# The registries in memory; the last one is in use.
 _TABLES = [_Table()]
-"""The registries in memory; the last one is in use."""
 
 
 class InMemory:

@@ -30,8 +30,6 @@ class Findings(NamedTuple):
     plan : Plan or Promise
     metrics : list of str
         Name of the metric of each view, in order.
-    spans : list of (float, float)
-        Ranges of the metrics.
     units : str
         The unit that the plan counts: "rows" or "groups".
     state : State
@@ -48,7 +46,6 @@ class Findings(NamedTuple):
     number: int
     plan: Plan | Promise
     metrics: list[str]
-    spans: list[tuple[float, float]]
     units: str
     state: State
     room: float
@@ -86,7 +83,6 @@ def _epoch(number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> 
         number,
         plan,
         [printable(name) for name in names],
-        spans,
         "groups" if "groups" in facts.metric else "rows",
         state,
         max(0.0, room),

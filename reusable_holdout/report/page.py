@@ -5,15 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from reusable_holdout.guard import Verification, verify
-from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger.connection import resolved, shown
 from reusable_holdout.markup import escape
 from reusable_holdout.report.answers import answers_table
 from reusable_holdout.report.findings import Findings, findings_of
-from reusable_holdout.report.picture import picture_of
 from reusable_holdout.report.style import STYLE
 from reusable_holdout.version import __version__
 
@@ -35,17 +32,6 @@ _ASKS = {
     "gates": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from "
     "a finite budget.",
 }
-_MARKS = {
-    "certified interval": '<line class="interval" x1="10" x2="10" y1="3" y2="17"/>',
-    "prior, the analyst's own estimate": '<circle class="prior" cx="10" cy="10" r="5"/>',
-    "answer": '<circle class="answer" cx="10" cy="10" r="5"/>',
-    "charged": '<circle class="charge" cx="10" cy="10" r="8"/>',
-}
-_ITEMS = (
-    f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark}</svg>{words}</li>'
-    for words, mark in _MARKS.items()
-)
-_LEGEND = f'<ul class="legend">{"".join(_ITEMS)}</ul>'
 
 
 def report_page(ledger: str | Path) -> tuple[str, Verification]:
@@ -147,7 +133,6 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
     if not len(found.history):
         yield "<p>Nothing was asked yet.</p>"
         return
-    yield from _pictures(found)
     yield answers_table(found)
 
 
@@ -172,20 +157,6 @@ def _left(found: Findings) -> Iterator[str]:
 
 def _card(name: str, value: str, about: str) -> str:
     return f"<div><dt>{name}</dt><dd>{value}<small>{about}</small></dd></div>"
-
-
-def _pictures(found: Findings) -> Iterator[str]:
-    """Yield one picture for each view that released scores, and one for its comparisons."""
-    answers = found.history[(found.history["way"] != VIEW) & ~found.history["failed"]]
-    if len(answers):
-        yield _LEGEND
-    parts: Any = answers.groupby(["view", "paired"])
-    for (view, paired), part in parts:
-        name, (lower, upper) = found.metrics[view], found.spans[view]
-        if paired:
-            name, lower, upper = f"differences of two models, {name}", lower - upper, upper - lower
-        yield f"<h3>{escape(name)}</h3>"
-        yield picture_of(part, name=name, lower=lower, upper=upper)
 
 
 def _meaning(found: Findings) -> list[str]:

@@ -4,9 +4,9 @@ __all__ = ["STYLE"]
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fbfaf8; --card: #fff; --text: #1d2329; --soft: #5a6570; --line: #e3e0da;
-  --answer: #1f4e79; --interval: #9fbfdd; --prior: #a06f00; --charge: #c0392b; --good: #23733f; }
+  --charge: #c0392b; --good: #23733f; }
 @media (prefers-color-scheme: dark) { :root { --page: #14181c; --card: #1c2228; --text: #e8e6e2; --soft: #a0abb5;
-  --line: #313941; --answer: #8fc1f0; --interval: #3d6387; --prior: #e0b14a; --charge: #ff8273; --good: #6fcf8e; } }
+  --line: #313941; --charge: #ff8273; --good: #6fcf8e; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--text);
   font: 16px/1.55 system-ui, sans-serif; }
@@ -23,19 +23,6 @@ dl div { background: var(--card); border: 1px solid var(--line); border-radius: 
 dt { color: var(--soft); font-size: .85rem; }
 dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums; }
 dd small { color: var(--soft); font-size: .8rem; display: block; }
-svg { display: block; width: 100%; height: auto; background: var(--card); border: 1px solid var(--line);
-  border-radius: .5rem; }
-.grid { stroke: var(--line); }
-.tick { fill: var(--soft); font-size: 12px; }
-.interval { stroke: var(--interval); stroke-width: 3; stroke-linecap: round; }
-.band { fill: var(--interval); opacity: .5; }
-.prior { fill: none; stroke: var(--prior); stroke-width: 1.6; }
-.charge { fill: none; stroke: var(--charge); stroke-width: 1.8; }
-.answer { fill: var(--answer); }
-.legend { display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; padding: 0; margin: .5rem 0 1rem; list-style: none;
-  color: var(--soft); font-size: .85rem; }
-.legend svg { display: inline-block; width: 1.1rem; height: 1.1rem; border: 0; background: none;
-  vertical-align: -.2rem; margin-right: .35rem; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); }
 table { border-collapse: collapse; width: 100%; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: left; border-top: 1px solid var(--line); vertical-align: top; }

@@ -8,7 +8,6 @@ outside the ledger's lock, and compares inside it.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -24,12 +23,13 @@ __all__ = [
     "Distance",
     "Floats",
     "Integers",
-    "Rule",
     "cell_ends",
     "difference",
     "score_of",
     "terms_of",
 ]
+
+_BEYOND_NOISE = 1e6  # a score that no noisy value reaches
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -41,101 +41,6 @@ class Compared(NamedTuple):
     values: Integers
     against: Integers
     limits: Integers
-
-
-class Rule(ABC):
-    """A rule of checks, or of gates, by the certificate of their plan.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    gate : bool
-        True for the rule of gates, which bound one side only.
-    """
-
-    #: True if the rows of a question are measured, and not its score alone.
-    by_rows: ClassVar[bool]
-
-    def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
-        self.certificate, self.gate = certificate, gate
-
-    # ---- public
-
-    @property
-    def takes_tolerances(self) -> bool:
-        """True if a question may state a tolerance of its own; it may not if the threshold is fixed."""
-        return self.certificate.decides != "distance" or self.certificate.fixed_threshold is None
-
-    @abstractmethod
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
-        """Return the step in which the outcomes of each question are counted: its threshold, or half its tolerance."""
-
-    @abstractmethod
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
-        """Return the unit of one question's outcomes, as `units` does."""
-
-    @abstractmethod
-    def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
-
-    @abstractmethod
-    def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the intervals of checks that were not charged."""
-
-    @abstractmethod
-    def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of an accepted gate."""
-
-    @abstractmethod
-    def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of a gate that was not accepted."""
-
-    @abstractmethod
-    def cost(self, told: Told) -> float | None:
-        """Return the nats of a charge of a check, or of its failure; None if there is no such outcome."""
-
-    @abstractmethod
-    def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the value that is released with a charge."""
-
-    @abstractmethod
-    def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of the population value after a charge."""
-
-    # ---- private
-
-    @property
-    def direction(self) -> int:
-        """The sign of the deviations that are charged; 0 for both signs."""
-        return 1
-
-    @abstractmethod
-    def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return the measurement of one question, which does not use its prior; shape (numbers,)."""
-
-    def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the measurements of several questions; shape (questions, numbers)."""
-        return np.stack([self.measured(bound, query) for query in prepared])
-
-    def weighed(
-        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
-    ) -> Integers:
-        """Return the numbers that decisions use, from measurements and priors; shape (questions, numbers)."""
-        return measured
-
-    @abstractmethod
-    def compared(
-        self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
-    ) -> Compared:
-        """Return the numbers that the sparse vector compares; `named` are the priors on the grid."""
-
-    @abstractmethod
-    def score(self, weighed: Integers) -> int:
-        """Return the score, on the grid, of what one question is decided on."""
-
-    @abstractmethod
-    def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
-        """Return the charge of a check whose noisy value is this."""
 
 
 # ---- oriented so that greater is better
@@ -160,19 +65,33 @@ def difference(new: Integers, old: Integers) -> Integers:
     return halved
 
 
-class Distance(Rule):
-    """The rule that compares the score with the prior.
+class Distance:
+    """The rule that compares the score with the prior; other rules derive from it what they do not decide otherwise.
 
     Releases are (epsilon, delta)-differentially private as the plan states. The intervals are valid by the transcript
     code, for any noise. A charged deviation is released as a cell, with noise of its own. See Dwork, Feldman, Hardt,
     Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and "Generalization in Adaptive Data Analysis
     and Holdout Reuse", Figure 1.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan of the checks, or of the gates.
+    gate : bool
+        True for the rule of gates, which bound one side only.
     """
 
+    #: True if the rows of a question are measured, and not its score alone.
     by_rows: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
-        super().__init__(certificate, gate=gate)
+        self.certificate, self.gate = certificate, gate
+        self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
+        #: The sign of the deviations that are charged: 0 for both; for a gate, and for evidence, the better side.
+        self.direction = 1 if gate or self.by_rows else 0
+        is_fixed = certificate.decides == "distance" and certificate.fixed_threshold is not None
+        #: True if a question may state a tolerance of its own; it may not if the threshold is fixed.
+        self.takes_tolerances = not (self.certifies or is_fixed)
         self._code = certificate.theory.charge
         self.table = lru_cache(maxsize=4)(self._made_table)
 
@@ -181,31 +100,42 @@ class Distance(Rule):
 
     # ---- public
 
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
-        """Return the thresholds; several are read from a table at once."""
-        if tolerances is None and self.certificate.fixed_threshold is None:
+    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats | None:
+        """Return the tolerance of each question at a description length; None where a threshold alone decides.
+
+        `beyond` is what the standard error of each prior adds to the plan's; see Certificate.constant_threshold.
+        """
+        return stated
+
+    def units(
+        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
+    ) -> Floats:
+        """Return the step in which the outcomes of each question are counted: its threshold, read from a table."""
+        if tolerances is None:
+            if self.certificate.is_constant:
+                return np.asarray(self.certificate.constant_threshold(priors, beyond))
             return self.table(charges, nats).at_each(priors)
-        limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
-        each = zip(priors.tolist(), limits, strict=True)
+        each = zip(priors.tolist(), tolerances.tolist(), strict=True)
         return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
 
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
-        """Return the threshold of a question.
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
+        """Return the unit of one question's outcomes, as `units` does.
 
         Inside a batch an earlier charge may have made a tolerance of its own too narrow. To refuse it then would tell
         that there was a charge and take it back; so the least threshold serves, and the interval says how wide it has
         become.
         """
-        fixed = self.certificate.fixed_threshold
-        if fixed is not None:
-            return fixed
         if tolerance is None:
+            if self.certificate.is_constant:
+                return float(self.certificate.constant_threshold(prior, beyond))
             return self.table(charges, nats).at(prior)
         length = self.certificate.length(charges=charges, nats=nats)
         return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True if the threshold is no smaller than the least one."""
+        """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self._exact(prior, tolerance, length) >= self.certificate.least_threshold
 
     def _exact(self, prior: float, tolerance: float, length: float) -> float:
@@ -213,19 +143,23 @@ class Distance(Rule):
         return float(self.certificate.threshold_of_length(prior, length, tolerance=tolerance, least=least))
 
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the bound of all holdout values within the threshold and the noise's reach."""
+        """Return the intervals of checks that were not charged: of all values within threshold and noise."""
         return self._around(
             priors, units + self.certificate.comparison_tail, length, self.certificate.shares.agreed
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of an accepted value: from the lower bound that is certified by its prior, to 1."""
+        """Return the interval of an accepted gate: from the prior, or from the bound that is certified by it, to 1."""
+        if self.certifies:
+            return Interval(prior, 1.0)
         share = self.certificate.shares.charged
         low, _ = self._around(prior, self.certificate.comparison_tail, length, share)
         return Interval(low, 1.0)
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval up to the bound of the prior."""
+        """Return the interval of a gate that was not accepted: all values, or those up to the bound of the prior."""
+        if self.certifies:
+            return Interval(0.0, 1.0)
         _, high = self.agreed(prior, unit, length)
         return Interval(0.0, high)
 
@@ -237,26 +171,31 @@ class Distance(Rule):
         return Interval(min(low, priors), max(high, priors))
 
     def cost(self, told: Told) -> float | None:
-        """Return the nats of a cell, or of a failure."""
+        """Return the nats of a charge of a check, or of its failure; None if there is no such outcome."""
         if told.word == FAILED:
             return self._code.failure_nats
         fits = told.word == CELL and told.place in range(len(self._code.cells))
         return self._code.nats[told.place] if fits else None  # type: ignore[index]
 
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the middle of a cell; for an open cell its near end, because it has no middle."""
+        """Return the value that is released with a charge: the cell's middle, of an open cell its near end."""
         near, far = self._cell(place, prior, unit)
         return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
 
+    def _step(self, unit: float) -> float:
+        """Return the width of the nearest cell: the threshold, which may be far smaller at a prior near 0 or 1."""
+        return max(unit, self.certificate.threshold_at_estimate)
+
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval around a cell."""
+        """Return the interval of the population value after a charge."""
         low, high = self.reached(place, prior, unit)
         return self.certificate.around(low, high, length=length, share=self.certificate.shares.charged)
 
     def _cell(self, place: int, prior: float, unit: float) -> tuple[float, float]:
         """Return the ends of a cell, the nearest to the prior first."""
-        cell = self._code.cells[place]
-        return cell_ends(cell.near, cell.far, cell.side, prior, unit)
+        cell, step = self._code.cells[place], self._step(unit)
+        near = unit / step if cell.near <= 1.0 else cell.near
+        return cell_ends(near, cell.far, cell.side, prior, step)
 
     def reached(self, place: int, prior: float, unit: float) -> tuple[float, float]:
         """Return the ends of the holdout's possible values for a released cell, including the reach of the noise."""
@@ -272,37 +211,44 @@ class Distance(Rule):
 
     # ---- private
 
-    @property
-    def direction(self) -> int:
-        """The sign of the deviations that are charged: 0 for both; for a gate the better side."""
-        return 1 if self.gate else 0
-
     def measured(self, bound: BoundMetric, query: NDArray[Any]) -> Integers:
-        """Return the score."""
+        """Return the measurement of one question, which does not use its prior; shape (numbers,)."""
         return score_of(bound, query[None])
 
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
-        """Return the scores."""
+        """Return the measurements of several questions; shape (questions, numbers)."""
         return score_of(bound, prepared)[:, None]
+
+    def weighed(
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
+        """Return the numbers that decisions use, from measurements and priors; shape (questions, numbers)."""
+        return measured
 
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Compare scores with their priors, up to the thresholds."""
+        """Return the numbers that the sparse vector compares; `named` are the priors on the grid.
+
+        They are scores with their priors, up to the thresholds, or with the least that certifies the priors.
+        """
+        if self.certifies:
+            level = self.certificate.log_level(length, self.certificate.shares.charged)
+            each = [float(self.certificate.bound.reach_low(one, log_level=level)) for one in priors.tolist()]
+            least = np.array(each) + self.certificate.comparison_tail
+            reached = np.ceil(np.clip(least, -1.0, _BEYOND_NOISE) * GRID).astype(np.int64)
+            return Compared(weighed[:, 0], reached, np.zeros(len(reached), dtype=np.int64))
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
 
     def score(self, weighed: Integers) -> int:
-        """Return the score."""
+        """Return the score, on the grid, of what one question is decided on."""
         return int(weighed[0])
 
     def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
-        """Return the cell of the noisy value."""
-        return Told(CELL, self._code.place((prior - noisy) / unit))
+        """Return the charge of a check whose noisy value is this: its cell."""
+        return Told(CELL, self._code.place((prior - noisy) / self._step(unit)))
 
 
 def cell_ends(near: float, far: float, side: int, prior: float, unit: float) -> tuple[float, float]:
     """Return the ends of a cell of deviations, in [0, 1]; the overfitting side lies below the prior."""
-    return (
-        min(max(prior - side * near * unit, 0.0), 1.0),
-        min(max(prior - side * far * unit, 0.0), 1.0),
-    )
+    return (min(max(prior - side * near * unit, 0.0), 1.0), min(max(prior - side * far * unit, 0.0), 1.0))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, worst_rows
+from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, SuitedNull, worst_rows
 from reusable_holdout.metrics import GRID, BoundMetric
 from reusable_holdout.rules import Compared, Distance, Floats, Integers, terms_of
 
@@ -19,20 +19,37 @@ _SCORE, _EVIDENCE, _UNITS = range(3)  # columns of the numbers that decisions us
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
-class WithinTolerance(Distance):
+class WithinTolerance(Distance, ABC):
     """The base of rules whose agreed answers lie within the tolerance of the prior, by the rows themselves."""
 
     by_rows: ClassVar[bool] = True
 
-    def units(self, priors: Floats, charges: int, nats: float, tolerances: Floats | None) -> Floats:
+    def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats:
+        """Return the stated tolerances, or those that keep the thresholds at this description length.
+
+        A gate that certifies what was named has none: in their place are the nats that its bets are for.
+        """
+        if self.certifies:
+            return np.full(len(beyond), self.certificate.needed(length, self.certificate.shares.charged))
+        if stated is not None:
+            return stated
+        return np.array([self.certificate.tolerance_at(length, one) for one in beyond.tolist()])
+
+    def units(
+        self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
+    ) -> Floats:
         """Return the unit of the cells: half the tolerance; for a gate the tolerance."""
         own = np.full(len(priors), self.certificate.tolerance) if tolerances is None else tolerances
+        if self.certifies:
+            return np.zeros(len(priors))
         return own if self.gate else own / 2.0
 
-    def unit(self, prior: float, charges: int, nats: float, tolerance: float | None) -> float:
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
         """Return the unit of one question's cells."""
-        own = self.certificate.tolerance if tolerance is None else tolerance
-        return own if self.gate else own / 2.0
+        own = None if tolerance is None else np.array([tolerance])
+        return float(self.units(np.array([prior]), charges, nats, own, np.array([beyond]))[0])
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if rows that all equal the prior could certify it now, for any noise within its reach.
@@ -51,8 +68,11 @@ class WithinTolerance(Distance):
         """Return the interval of the prior plus and minus the tolerance."""
         return Interval(np.maximum(priors - 2.0 * units, 0.0), np.minimum(priors + 2.0 * units, 1.0))
 
+    def _step(self, unit: float) -> float:
+        return unit
+
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval from the prior less the tolerance upwards."""
+        """Return the interval from the prior, less the tolerance if there is one, upwards."""
         return Interval(max(prior - unit, 0.0), 1.0)
 
     @abstractmethod
@@ -62,11 +82,6 @@ class WithinTolerance(Distance):
     def measured_many(self, bound: BoundMetric, prepared: NDArray[Any]) -> Integers:
         """Return the measurements of several questions, all of one length."""
         return np.stack([self.measured(bound, query) for query in prepared])
-
-    @property
-    def direction(self) -> int:
-        """The sign of the compared evidence: what is missing of it is charged; a gate looks at the excess."""
-        return 1
 
     def _evidence(self, prior: float, tolerance: float) -> Evidence:
         return self.certificate.evidence(prior, tolerance, "low" if self.gate else "both")
@@ -81,14 +96,16 @@ class ByEvidence(WithinTolerance):
     cells begin at the prior itself, because a charged answer may deviate little and spread much. See Waudby-Smith and
     Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
 
-    A gate's "yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the
-    other side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below
-    what was named, or below the one at which even those would have had enough. Score and evidence beyond what is needed
-    are compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
+    A gate's "yes" needs evidence that the population value is at least what was named; a "no" says nothing. Before the
+    fourth edition a "yes" bounded it by what was named less the tolerance, and a "no" from the other side, because rows
+    of 0 and 1 have the least evidence of all rows with their mean. Then score and evidence beyond what is needed are
+    compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval up to the prior, or up to the value at which even zeros and ones had enough evidence."""
+        """Return all values, or those up to the one at which even zeros and ones had enough evidence."""
+        if self.certifies:
+            return Interval(0.0, 1.0)
         certificate, evidence = self.certificate, self._evidence(prior, unit)
         # the noise that made it fall short may have reached as far as the noise that is reckoned with
         needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
@@ -123,15 +140,20 @@ class ByEvidence(WithinTolerance):
         A unit of evidence is what a unit of the score's grid is: one row changes both by as many at most.
         """
         found = np.empty((len(measured), 3), dtype=np.int64)
+        if tolerances is None and self.certifies:
+            tolerances = self.tolerances(
+                None, np.zeros(len(priors)), self.certificate.length(charges=0, nats=0.0)
+            )
         limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
-            evidence = self._evidence(prior, limit)
+            named = self.certificate.named_evidence if self.certifies else self._evidence
+            evidence = named(prior, limit)
             units = self._units_of(evidence)
             nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
             into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units
         return found
 
-    def _units_of(self, evidence: Evidence) -> int:
+    def _units_of(self, evidence: Evidence | SuitedNull) -> int:
         """Return units of evidence to a nat; 0 where no row can change it, or each so little that none counts."""
         change = evidence.sensitivity
         return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
@@ -141,13 +163,14 @@ class ByEvidence(WithinTolerance):
     ) -> Compared:
         """Compare the missing evidence with 0: a question is charged if it is 0 or more.
 
-        For a gate the lesser of two excesses: the score above the named value, and the evidence above the needed nats.
+        For a gate the evidence above the needed nats; before the fourth edition, the lesser of this and the score above
+        the named value.
         """
         nats = self.certificate.needed(length, self.certificate.shares.agreed)
         tail = self.certificate.comparison_tail * GRID
         needed = np.ceil(nats * weighed[:, _UNITS] + tail).astype(np.int64) + 1
         excess: Integers = needed - weighed[:, _EVIDENCE]
         if self.gate:
-            excess = np.minimum(weighed[:, _SCORE] - named, -excess)
+            excess = -excess if self.certifies else np.minimum(weighed[:, _SCORE] - named, -excess)
         none = np.zeros(len(weighed), dtype=np.int64)
         return Compared(excess, none, none)

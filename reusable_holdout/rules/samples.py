@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any, Self
 
 import numpy as np
@@ -15,20 +18,15 @@ from reusable_holdout.certainty import (
     EvidenceSet,
     average_precision_interval,
     gains_of_rows,
+    matched,
+    matthews_interval,
+    ratio_interval,
 )
-from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ratio
+from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ordered, Ranked, Rates, Ratio
 from reusable_holdout.rules import Floats, Integers, terms_of
 
-__all__ = [
-    "MeanSample",
-    "RatioSample",
-    "Sample",
-    "ratio_sample",
-    "sample_of",
-    "unpacked",
-]
+__all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
 
-_OF_RATIOS, _OF_RANKS, _OF_ERRORS = range(3)
 _COLUMNS = 3  # values, weights, counts
 
 
@@ -69,30 +67,47 @@ class MeanSample(Sample):
 class RatioSample(Sample):
     """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
 
+    def packed(self) -> Integers:
+        """Return the place of its kind, the score, and all else: the length hides how many rows a class has."""
+        rest = np.concatenate([np.atleast_1d(part) for part in self._parts()])
+        return np.concatenate(
+            [[_KINDS.index(type(self)), self.score], np.ascontiguousarray(rest).view(np.int64)]
+        )
+
     @abstractmethod
+    def _parts(self) -> Iterable[Any]:
+        """Return what is packed beside the score: all integers, or all floats, which are packed bit by bit."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, and of what was packed beside it."""
+
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the sample has the nats, for a set of evidence, that this evidence holds."""
+        """Return True if the sample's set lies inside what the evidence is for."""
+        low, high = self.ends(left)
+        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
+            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
+        )
 
 
-@dataclass(frozen=True, repr=False)
-class CountedSample(RatioSample):
-    """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.metrics.Counted`."""
-
-    score: int
-    ratios: tuple[Ratio, ...]
+class CountedSample(RatioSample, Counted):
+    """Rows of a ratio, of the least of several, or of their mean; see :class:`~reusable_holdout.metrics.Counted`."""
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
-        """Return the interval of values that the evidence does not exclude, by all ratios.
-
-        The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value
-        can lie below the lower end because of one ratio only, the least in the population.
-        """
-        each = [replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one)) for one in self.ratios]
-        lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
-        return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
+        """Return the weighted means of the parts' ends; each part has an equal share of the failure probability."""
+        size = len(self.ratios) // len(self.weights)
+        left = replace(left, nats=left.nats + math.log(len(self.weights)))
+        parts = [
+            _least(self.ratios[start : start + size], left) for start in range(0, len(self.ratios), size)
+        ]
+        lows, highs = (math.fsum(map(mul, self.weights, ends)) for ends in zip(*parts, strict=True))
+        return lows, highs
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Return True if the rows certify it: all asked sides of the first ratio, the lower side of the others."""
+        if len(self.weights) > 1 or _exact(self.ratios[0], left) is not None:
+            return super().certifies(evidence, left)
         named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
         low = evidence.sides == "high" or all(
             Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
@@ -101,34 +116,86 @@ class CountedSample(RatioSample):
         above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high", sizes)
         return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
-    def packed(self) -> Integers:
-        """Return integers that hold the rows and the factor of each ratio, bit by bit."""
-        parts = [
-            np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
-            for one in self.ratios
-        ]
-        return np.concatenate([[_OF_RATIOS, self.score], np.concatenate(parts).view(np.int64)])
+    def _parts(self) -> Iterable[Any]:
+        yield np.array([len(self.weights), *self.weights], dtype=np.float64)
+        for one in self.ratios:
+            yield from ([len(one.values), one.factor], one.values, one.weights, one.counts)
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, and of its rows and factors."""
+        parts, ratios = rest.view(np.float64), []
+        shares, parts = np.split(parts[1:], [int(parts[0])])
         while len(parts):
             size = int(parts[0])
             end = 2 + _COLUMNS * size
             values, weights, counts = parts[2:end].reshape(_COLUMNS, size)
             ratios.append(Ratio(values, weights, counts, float(parts[1])))
             parts = parts[end:]
-        return cls(int(numbers[1]), tuple(ratios))
+        return cls(score, tuple(ratios), tuple(shares.tolist()))
 
 
-@dataclass(frozen=True, repr=False)
-class RankedSample(RatioSample):
+def _exact(one: Ratio, left: EvidenceSet) -> tuple[float, float] | None:
+    """Return the exact interval of a ratio, if its edition has any and its rows allow it."""
+    if not left.theory.exact_ratios:
+        return None
+    return ratio_interval(one.values, one.weights, one.counts, left.nats)
+
+
+def _least(ratios: tuple[Ratio, ...], left: EvidenceSet) -> tuple[float, float]:
+    """Return the interval of the least of several ratios.
+
+    The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value can
+    lie below the lower end because of one ratio only, the least in the population.
+    """
+    each = [
+        _exact(one, left) or replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one))
+        for one in ratios
+    ]
+    lows = [one.factor * low for one, (low, _) in zip(ratios, each, strict=True)]
+    return min(*lows, 1.0), 1.0 - ratios[0].factor * (1.0 - each[0][1])
+
+
+class OrderedSample(RatioSample, Ordered):
+    """The scores of two classes; see :class:`~reusable_holdout.metrics.Ordered`."""
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Return the interval of areas that the evidence of many matchings does not exclude."""
+        won = matched(self.positive, self.negative, left.theory.matchings)
+        return left.lowest(left.mean, won.log_gains), 1.0 - left.lowest(
+            1.0 - left.mean, won.mirrored.log_gains
+        )
+
+    def _parts(self) -> Iterable[Any]:
+        return float(len(self.positive)), self.positive, self.negative
+
+    @classmethod
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the number of positives, and all scores."""
+        count, *_ = scores = rest.view(np.float64)
+        return cls(score, *np.split(scores[1:], [int(count)]))
+
+
+class RatesSample(RatioSample, Rates):
+    """Numbers of rows of two classes that are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Return the exact interval of Matthews's correlation, mapped to [0, 1]."""
+        counts = self.hits, self.positives, self.rejected, self.negatives
+        low, high = matthews_interval(*counts, nats=left.nats)
+        return (1.0 + low) / 2.0, (1.0 + high) / 2.0
+
+    def _parts(self) -> Iterable[Any]:
+        return self[1:]
+
+    @classmethod
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score and of the numbers of rows."""
+        return cls(score, *rest.tolist())
+
+
+class RankedSample(RatioSample, Ranked):
     """The ranks that scores give the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
-
-    score: int
-    above: Integers
-    negatives: int
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval from bands around both classes' scores."""
@@ -136,38 +203,22 @@ class RankedSample(RatioSample):
             self.above, self.negatives, nats=left.nats, shares=left.theory.bands
         )
 
-    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the interval lies inside."""
-        low, high = self.ends(left)
-        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
-            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
-        )
-
-    def packed(self) -> Integers:
-        """Return all integers as they are, padded to the number of rows, so that the length hides the classes."""
-        rest = np.zeros(self.negatives, dtype=np.int64)
-        return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above, rest])
+    def _parts(self) -> Iterable[Any]:
+        return self.negatives, self.above, np.zeros(self.negatives, dtype=np.int64)  # one number for each row
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        negatives = int(numbers[2])
-        return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the number of negatives, and the ranks."""
+        negatives = int(rest[0])
+        return cls(score, rest[1 : len(rest) - negatives], negatives)
 
 
-@dataclass(frozen=True, repr=False)
-class ExplainedSample(RatioSample):
+class ExplainedSample(RatioSample, Explained):
     """Errors of a model and of a constant; see :class:`~reusable_holdout.metrics.Explained`.
 
     With e and d the errors of a row and s the unit, the value is at most m if and only if ``E[(1 - m) d - e/s] <= 0``:
     no row gains less than -1/s. That it is at least m is the mirror image: no row gains less than -(1 - m) max d.
     """
-
-    score: int
-    errors: Floats
-    totals: Floats
-    most: float
-    unit: float
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval of values that the rows' evidence does not exclude."""
@@ -181,17 +232,15 @@ class ExplainedSample(RatioSample):
             evidence.sides == "low" or _excluded(left, high, self._below)
         )
 
-    def packed(self) -> Integers:
-        """Return integers that hold the errors and totals, bit by bit."""
-        numbers = np.concatenate([[self.most, self.unit], self.errors, self.totals])
-        return np.concatenate([[_OF_ERRORS, self.score], numbers.view(np.int64)])
+    def _parts(self) -> Iterable[Any]:
+        return self.most, self.unit, self.errors, self.totals
 
     @classmethod
-    def of(cls, numbers: Integers) -> Self:
-        """Return the sample of packed numbers."""
-        most, unit, *_ = parts = np.ascontiguousarray(numbers[2:]).view(np.float64)
+    def of(cls, score: int, rest: Integers) -> Self:
+        """Return the sample of a score, the two numbers, and the rows."""
+        most, unit, *_ = parts = rest.view(np.float64)
         errors, totals = parts[2:].reshape(2, -1)
-        return cls(int(numbers[1]), errors, totals, float(most), float(unit))
+        return cls(score, errors, totals, float(most), float(unit))
 
     def _above(self, value: float, bets: Floats) -> Floats:
         """Return the log gains of bets against values that are at most `value`."""
@@ -212,11 +261,8 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     if not bound.is_ratio:
         return unpacked(bound, terms_of(bound, query))
     found = bound.sample(query)
-    if isinstance(found, Counted):
-        return CountedSample(*found)
-    if isinstance(found, Explained):
-        return ExplainedSample(*found)
-    return RankedSample(*found)
+    sample: Sample = next(kind for kind in _KINDS if issubclass(kind, type(found)))(*found)
+    return sample
 
 
 def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
@@ -228,11 +274,12 @@ def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
 
 def ratio_sample(numbers: Integers) -> RatioSample:
     """Return the sample of a ratio's packed numbers."""
-    sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
+    sample: RatioSample = _KINDS[int(numbers[0])].of(int(numbers[1]), numbers[2:])
     return sample
 
 
-_PACKED: dict[int, Any] = {_OF_RATIOS: CountedSample, _OF_RANKS: RankedSample, _OF_ERRORS: ExplainedSample}
+# Samples of ratios; a packed one begins with its place here.
+_KINDS: tuple[Any, ...] = (CountedSample, RankedSample, ExplainedSample, OrderedSample, RatesSample)
 
 
 def _rows(one: Ratio) -> EvidenceRows:

@@ -53,12 +53,6 @@ class BySets(WithinTolerance):
         """Return the sample, packed."""
         return sample_of(bound, query).packed()
 
-    def weighed(
-        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
-    ) -> Integers:
-        """Return the measurements unchanged."""
-        return measured
-
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
@@ -66,7 +60,9 @@ class BySets(WithinTolerance):
         excess, none = np.full(len(weighed), -1), np.zeros(len(weighed), dtype=np.int64)
         for place, (prior, unit) in enumerate(zip(priors.tolist(), units.tolist(), strict=True)):
             sample = ratio_sample(weighed[place])
-            if self.gate:
+            if self.certifies:
+                is_charged = self._reaches(sample, prior, length)
+            elif self.gate:
                 is_charged = sample.score >= named[place] and self._certified(sample, prior, unit, length)
             else:
                 is_charged = not self._certified(sample, prior, 2.0 * unit, length)
@@ -80,6 +76,10 @@ class BySets(WithinTolerance):
             self.certificate.needed(length, self.certificate.shares.agreed), prior
         )
         return sample.certifies(self._evidence(prior, tolerance), left)
+
+    def _reaches(self, sample: RatioSample, named: float, length: float) -> bool:
+        nats = self.certificate.needed(length, self.certificate.shares.charged)
+        return bool(left_by(sample.ends(self.certificate.evidence_set(nats, named))).low >= named)
 
     def score(self, weighed: Integers) -> int:
         """Return the score of a sample."""

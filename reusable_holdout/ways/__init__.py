@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.errors import InputError
 from reusable_holdout.ledger import Row, Tail
+from reusable_holdout.metrics import GRID
 
 __all__ = [
     "AGREED",
@@ -57,7 +58,7 @@ NOT_CERTIFIED = "not certified"
 
 _PLACED, _NAMED = {CELL, SPAN, MEASURED, STEPS}, {AGREED, FAILED, YES, NO, NOT_CERTIFIED}
 _WINNER = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (.+)")
-_WIDTH, _WITHIN, _WITH = ", width ", " within ", " with "
+_WIDTH, _WITHIN, _WITH, _WEIGHT = ", width ", " within ", " with ", ", weight "
 
 
 class Winner(NamedTuple):
@@ -101,6 +102,8 @@ class Told(NamedTuple):
         Winner of a choice.
     rails : tuple of (int, float)
         View of each guardrail, and its named value, in [0, 1].
+    weight : int, optional
+        Weight of an answer of a final, where there are several, in units of 2**-20.
     """
 
     word: str
@@ -110,11 +113,17 @@ class Told(NamedTuple):
     ends: tuple[float, float] | None = None
     winner: Winner | None = None
     rails: tuple[tuple[int, float], ...] = ()
+    weight: int | None = None
 
     @property
     def failed(self) -> bool:
         """True if the model or metric failed on the holdout: then there is no value."""
         return self.word == FAILED
+
+    @property
+    def says_a_value(self) -> bool:
+        """True if it releases a value of the rows, rounded or not; an agreement and a gate's verdict do not."""
+        return not self.failed and (self.place is not None or self.value is not None)
 
     def text(self) -> str:
         """Return the outcome as a ledger writes it; :meth:`parse` reads it."""
@@ -127,6 +136,8 @@ class Told(NamedTuple):
             text += f"{_WIDTH}{self.width}"
         if self.ends is not None:
             text += f"{_WITHIN}{self.ends[0]!r} {self.ends[1]!r}"
+        if self.weight is not None:
+            text += f"{_WEIGHT}{self.weight}"
         if self.rails:
             text += _WITH + " ".join(f"{view}:{named!r}" for view, named in self.rails)
         if self.winner is not None:
@@ -153,17 +164,19 @@ class Told(NamedTuple):
         text, _, rails = text.partition(_WITH)
         named = (one.split(":") for one in rails.split())
         pairs = tuple((int(view), float(number)) for view, number in named)
+        text, _, given = text.partition(_WEIGHT)
+        weight = int(given) if given else None
         text, _, within = text.partition(_WITHIN)
         ends = tuple(map(float, within.split())) or None
         text, _, width = text.partition(_WIDTH)
         steps = int(width) if width else None
         if text in _NAMED:
-            return cls(text, None, steps, None, None, winner, pairs)
+            return cls(text, None, steps, None, None, winner, pairs, weight)
         word, _, number = text.partition(" ")
         place, value = (int(number), None) if word in _PLACED else (None, float(number))
         if word not in _PLACED | {VALUE} or (ends is not None and len(ends) != 2):
             raise ValueError
-        return cls(word, place, steps, value, ends, winner, pairs)
+        return cls(word, place, steps, value, ends, winner, pairs, weight)
 
 
 FINAL = "final"
@@ -249,6 +262,10 @@ class Way(ABC):
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of a question's outcomes."""
         return 0.0
+
+    def grid(self, prior: float) -> int:
+        """Return a prior on the grid: priors that are the same there are the same question."""
+        return round(prior * GRID)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.metrics import GRID
 from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
-from reusable_holdout.rules import Floats, Integers, Rule
+from reusable_holdout.rules import Distance, Floats, Integers
 from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
 __all__ = ["Asked", "Batch", "Check", "Noisy"]
@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     tolerances: Floats | None
     weighed: Integers | None  # by the rule; None if all failed on the holdout
     failed: NDArray[np.bool_]
+    beyond: Floats  # what each prior's own standard error adds to the plan's
 
     def at(self, places: Sequence[int]) -> Asked:
         """Return some of them."""
@@ -37,6 +38,7 @@ class Asked(NamedTuple):
             None if self.tolerances is None else self.tolerances[places],
             None if self.weighed is None else self.weighed[places],
             self.failed[places],
+            self.beyond[places],
         )
 
 
@@ -57,13 +59,8 @@ class Noisy(Way):
 
     def core(self, state: State, direction: int = 0) -> GuardCore:
         """Return the sparse vector in a state."""
-        return self._calibration.core(
-            scale=self._scale,
-            noise=self._noise,
-            spent=state.charges,
-            last_charged=state.last_charged,
-            direction=direction,
-        )
+        after = {"spent": state.charges, "last_charged": state.last_charged}
+        return self._calibration.core(scale=self._scale, noise=self._noise, direction=direction, **after)
 
     def noisy(self, core: GuardCore, score: int, digest: bytes) -> float:
         """Return a value with the noise of an answer, in [0, 1]."""
@@ -80,7 +77,7 @@ class Check(Noisy):
     #: The outcome of a question that is not charged.
     calm: ClassVar[Told] = Told(AGREED)
 
-    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Rule) -> None:
+    def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Distance) -> None:
         super().__init__(certificate, name, noise)
         self.rule = rule
         self._core: GuardCore | None = None
@@ -89,24 +86,17 @@ class Check(Noisy):
 
     # ---- public
 
-    def grid(self, prior: float) -> int:
-        """Return a prior on the grid of scores."""
-        return round(prior * GRID)
+    def tolerances(self, stated: Floats | None, beyond: Floats, state: State) -> Floats | None:
+        """Return the tolerance of each question of a batch that begins in this state; None if none matters."""
+        return self.rule.tolerances(stated, beyond, self.length(state))
 
-    def unit(self, prior: float, state: State, tolerance: float | None) -> float:
+    def unit(self, prior: float, state: State, tolerance: float | None, beyond: float = 0.0) -> float:
         """Return the unit of a question's outcomes."""
-        return self.rule.unit(prior, state.charges, state.nats, tolerance)
+        return self.rule.unit(prior, state.charges, state.nats, tolerance, beyond)
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""
         return self.rule.keeps(prior, tolerance, length)
-
-    def find_unkept(self, priors: Floats, tolerances: Floats | None, state: State) -> list[int]:
-        """Return the indices of the tolerances that cannot be kept in this state; only public numbers are used."""
-        if tolerances is None:
-            return []
-        length, each = self.length(state), zip(priors.tolist(), tolerances.tolist(), strict=True)
-        return [place for place, pair in enumerate(each) if not self.rule.keeps(*pair, length)]
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
         """Return an outcome: "agreed", "failed", or a charge of the rule's."""
@@ -143,7 +133,9 @@ class Check(Noisy):
         while start < count and state.charges < self.certificate.charges:
             core, rest = self._at(state), slice(start, None)
             own = None if asked.tolerances is None else asked.tolerances[rest]
-            units[rest] = self.rule.units(asked.priors[rest], state.charges, state.nats, own)
+            units[rest] = self.rule.units(
+                asked.priors[rest], state.charges, state.nats, own, asked.beyond[rest]
+            )
             failed = np.flatnonzero(asked.failed[rest])
             here = start + int(failed[0]) if len(failed) else count
             if here > start and asked.weighed is not None:
@@ -164,14 +156,15 @@ class Check(Noisy):
             )
         return Batch(units[:start], outcomes[:start])
 
-    def decide_one(
-        self, weighed: Integers | None, prior: float, tolerance: float | None, digest: bytes, state: State
-    ) -> tuple[Terms, Outcome]:
-        """Decide one question as a batch of one; a charge must be left."""
-        length = self.length(state)
-        terms = Terms(prior, self.unit(prior, state, tolerance))
-        if weighed is None:
+    def decide_one(self, asked: Asked, state: State) -> tuple[Terms, Outcome]:
+        """Decide the first question as a batch of one; a charge must be left."""
+        length, digest = self.length(state), asked.digests[0]
+        prior, beyond = float(asked.priors[0]), float(asked.beyond[0])
+        tolerance = None if asked.tolerances is None else float(asked.tolerances[0])
+        terms = Terms(prior, self.unit(prior, state, tolerance, beyond))
+        if asked.weighed is None or asked.failed[0]:
             return terms, self.outcome(_FAILED, terms)
+        weighed = asked.weighed[0]
         told = self.calm
         if self.deviates(weighed, terms, digest, state, length):
             told = self._told(self._at(state), weighed, digest, terms, length)

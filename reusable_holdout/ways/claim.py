@@ -200,7 +200,7 @@ class Claims(Check):
             return Interval(prior - reach, prior + reach)
         if told.word == MEASURED:
             return self._measured(told, terms)
-        return Interval(*cast("Distance", self.rule).reached(told.place, prior, terms.unit))
+        return Interval(*self.rule.reached(told.place, prior, terms.unit))
 
     def _measured(self, told: Told, terms: Terms | ClaimTerms) -> Interval:
         middle, half = self._middle(told, terms), self._cell(terms) / 2.0 + self.certificate.answer_tail

@@ -91,6 +91,10 @@ class GuardedGate(Way):
         """Return True, as of the gate without guardrails."""
         return self.gate.keeps(prior, tolerance, length)
 
+    def grid(self, prior: float) -> int:
+        """Return a named value on the grid, as a gate does."""
+        return self.gate.grid(prior)
+
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
         """Return the unit of the gate without guardrails."""
         return self.gate.unit(prior, state, tolerance)

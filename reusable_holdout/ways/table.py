@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from reusable_holdout.certainty import Certificate, Decides
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
-from reusable_holdout.rules import Distance, Rule
+from reusable_holdout.rules import Distance
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
 from reusable_holdout.ways import TOLD_WORDS, Told, Way
@@ -20,7 +20,7 @@ from reusable_holdout.ways.reveal import Choose, Reveal
 
 __all__ = ["ON_REQUEST", "PAIRED", "WAYS", "Ways", "outcome_word"]
 
-_RULES: dict[Decides, type[Rule]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
+_RULES: dict[Decides, type[Distance]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
 _NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
 
 PAIRED = frozenset({"compare", "gate-compare", "guarded-compare"})
@@ -66,7 +66,10 @@ class Ways:
 
     def named(self, name: str) -> Way | None:
         """Return the way of this name; None if the plan has none."""
+        share = self.plan.final_share
         known = name in WAYS and self.plan.asks in WAYS[name].plans
+        if share in {0.0, 1.0}:  # no final, or nothing but one
+            known = known and (name == "final") == (share == 1.0)
         way: Way | None = getattr(self, name.replace("-", "_")) if known else None
         return way
 
@@ -113,7 +116,9 @@ WAYS: dict[str, Line] = {
     "claim": Line(lambda ways, name: Claims(ways.plan.scores, name, ways.noise), ("claims",)),
     "reveal": Line(_told(Reveal), word="revealed"),
     "choose": Line(_told(Choose), word="chosen"),
-    "final": Line(lambda ways, name: Final(ways.plan.told, name), word="final"),
+    "final": Line(
+        lambda ways, name: Final(ways.plan.told, name, ways.plan.prior_error / ways.plan.span), word="final"
+    ),
 }
 ON_REQUEST = tuple(name for name, line in WAYS.items() if line.word)
 """Names of the ways that release a value whenever they are asked; `Question.way` has the same names."""

@@ -5,37 +5,35 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from cases import for_each
 
-from reusable_holdout.certainty import THEORY, AdaptiveCode, Estimator, Priced
+from reusable_holdout.certainty import AdaptiveCode, Estimator, Priced
 
-CODE = AdaptiveCode(queries=40)
+CODE = AdaptiveCode(queries=40, final_share=0.25)
 
 
 @for_each("nats", [0.0, 0.7, 31.5])
 @for_each("phi", [0.25, 0.6])
 def test_lengths_are_the_stated_ones(nats, phi):
-    code = AdaptiveCode(40, replace(THEORY, final_share=phi))
+    code = AdaptiveCode(40, phi)
     question = math.log(40) + nats + math.log(1.0 / (1.0 - phi))
     assert code.length(query=3, charges=2, nats=nats) == pytest.approx(question, rel=1e-14)
-    for answers in (1, 2, 7):
-        final = nats + math.log(1.0 / phi) + math.log(answers)
-        length = code.final_length(charges=2, nats=nats, answers=answers, last_charge=3)
-        assert length == pytest.approx(final, rel=1e-14)
+    final = nats + math.log(1.0 / phi)
+    assert code.final_length(charges=2, nats=nats, last_charge=3) == pytest.approx(final, rel=1e-14)
+    assert AdaptiveCode(40, 0.0).final_length(charges=2, nats=nats) == math.inf
 
 
-def test_nothing_was_told_and_one_answer_is_asked_for_unless_it_is_said():
+def test_nothing_was_told_unless_it_is_said():
     assert CODE.length(query=1, charges=0) == CODE.length(query=1, charges=0, nats=0.0)
-    assert CODE.final_length(charges=0) == CODE.final_length(charges=0, nats=0.0, answers=1)
+    assert CODE.final_length(charges=0) == CODE.final_length(charges=0, nats=0.0)
 
 
 @for_each("queries", [1, 3])
 def test_the_questions_and_finals_of_a_strategy_weigh_exactly_one_if_its_outcomes_do(queries):
-    code, begun = AdaptiveCode(queries), {"stands": 2.0, "charge": 0.5, "failed": 0.25}
+    code, begun = AdaptiveCode(queries, 0.25), {"stands": 2.0, "charge": 0.5, "failed": 0.25}
     weight = 0.0
     for asked in range(queries + 1):  # questions that were answered before this one, or before the final
         for told in itertools.product(begun, repeat=asked):
@@ -46,7 +44,7 @@ def test_the_questions_and_finals_of_a_strategy_weigh_exactly_one_if_its_outcome
             if asked < queries:
                 weight += math.exp(-code.length(query=asked + 1, charges=0, nats=nats))
             else:
-                weight += 2 * math.exp(-code.final_length(charges=0, nats=nats, answers=2))
+                weight += math.exp(-code.final_length(charges=0, nats=nats))
     assert weight == pytest.approx(1.0, rel=1e-12)
 
 

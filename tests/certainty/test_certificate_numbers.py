@@ -58,6 +58,9 @@ def test_what_is_not_stated_is_the_plainest_plan():
         "spread": None,
         "noisy": False,
         "adaptive": False,
+        "threshold_sds": 0.0,
+        "final_share": 0.75,
+        "first_share": 0.0,
         "theory": THEORY,
     }
     names = [field.name for field in dataclasses.fields(Certificate)]
@@ -69,7 +72,8 @@ def test_its_parts_are_those_of_its_plan():
     assert GUARD.code == TranscriptCode(queries=100, charges=5)
     assert replace(GUARD, charges=0).code == TranscriptCode(queries=100, charges=1)
     assert replace(GUARD, charges=1).code == TranscriptCode(queries=100, charges=1)
-    assert replace(GUARD, adaptive=True).code == AdaptiveCode(100)
+    assert replace(GUARD, adaptive=True, final_share=0.5).code == AdaptiveCode(100, 0.5)
+    assert replace(GUARD, final_share=0.5).code == TranscriptCode(100, 5, 0.5)
     told = replace(GUARD, view=3, mechanism="standard-svt")
     assert told.tails == NoiseTails(100, 5, 0.05, "standard-svt", 3)
 
@@ -93,7 +97,7 @@ def test_lengths_are_the_codes_with_what_was_told_before():
     few = replace(guard, queries=3)
     assert few.length(charges=2, nats=1.25) == few.length(charges=4, nats=1.25)
     assert few.length(charges=4, nats=1.25) == few.code.length(query=3, charges=2, nats=3.75)
-    asked = {"charges": 3, "answers": 2, "last_charge": 40}
+    asked = {"charges": 3, "last_charge": 40}
     assert guard.final_length(nats=1.25, **asked) == code.final_length(nats=3.75, **asked)
     assert guard.final_length(charges=3, nats=1.25) == code.final_length(charges=3, nats=3.75)
 

@@ -26,7 +26,7 @@ def test_bets_are_spaced_by_the_edition_with_one_that_suits_the_guess(nats, rows
     assert (spaced[0], spaced[-1]) == (pytest.approx(least), pytest.approx(largest))
     count = 1 + math.ceil(math.log(largest / least) / math.log(ratio))
     assert spaced == pytest.approx(least * (largest / least) ** (np.arange(count) / max(count - 1, 1)))
-    assert np.exp(stakes).tolist() == pytest.approx([0.5 / count] * count + [0.5])
+    assert np.exp(stakes).tolist() == pytest.approx([0.2 / count] * count + [0.8])
     assert bets[-1] == found._suited(0.3)
 
 
@@ -54,7 +54,9 @@ def test_the_suited_bet_wins_most_against_the_mean_that_it_just_excludes(nats, r
         found = optimize.minimize_scalar(lost, bounds=(1e-9, 0.95), options={"xatol": 1e-12})
         return (0.95, -lost(0.95)) if lost(0.95) <= found.fun else (float(found.x), -float(found.fun))
 
-    excluded = optimize.brentq(lambda m: best(m)[1] - nats - math.log(2), 1e-6, mean * (1 - 1e-9), xtol=1e-13)
+    excluded = optimize.brentq(
+        lambda m: best(m)[1] - nats + math.log(0.8), 1e-6, mean * (1 - 1e-9), xtol=1e-13
+    )
     assert EvidenceSet(nats, rows, mean, spread)._suited(mean) == pytest.approx(best(excluded)[0], rel=1e-4)
 
 
@@ -158,8 +160,8 @@ def test_the_suited_bet_is_sought_below_what_it_just_excludes():
         return min(0.95, (0.3 - middle) / (-up * down) * middle) if down < 0.0 else 0.95
 
     won = float(np.log1p(bet(0.15) / 0.15 * (likely.values - 0.15)) @ likely.counts)
-    nats = won - math.log(2.0)
-    nats = next(each for k in range(-9, 9) if (each := nats + k * math.ulp(nats)) + math.log(2.0) == won)
+    nats = won + math.log(0.8)
+    nats = next(each for k in range(-9, 9) if (each := nats + k * math.ulp(nats)) - math.log(0.8) == won)
     for needed, middle in ((nats, 0.225), (nats * (1 + 1e-12), 0.075)):
         found = EvidenceSet(needed, 500, 0.3, 0.2, twice)._suited(0.3)
         assert found == pytest.approx(bet(middle), rel=1e-12)

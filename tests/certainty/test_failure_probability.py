@@ -114,17 +114,17 @@ def test_all_levels_of_one_question_at_a_time_of_finals_and_of_the_noise_sum_to_
     mechanism = 0.05 * guard.beta if noise_scale else 0.0
     assert 0.5 * guard.beta <= questions + finals + mechanism <= guard.beta * (1 + 1e-9)
     if queries >= guard.charges:  # a last charge after the last question is what the finals leave over
-        left = (
-            0.25 * THEORY.early_share * (guard.charges + 1) / (4 * (queries + 1)) * (guard.beta - mechanism)
-        )
+        most = guard.charges
+        numbers = [0.1 * (most + 1) / (most * (j + 1)) for j in range(1, most + 1)]  # of j charges, times j
+        left = 0.75 * THEORY.early_share * sum(numbers) / (queries + 1) * (guard.beta - mechanism)
         assert questions + finals + mechanism == pytest.approx(guard.beta - left, rel=1e-9)
 
 
 def test_without_charges_the_certificate_costs_less_than_a_bit_more_than_fixed_questions():
     """A third of a bit for charged answers' sides, less than half a one for the final; the rest are the noise's."""
     guard = certificate()
-    assert math.log2(1.0 / (0.8 * 0.75)) < 0.75
-    fixed = fixed_queries_half_width(guard.bound, queries=1000, beta=0.8 * 0.75 * 0.95 * 0.05, estimate=0.9)
+    assert math.log2(1.0 / (0.8 * 0.25)) < 2.33
+    fixed = fixed_queries_half_width(guard.bound, queries=1000, beta=0.8 * 0.25 * 0.95 * 0.05, estimate=0.9)
     assert guard.half_width(charges=0, nats=0.0, estimate=0.9) == pytest.approx(fixed, rel=1e-9)
 
 

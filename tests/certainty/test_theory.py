@@ -22,9 +22,25 @@ from reusable_holdout.plan.wish import Asks
 RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
+    4: "0bbf896f213a692d5fa3383cea14e48db7cc02969609a2becdc35d6ec97e345a",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
-ADDED = {3: {"failures_reserved": False}}
+ADDED = {
+    3: {"failures_reserved": False},
+    4: {
+        "first_share_of_finals": 0.5,
+        "falling": False,
+        "weighs_finals": False,
+        "threshold_level": 0.0,
+        "suited_share": 0.5,
+        "exact_ratios": False,
+        "matchings": 100,
+        "gates_certify": False,
+        "gate_bets": (),
+        "gate_bets_lose": 0.0,
+        "first_share_of_gates": 0.0,
+    },
+}
 
 
 def written(theory):
@@ -47,8 +63,8 @@ def test_the_numbers_of_editions_are_those_that_were_released():
 
 def test_an_edition_is_found_by_its_number_alone():
     assert edition(2) is EDITIONS[2]
-    assert edition(3) is EDITIONS[3]
-    for wrong in (2.0, "2", None, 1, 4, [2]):
+    assert edition(4) is EDITIONS[4]
+    for wrong in (2.0, "2", None, 1, 5, [2]):
         with pytest.raises(LedgerMismatchError, match="names"):
             edition(wrong)
 
@@ -98,14 +114,14 @@ def test_the_dearest_outcome_of_a_claim_is_a_failure_after_all_others(certificat
 
 
 def test_a_gates_yes_and_its_failure_are_what_it_costs(certificate_by):
-    for theory, nats in ((THEORY, -math.log(0.5)), (DEARER["a gate's failure"], -math.log(0.001))):
+    for theory, nats in ((THEORY, -math.log(0.12)), (DEARER["a gate's failure"], -math.log(0.001))):
         found = certificate_by(theory, charges=3, gates=True)
         assert (found.charge_nats, found.shares) == (nats, (1.0, 1.0))
-    assert certificate_by(DEARER["a cell"], charges=3, gates=True).charge_nats == -math.log(0.5)
+    assert certificate_by(DEARER["a cell"], charges=3, gates=True).charge_nats == -math.log(0.12)
 
 
 def test_a_plan_for_everything_reserves_the_dearest_charge_of_any_way_and_metric(certificate_by):
-    assert certificate_by(THEORY, charges=3).charge_nats == -math.log(0.1355)
+    assert certificate_by(THEORY, charges=3).charge_nats == -math.log(0.12)
     for what, theory in DEARER.items():
         assert certificate_by(theory, charges=3).charge_nats == -math.log(0.001), what
 

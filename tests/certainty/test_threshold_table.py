@@ -1,4 +1,4 @@
-"""The table of thresholds is a lower bound on the exact ones, and a close one."""
+"""The table of thresholds, which editions before the fourth look up, is a close lower bound on the exact ones."""
 
 from dataclasses import replace
 
@@ -9,6 +9,9 @@ from long_tests import VALIDITY
 
 from reusable_holdout import Plan
 from reusable_holdout.certainty import ThresholdTable
+from reusable_holdout.plan import SharedBudget
+
+THIRD = SharedBudget(theory=3)
 
 PLANS = {
     "worst case": {"rows": 10_000, "queries": 1_000, "tolerance": 0.05},
@@ -28,7 +31,7 @@ PLANS = {
 @pytest.mark.long(*VALIDITY)
 @for_each("wish", PLANS.values(), ids=PLANS.keys())
 def test_it_is_never_above_the_exact_threshold_and_hardly_below(wish):
-    plan = Plan(**wish)
+    plan = Plan(**wish, shared=THIRD)
     certificate = plan.scores
     priors = np.concatenate([np.random.default_rng(0).random(20_000), [0.0, 1.0, 0.5]])
     nodes = np.linspace(0.0, 1.0, 2_049)
@@ -42,14 +45,14 @@ def test_it_is_never_above_the_exact_threshold_and_hardly_below(wish):
 
 
 def test_one_prior_and_many_give_the_same_numbers():
-    certificate = Plan(rows=10_000, queries=1_000, tolerance=0.05).scores
+    certificate = Plan(rows=10_000, queries=1_000, tolerance=0.05, shared=THIRD).scores
     table = ThresholdTable(certificate, charges=1, nats=2.0)
     priors = np.concatenate([np.linspace(0.0, 1.0, 4_097), np.nextafter(np.linspace(0.0, 1.0, 2_049), 0.0)])
     assert [table.at(prior) for prior in priors.tolist()] == table.at_each(priors).tolist()
 
 
 def test_a_stated_threshold_stays_as_it_is():
-    certificate = Plan(rows=10_000, queries=1_000, charges=5, threshold=0.04).scores
+    certificate = Plan(rows=10_000, queries=1_000, charges=5, threshold=0.04, shared=THIRD).scores
     table = ThresholdTable(certificate, charges=2, nats=7.0)
     assert {table.at(prior) for prior in (0.0, 0.3, 1.0)} == {0.04}
 
@@ -58,7 +61,7 @@ def test_a_stated_threshold_stays_as_it_is():
 def test_a_cell_has_the_lesser_threshold_of_its_two_ends_and_a_little_less(least):
     """Of a metric of -1 to 3: a ten-millionth of its range is taken off, and no cell goes below the least."""
     wish = {"rows": 5_000, "queries": 100, "charges": 3, "family": "bounded", "bounds": (-1.0, 3.0)}
-    certificate = replace(Plan(**wish).scores, least_threshold=least)
+    certificate = replace(Plan(**wish, shared=THIRD).scores, least_threshold=least)
     table = ThresholdTable(certificate, charges=1, nats=2.0)
 
     def exact(prior):
@@ -80,7 +83,7 @@ def test_a_cell_has_the_lesser_threshold_of_its_two_ends_and_a_little_less(least
 
 
 def test_what_other_tables_share_cannot_be_changed():
-    certificate = Plan(rows=10_000, queries=1_000, tolerance=0.05).scores
+    certificate = Plan(rows=10_000, queries=1_000, tolerance=0.05, shared=THIRD).scores
     cells = ThresholdTable(certificate, charges=1, nats=2.0)._cells
     with pytest.raises(ValueError, match="read-only"):
         cells[0] = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -20,21 +21,28 @@ EARLY = Fraction(str(THEORY.early_share))
 # that starts after `before` questions, `charges` of at most `most` of which were charged.
 
 
-def number_of_charges(charges, most):
+FIRST = Fraction(str(THEORY.first_share_of_gates))
+
+
+def number_of_charges(charges, most, first=Fraction(1, 2)):
     """Of the charges before a question: none can follow the last."""
     if most == 1:
         return Fraction(1)
-    return Fraction(1, 2 * (most - 1)) if charges else Fraction(1, 2)
+    return (1 - first) / (most - 1) if charges else first
 
 
 def number_before_a_final(charges, most):
-    """A final can follow the last charge."""
-    return Fraction(1, 2 * most) if charges else Fraction(1, 2)
+    """A final can follow the last charge; most finals follow none."""
+    first = Fraction(str(THEORY.first_share_of_finals))
+    return (1 - first) * Fraction(most + 1, most * charges * (charges + 1)) if charges else first
 
 
 WEIGHTS = {
     "the code": lambda queries, query, before, charges, most: (
         number_of_charges(charges, most) / math.comb(queries, charges + 1)
+    ),
+    "the code of gates": lambda queries, query, before, charges, most: (
+        number_of_charges(charges, most, FIRST) / math.comb(queries, charges + 1)
     ),
     "index and positions": lambda queries, query, before, charges, most: (
         number_of_charges(charges, most) / (queries * math.comb(query - 1, charges))
@@ -100,9 +108,10 @@ def kraft_sums_of_all_strategies(code, value_weight):
 @for_each("most", [1, 2, 3, 5, 25])
 @for_each("queries", [1, 2, 3, 5, 9, 16, 25])
 def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries, most):
-    total = worst_kraft_sum(queries, WEIGHTS["the code"], most=most)
-    assert total <= 1
-    assert total >= Fraction(1, 2)  # the first batch alone weighs a half
+    for name, first in (("the code", Fraction(1, 2)), ("the code of gates", FIRST)):
+        assert (
+            first <= worst_kraft_sum(queries, WEIGHTS[name], most=most) <= 1
+        )  # so much weighs the first batch alone
 
 
 @for_each(("queries", "most"), [(4, 1), (4, 3), (12, 5), (20, 8)])
@@ -148,11 +157,13 @@ def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(quer
 def test_a_length_is_minus_the_log_of_the_weight_the_kraft_sums_are_about():
     for queries, most, nats in ((7, 1, 0.0), (7, 4, 0.0), (40, 40, 2.5)):
         code = TranscriptCode(queries=queries, charges=most)
+        gates = replace(code, first_share=float(FIRST))
         for query in range(1, queries + 1):
             for charges in range(min(query, most)):
-                weight = QUESTIONS * WEIGHTS["the code"](queries, query, None, charges, most)
-                length = code.length(query=query, charges=charges, nats=nats)
-                assert length == pytest.approx(nats - math.log(weight), abs=1e-11)
+                for one, name in ((code, "the code"), (gates, "the code of gates")):
+                    weight = QUESTIONS * WEIGHTS[name](queries, query, None, charges, most)
+                    length = one.length(query=query, charges=charges, nats=nats)
+                    assert length == pytest.approx(nats - math.log(weight), abs=1e-11)
 
 
 def test_undeclared_questions_weigh_one_together():
@@ -188,7 +199,8 @@ def by_last(charges, last):
 
 def left_over(queries, most):
     """What the finals of a guard leave of their share: the last charge would have to come after the last question."""
-    return EARLY * sum(Fraction(charges, 2 * most * (queries + 1)) for charges in range(1, most + 1))
+    left = range(1, most + 1)
+    return EARLY * sum(number_before_a_final(j, most) * Fraction(j, queries + 1) for j in left)
 
 
 def worst_kraft_sum_of_finals(queries, weight, *, most, values=Fraction(1)):
@@ -253,9 +265,6 @@ def test_a_finals_length_is_minus_the_log_of_its_weight(queries, most):
             assert length == pytest.approx(1.5 - math.log(weight), abs=1e-11)
         dearest = code.final_length(charges=charges, nats=1.5)
         assert dearest == length  # the last charge at the last question
-        for answers in (1, 2, 30):
-            several = code.final_length(charges=charges, nats=1.5, answers=answers)
-            assert several == pytest.approx(dearest + math.log(answers), abs=1e-12)
 
 
 def test_questions_and_finals_share_one():
@@ -271,12 +280,12 @@ def test_undeclared_finals_weigh_their_share_together():
     """Those of as many charges telescope in the index of the last one."""
     code, most = TranscriptCode(), 400
     none = math.exp(-code.final_length(charges=0))
-    assert none == pytest.approx(float(FINALS) / 2)
+    assert none == pytest.approx(float(FINALS) * THEORY.first_share_of_finals)
     for charges in (1, 2, 7, 30):
         together = sum(
             math.comb(last - 1, charges - 1) * math.exp(-code.final_length(charges=charges, last_charge=last))
             for last in range(charges, most + 1)
         )
         assert together == pytest.approx(
-            float(FINALS) * 2.0 ** -(charges + 1) * (1 - charges / (most + 1)), rel=1e-9
+            float(FINALS) * 0.1 * 2.0**-charges * (1 - charges / (most + 1)), rel=1e-9
         )

@@ -19,12 +19,13 @@ from reusable_holdout.certainty import (
     choice_nats,
     worst_choice_nats,
 )
-from reusable_holdout.certainty.outcome_code import FAILED, Span
+from reusable_holdout.certainty.outcome_code import Span
 from reusable_holdout.earlier.plans import StepCode
 from reusable_holdout.errors import InputError
 
 PHI, EARLY = Fraction(1, 8), Fraction(3, 10)
-OTHER = replace(THEORY, final_share=float(PHI), early_share=float(EARLY))
+OTHER = replace(THEORY, early_share=float(EARLY))
+FIRST = Fraction(str(THEORY.first_share_of_finals))
 NEAR = {"rel": 1e-12, "abs": 1e-12}
 
 
@@ -45,10 +46,20 @@ def number_weight(charges, most):
     return Fraction(1, 2 * max(most, charges)) if charges else Fraction(1, 2)
 
 
+def final_weight(charges, most):
+    """Of a number of charges before a final."""
+    if not charges:
+        return FIRST
+    if most is None:
+        return (1 - FIRST) / 2**charges
+    most = max(most, charges)
+    return (1 - FIRST) * Fraction(most + 1, most * charges * (charges + 1))
+
+
 @for_each("queries", [1, 2, 7, None])
 @for_each("most", [1, 2, 5, None])
 def test_a_question_has_a_weight_by_its_place_and_its_charges(queries, most):
-    code = TranscriptCode(queries, most, OTHER)
+    code = TranscriptCode(queries, most, float(PHI), theory=OTHER)
     for query in range(1, (queries or 7) + 1):
         for charges in range(query):
             if queries is None:
@@ -65,18 +76,18 @@ def test_a_question_has_a_weight_by_its_place_and_its_charges(queries, most):
 @for_each("queries", [1, 2, 7, None])
 @for_each("most", [1, 2, 5, None])
 def test_a_final_has_a_weight_by_the_last_charges_place(queries, most):
-    code = TranscriptCode(queries, most, OTHER)
+    code = TranscriptCode(queries, most, float(PHI), theory=OTHER)
     for last in range((queries or 7) + 1):
         for charges in range(last + 1):
-            weight = PHI * number_weight(charges, most) / 3
+            weight = PHI * final_weight(charges, most)
             if charges:
                 by_last = Fraction(1, (last + 1) * math.comb(last, charges))
                 even = Fraction(1, math.comb(queries, charges)) if queries else 0
                 weight *= (1 - EARLY) * even + EARLY * by_last if queries else by_last
-            length = code.final_length(charges=charges, nats=2.5, answers=3, last_charge=last)
+            length = code.final_length(charges=charges, nats=2.5, last_charge=last)
             assert length == pytest.approx(2.5 + cost(weight), **NEAR)
             plain = code.final_length(charges=charges, last_charge=last)
-            assert plain == code.final_length(charges=charges, nats=0.0, answers=1, last_charge=last)
+            assert plain == code.final_length(charges=charges, nats=0.0, last_charge=last)
             if last == (queries or 0):
                 assert plain == code.final_length(charges=charges)
 
@@ -84,11 +95,12 @@ def test_a_final_has_a_weight_by_the_last_charges_place(queries, most):
 def test_places_that_are_far_cheaper_one_way_than_the_other_have_a_length():
     code = TranscriptCode(queries=10**6, charges=300)
     early = code.final_length(charges=300, last_charge=300)
-    expected = math.log(600 * 4) + math.log(301 / THEORY.early_share)
+    share = THEORY.final_share * float(final_weight(300, 300))
+    expected = math.log(301 / THEORY.early_share) - math.log(share)
     assert early == pytest.approx(expected, rel=1e-9)
     late = code.final_length(charges=300)
     assert late == pytest.approx(
-        math.log(600 * 4) + math.log(math.comb(10**6, 300)) - math.log(0.9 + 0.1 / (10**6 + 1)), rel=1e-9
+        math.log(math.comb(10**6, 300)) - math.log(share * (0.9 + 0.1 / (10**6 + 1))), rel=1e-9
     )
 
 
@@ -98,19 +110,17 @@ def test_a_question_that_cannot_be_is_refused_and_its_neighbours_are_not(query, 
     with pytest.raises(InputError, match="query must be"):
         code.length(query=query, charges=charges)
     assert code.length(query=1, charges=0) == code.length(query=7, charges=0) > 0.0
-    assert TranscriptCode(queries=1, charges=1).length(query=1, charges=0) == -math.log(0.75)
+    assert TranscriptCode(queries=1, charges=1).length(query=1, charges=0) == -math.log(0.25)
 
 
-@for_each(("charges", "answers", "last"), [(0, 0, 3), (-1, 1, 3), (4, 1, 3)])
-def test_a_final_that_cannot_be_is_refused_and_its_neighbours_are_not(charges, answers, last):
+@for_each(("charges", "last"), [(-1, 3), (4, 3)])
+def test_a_final_that_cannot_be_is_refused_and_its_neighbours_are_not(charges, last):
     code = TranscriptCode(queries=7, charges=5)
-    with pytest.raises(InputError, match="a final has at least 1 answer"):
-        code.final_length(charges=charges, answers=answers, last_charge=last)
-    with pytest.raises(InputError, match="a final has at least 1 answer"):
+    with pytest.raises(InputError, match="a final has at least 0 charges"):
+        code.final_length(charges=charges, last_charge=last)
+    with pytest.raises(InputError, match="a final has at least 0 charges"):
         TranscriptCode().final_length(charges=1)
-    assert code.final_length(charges=3, answers=1, last_charge=3) > code.final_length(
-        charges=0, last_charge=0
-    )
+    assert code.final_length(charges=3, last_charge=3) > code.final_length(charges=0, last_charge=0)
 
 
 @for_each("declared", [{"queries": 0}, {"charges": 0}, {"queries": -1}])
@@ -139,7 +149,7 @@ def test_a_deviation_is_in_the_nearest_cell_of_its_side_that_reaches_beyond_it(d
 
 
 def test_no_deviation_at_all_is_one_of_the_overfitting_side():
-    assert (THEORY.charge.cells[THEORY.charge.place(0.0)].side, THEORY.charge.place(-1e-9)) == (1, 4)
+    assert (THEORY.charge.cells[THEORY.charge.place(0.0)].side, THEORY.charge.place(-1e-9)) == (1, 5)
 
 
 @for_each("deviation", [-4.0, -1e9, math.inf, math.nan])
@@ -154,7 +164,6 @@ def test_outcomes_cost_minus_the_logarithms_of_their_weights(code):
     assert code.nats == tuple(-math.log(weight) for weight in weights)
     assert code.failure_nats == code.worst == -math.log(0.05)
     assert replace(code, failed=0.5).worst == -math.log(0.1)
-    assert FAILED == "failed"
 
 
 # ---- choices, steps and factors
@@ -224,4 +233,8 @@ def test_a_factor_at_an_edge_is_in_the_farther_cell():
 
 def test_more_charges_than_were_declared_cost_no_place() -> None:
     code = TranscriptCode(queries=5, charges=3)
-    assert code.final_length(charges=6, last_charge=10) == pytest.approx(3.976513427674387, rel=1e-12)
+    places = math.log(11 * math.comb(10, 6) / THEORY.early_share)  # none are even: 6 of 5 questions cannot be
+    share = THEORY.final_share * float(final_weight(6, 3))
+    found = code.final_length(charges=6, last_charge=10)
+    assert found < places - math.log(share)
+    assert found == pytest.approx(-math.log(share * (0.9 + 0.1 / (11 * math.comb(10, 6)))), rel=1e-12)

@@ -104,7 +104,7 @@ def _stacking(stage: Stage) -> Any:
 def _choosing(stage: Stage) -> Any:
     """Make two choices: the second one asks a guard that may have halted."""
     searches = [
-        GuardedSearchCV(GridSearchCV(_MODEL, grid, cv=2, n_jobs=stage.jobs), stage.guard)
+        GuardedSearchCV(GridSearchCV(_MODEL, grid, cv=2, n_jobs=stage.jobs), stage.guard, ask="choose")
         for grid in (_CS, {"C": [0.02, 0.2]})
     ]
     return [search.fit(stage.X, stage.y).best_answer_.value for search in searches]

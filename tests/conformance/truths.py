@@ -210,7 +210,7 @@ SCORED: dict[str, tuple[Callable[[Rows, Any], Any], int]] = {
 
 
 def _guarded_search(rows: Rows) -> Any:
-    search = GuardedSearchCV(GridSearchCV(_MODEL, _CS, cv=3, n_jobs=rows.jobs), rows.guard)
+    search = GuardedSearchCV(GridSearchCV(_MODEL, _CS, cv=3, n_jobs=rows.jobs), rows.guard, ask="choose")
     search.fit(rows.X, rows.y)
     return [(search.best_answer_.value, rows.truth(search.best_estimator_))]
 
@@ -219,13 +219,13 @@ def _guarded_optuna_search(rows: Rows) -> Any:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space, wish = {"C": FloatDistribution(0.01, 1.0, log=True)}, {"n_trials": 4, "cv": 3, "random_state": 0}
     inner = OptunaSearchCV(_MODEL, space, scoring="accuracy", **wish)
-    search = GuardedSearchCV(inner, rows.guard).fit(rows.X, rows.y)
+    search = GuardedSearchCV(inner, rows.guard, ask="choose").fit(rows.X, rows.y)
     assert search.best_params_["C"] == search.best_estimator_.C
     return [(search.best_answer_.value, rows.truth(search.best_estimator_))]
 
 
 def _nested_search(rows: Rows) -> Any:
-    search = GuardedSearchCV(GridSearchCV(_MODEL, _CS, cv=2), rows.guard)
+    search = GuardedSearchCV(GridSearchCV(_MODEL, _CS, cv=2), rows.guard, ask="choose")
     found = cross_validate(search, rows.X, rows.y, cv=5, n_jobs=rows.jobs, return_estimator=True)
     assert np.isfinite(found["test_score"]).all()
     return [(one.best_answer_.value, rows.truth(one.best_estimator_)) for one in found["estimator"]]
@@ -294,7 +294,7 @@ def _ridge(rows: Rows) -> Any:
 
 
 def _nested_search_of_too_many(rows: Rows) -> Any:
-    search = GuardedSearchCV(GridSearchCV(_MODEL, {"C": [0.01, 0.1, 1.0]}, cv=2), rows.guard)
+    search = GuardedSearchCV(GridSearchCV(_MODEL, {"C": [0.01, 0.1, 1.0]}, cv=2), rows.guard, ask="choose")
     return cross_val_score(search, rows.X, rows.y, cv=8, n_jobs=rows.jobs)
 
 

@@ -16,7 +16,7 @@ ROWS = 1_000
 
 @pytest.mark.long("examples/hill_climbing_agent.py", "examples/climbing", "integrations/reusable_holdout_box")
 def test_what_is_reported_through_a_box_is_what_fresh_rows_say(tmp_path):
-    options = ["--worlds", "prompts", "--runs", "2", "--picture", "climb.png"]
+    options = ["--worlds", "prompts", "--runs", "6", "--picture", "climb.png"]
     printed = run("hill_climbing_agent.py", *options, folder=tmp_path)
     lines = {
         line.split()[1]: line.split()[2:] for line in printed.splitlines() if line.split()[:1] == ["prompts"]
@@ -25,8 +25,8 @@ def test_what_is_reported_through_a_box_is_what_fresh_rows_say(tmp_path):
     reported, fresh, gap, width, within, taken = lines["box"][:6]
     assert abs(float(gap)) <= float(width)
     assert abs(float(reported) - float(fresh) - float(gap)) < 0.0021
-    assert within == "2/2"
-    assert float(taken) >= 0.9
+    assert within == "6/6"
+    assert float(taken) >= 0.9  # of six runs: the noise is drawn anew, and one run has few such steps
     assert (tmp_path / "climb.png").stat().st_size > 10_000
 
 

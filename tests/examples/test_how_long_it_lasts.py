@@ -32,10 +32,12 @@ def test_hundreds_of_questions_are_answered_on_an_honest_search(quick):
     _, folder = quick
     choices = pd.read_csv(folder / "choices.csv", index_col="choice")
     plain, noiseless = choices.loc["as in the table"], choices.loc["no noise"]
-    assert plain["answered"] >= 500  # about 565, the standard deviation of a run is 35
+    # 14 charges, two of them chance's: a twelfth in-sample prior comes at question 600
+    assert plain["answered"] >= 500
     assert plain["10%"] >= 460  # the fewest of eight runs
-    assert noiseless["answered"] >= 650
-    assert choices.loc["as in the table", "rule"] <= 3
+    assert noiseless["affords"] > plain["affords"]
+    assert noiseless["answered"] >= 550  # a charge more, at question 650
+    assert choices.loc["as in the table", "rule"] <= 4  # 42.25 / ln(20,000) = 4.3
     assert choices.loc["as in the table", "proven"] == 0
 
 

@@ -1,15 +1,12 @@
 """Examples that print a claim: each runs at a small size, and what it prints is what is claimed."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
 from cases import for_each
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 from servers import why_no_postgresql
 
 SKLEARN, OPTUNA, MLFLOW = (f"integrations/reusable_holdout_{one}" for one in ("sklearn", "optuna", "mlflow"))
@@ -30,7 +27,6 @@ def is_picture(path):
 
 @long(
     "quickstart.py",
-    "examples/ledger_report.py",
     "examples/cross_validation_loop.py",
     SKLEARN,
     "reusable_holdout",
@@ -39,14 +35,12 @@ def is_picture(path):
     ("script", "words"),
     [
         ("quickstart.py", ("replayed", "charged", "\nsound: 4 answers, 1 charged\n")),
-        ("ledger_report.py", ("wrote guard.html\n",)),
         ("cross_validation_loop.py", ("5 of 60 queries asked", "halted")),
     ],
 )
 def test_what_a_short_example_prints(tmp_path, script, words):
     text = run(script, folder=tmp_path)
     assert [one for one in words if one not in text] == []
-    assert script != "ledger_report.py" or "model 41" in (tmp_path / "guard.html").read_text()
 
 
 def test_copies_are_believed_without_a_witness_and_refused_with_one(tmp_path):
@@ -152,22 +146,18 @@ def test_guarded_boards_stand_where_plain_ones_fall(tmp_path):
     assert "NOT AS CLAIMED" not in text
 
 
-@long("release_gate.sh", "examples/release_gate_models.py", "reusable_holdout")
-def test_a_release_loop_is_told_verdicts_and_nothing_else(tmp_path):
-    command = ["bash", str(EXAMPLES / "release_gate.sh"), str(tmp_path)]
-    around = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=around, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    lines = done.stdout.splitlines()
-    assert lines[:3] == [
-        "v2 against v1: rejected (status 1), v1 stays",
-        "v3 against v1: accepted (certified improvement: 0 to 1) (status 0), released",
-        "v4 against v3: rejected (status 1), v3 stays",
-    ]
-    failed = "broken against v3: no verdict (status 3): reusable-holdout: there must be a file"
-    assert lines[3].startswith(failed)
-    assert re.search(r"2 +accuracy +v3 less v1 +0\.0200 .* 0\.0200 +better +True", done.stdout)
-    assert len(list(tmp_path.glob("v?.csv"))) == 4
+@long("release_gates.py", *INTERVALS)
+def test_a_gate_on_few_tasks_accepts_what_is_better_and_next_to_nothing_else(tmp_path):
+    text = run("release_gates.py", "--loops", "40", folder=tmp_path)
+    assert max(map(float, re.findall(r"\(([\d.]+)\)", text))) <= 1.3
+    equal, better = (
+        [int(one) for one in re.findall(rf"{words}: (\d+) of 40", text)]
+        for words in ("accepted one", "were accepted")
+    )
+    assert len(equal) == len(better) == 3
+    # of 40 more than 11 at 5%, or fewer than 24 at 90%, have a probability below 1e-5
+    assert max(equal) <= 11
+    assert min(better) >= 24
 
 
 # ---- widths and coverage
@@ -195,20 +185,17 @@ def test_fresh_rows_pass_and_planted_ones_are_found(tmp_path):
     assert sum("to number" in line for line in printed) == 2
 
 
-GOALS = {"f1": (0.066, 0.12), "precision": (0.08, 0.14), "balanced_accuracy": (0.038, 0.07)}
-GOALS |= {"average_precision": (0.20, 0.35)}
+WIDTHS = {"f1": 1.15, "f1_macro": 1.35, "roc_auc": 1.45, "log_loss": 1.45}
 
 
-@long("ratios.py", *INTERVALS, "reusable_holdout/plan")
-def test_reveals_of_ratios_are_narrow(tmp_path):
-    printed = [line.split() for line in run("ratios.py", "--quick", folder=tmp_path).splitlines()]
-    for place, words in enumerate(printed):
-        if words and words[0] in GOALS and len(words) == 6:
-            assert float(words[3]) <= GOALS[words[0]][0]
-            assert float(printed[place + 1][2]) <= GOALS[words[0]][1]
-    tolerances = {words[0]: float(words[2]) for words in printed if words[1:2] == ["tolerance"]}
-    assert tolerances["balanced_accuracy:"] <= 0.04
-    assert tolerances["roc_auc:"] <= 0.06
+@long("benchmarks/metric_widths.py", *INTERVALS, "reusable_holdout/plan")
+def test_a_final_of_each_metric_is_hardly_wider_than_the_normal_interval_and_holds(tmp_path):
+    printed = run("benchmarks/metric_widths.py", "--quick", folder=tmp_path).splitlines()[1:]
+    found = {name: (float(factor), float(misses)) for name, *_, factor, misses in map(str.split, printed)}
+    assert found.keys() == WIDTHS.keys()
+    for name, (factor, misses) in found.items():
+        assert factor <= WIDTHS[name]
+        assert misses <= 0.22  # .1 is promised; of 300 runs more miss by chance with probability below 1e-9
 
 
 @long("graded_losses.py", *INTERVALS, "reusable_holdout/plan")
@@ -236,35 +223,6 @@ def test_groups_hold_where_rows_taken_for_independent_do_not(tmp_path):
     assert held[2] < 0.9
 
 
-def table(printed, columns):
-    """Name and numbers of each line under the names of the columns."""
-    header = next(place for place, line in enumerate(printed.splitlines()) if " runs" in line)
-    split = [line.rsplit(maxsplit=columns) for line in printed.splitlines()[header + 1 :]]
-    return {name.strip(): [float(number) for number in numbers] for name, *numbers in split}
-
-
-@long("judged_systems.py", *INTERVALS)
-def test_comparisons_and_a_small_benchmark_hold_and_are_as_narrow_as_the_goal(tmp_path):
-    found = table(run("judged_systems.py", "--runs", "8", "--jobs", "1", folder=tmp_path), 6)
-    assert len(found) == 6
-    for name, (_, agreed, width, _, held, _) in found.items():
-        assert held >= 0.6  # fewer have probability 4e-4, at five in a hundred
-        if name.startswith("compare"):
-            assert agreed >= 0.9
-            assert width <= (0.11 if " 500 " in name else 0.05) * 1.1
-
-
-@long("beside_a_judge.py", *INTERVALS)
-def test_a_judge_narrows_intervals_or_is_left_out(tmp_path):
-    found = table(run("beside_a_judge.py", "--runs", "4", "--jobs", "1", folder=tmp_path), 8)
-    assert list(found) == ["0.500", "0.650", "0.750", "0.850", "0.950"]
-    ratios = [numbers[4] for numbers in found.values()]
-    assert ratios == sorted(ratios, reverse=True)
-    assert ratios[0] <= 1.02
-    assert ratios[-1] <= 0.75
-    assert sum(numbers[6] for numbers in found.values()) <= 3  # runs with a miss
-
-
 # ---- benchmarks: how fast is not a test's matter
 
 LEDGERS = ["SQLite file"] if why_no_postgresql() else ["SQLite file", "PostgreSQL server"]
@@ -272,10 +230,6 @@ BENCHMARKS = {  # what each measures, and the rooms that it is about
     "costs": (["nothing charged", "20 charges long ago"], "reusable_holdout"),
     "imports": (["import numpy", "a guard is opened and answers"], "reusable_holdout"),
     "throughput": (LEDGERS, "reusable_holdout"),
-    "reading_scores": (
-        ["an .eval log of Inspect", "5 files of lm-evaluation-harness"],
-        "integrations/reusable_holdout_evals/readers",
-    ),
 }
 
 

@@ -87,6 +87,8 @@ def leaves(value: Any, path: Place = ()) -> Iterator[Place]:
 
 def moved(number: float) -> float:
     """Another number of the same kind: a share stays one, a factor is above 1, a side turns, an open end closes."""
+    if isinstance(number, bool):
+        return not number
     if isinstance(number, int):
         return number + 1 if abs(number) > 1 else -number or 1
     if math.isinf(number):
@@ -127,10 +129,10 @@ def newer_edition(paths: Sequence[Place]) -> dict[str, Callable[[ModuleType], No
 
 
 def in_place(path: Place) -> dict[str, Callable[[ModuleType], None]]:
-    """Change that nobody may make: of a number of the edition that golden ledgers name."""
+    """Change that nobody may make: of a number of the editions that golden ledgers name."""
 
     def change(theory: ModuleType) -> None:
-        for edition in (2, 3):
+        for edition in list(theory.EDITIONS):
             theory.EDITIONS[edition] = changed(theory.EDITIONS[edition], path)
 
     return {_THEORY: change}
@@ -182,7 +184,8 @@ def _differences(golden: Golden, ledger: Path) -> Iterator[str]:
         yield from verify(ledger).problems
         return
     with golden.opened(ledger) as guard:
-        if history_of(guard.history()) != expected["histories"][-1]:
+        told, written = history_of(guard.history()), expected["histories"][-1]
+        if {name: told[name] for name in written} != written:  # a later version has more columns
             yield "history"
         views = golden.views(guard)
         for what in ("questions", "following"):

@@ -144,6 +144,8 @@ def guesses(made: Making) -> None:
     ratio = made.view("f1", metric="f1", estimate=0.75, allow=["vacuous"])
     made.ask("evaluate", ratio, subject=draws.right(0.8), prior=0.76, tolerance=0.3)
     precise = made.view("precision", metric="average_precision", estimate=0.9, allow=["vacuous"])
+    ranked = made.view("ranked", metric="roc_auc", estimate=0.9, allow=["vacuous"])
+    also = [(ratio, draws.right(0.8)), (ranked, draws.probable(0.4))]
     made.close(
         [
             ("evaluate", {"subject": draws.right(0.8), "prior": 0.8, "tolerance": 0.25}),
@@ -155,7 +157,7 @@ def guesses(made: Making) -> None:
                 "evaluate",
                 {"of": ratio, "subject": draws.right(0.85), "prior": 0.8, "tolerance": 0.4},
             ),
-            ("final", {"of": precise, "subject": draws.probable(0.3)}),
+            ("final", {"of": precise, "subject": draws.probable(0.3), "also": also}),
         ]
     )
 
@@ -164,8 +166,8 @@ def outcomes(made: Making) -> None:
     """Each cell of a charge and of a reveal, without noise; and failures of both."""
     draws = Draws(14, 2_000)
     settings = {"threshold": 0.02, "noise": 0.0, "estimate": 0.8, "vacuous": True}
-    made.guard(None, draws.y, queries=60, charges=8, reveals=12, **settings)
-    for off in (0.5, 0.12, 0.06, 0.03, -0.03, -0.15, 0.0):
+    made.guard(None, draws.y, queries=60, charges=10, reveals=12, **settings)
+    for off in (0.4, 0.2, 0.1, 0.05, 0.03, -0.03, -0.1, 0.0):
         predictions = draws.right(0.5)
         prior = float(np.mean(predictions == draws.y)) + off
         made.ask("evaluate", subject=predictions, prior=prior)
@@ -192,8 +194,8 @@ def gates(made: Making) -> None:
     made.ask("gate", ratio, subject=one, at_least=0.9, name="no")
     rails = {ratio: 0.5, squares: (draws.probable(0.3), 0.3)}
     made.ask("gate", subject=two, at_least=0.71, guardrails=rails, name="with rails")
-    made.ask("gate", subject=Difference(one, two), at_least=-0.05, tolerance=0.2, name="no")
-    made.ask("gate", subject=Difference(two, one), at_least=0.05, tolerance=0.02, name="no")
+    made.ask("gate", subject=Difference(one, two), at_least=-0.05, name="no")
+    made.ask("gate", squares, subject=draws.probable(0.3), at_least=0.2, name="yes")
     made.ask("gate", subject=Difference(two, one), at_least=0.0, name="yes")
     only = made.view("one class", metric="roc_auc", sample_weight=draws.y, estimate=0.9, allow=["vacuous"])
     made.ask("gate", only, subject=draws.probable(0.3), at_least=0.7, name="fails")
@@ -209,7 +211,8 @@ def gates(made: Making) -> None:
 def ratios(made: Making) -> None:
     """Metrics that are decided by their rows' counts and ranks: every outcome, a width, a choice, several finals."""
     draws = Draws(5, 2_000, 0.4)
-    made.guard(None, draws.y, metric="f1", queries=40, tolerance=0.2, estimate=0.75, reveals=1, choices=[3])
+    settings = {"queries": 60, "charges": 20, "estimate": 0.75, "reveals": 1, "choices": [3], "vacuous": True}
+    made.guard(None, draws.y, metric="f1", **settings)
     made.ask("evaluate", subject=draws.right(0.8), prior=0.76)
     for rate, prior in ((0.7, 0.9), (0.9, 0.7), (0.5, 0.95), (0.9, 0.05)):
         made.ask("evaluate", subject=draws.right(rate), prior=prior)
@@ -224,11 +227,19 @@ def ratios(made: Making) -> None:
     made.ask("choose", subjects=three, priors=[0.66, 0.75, 0.7])
     precise = made.view("precision", metric="average_precision", estimate=0.9, allow=["vacuous"])
     made.ask("evaluate", precise, subject=draws.probable(0.3), prior=0.95)
+    ranked = made.view("ranked", metric="roc_auc", estimate=0.9, allow=["vacuous"])
+    made.ask("evaluate", ranked, subject=draws.probable(0.4), prior=0.5)
+    made.ask("evaluate", ranked, subject=draws.probable(0.4), prior=0.9)
+    correlated = made.view("correlated", metric="matthews_corrcoef", estimate=0.6, allow=["vacuous"])
+    made.ask("evaluate", correlated, subject=draws.right(0.8), prior=0.9)
+    classes = made.view("classes", metric="f1_macro", estimate=0.8, allow=["vacuous"])
+    made.ask("evaluate", classes, subject=draws.right(0.8), prior=0.5)
     balanced = made.view("balanced", metric="balanced_accuracy", estimate=0.8, allow=["vacuous"])
     made.ask("evaluate", balanced, subject=draws.right(0.8), prior=0.8)
     made.ask("evaluate", balanced, subject=draws.right(0.9), prior=0.5)
     last = [draws.right(0.8), draws.right(0.85)]
-    also = [balanced, (precise, [draws.probable(0.3), draws.probable(0.2)])]
+    scores = [draws.probable(0.3), draws.probable(0.2)]
+    also = [balanced, correlated, classes, (precise, scores), (ranked, scores)]
     made.ask("final", subject=last, also=also, name="last")
     made.close()
 
@@ -248,7 +259,7 @@ def graded(made: Making) -> None:
     right = made.view("accuracy", metric="zero_one_loss", estimate=0.2, allow=["vacuous"])
     made.ask("evaluate", right, subject=draws.right(0.8), prior=0.2)
     last = draws.probable(0.35)
-    made.ask("final", subject=last, also=[(right, draws.right(0.85))])
+    made.ask("final", subject=[last, three[0], three[1]], priors=[0.1, 0.2, 0.15])
     made.close()
 
 

@@ -29,6 +29,11 @@ def is_as_written_down(ledger, golden):
     assert not found.witnessed
 
 
+def of_columns(history, written):
+    """Of a history the columns that the version had which wrote the ledger; a later one has more."""
+    return {name: history[name] for name in written}
+
+
 def goes_on(ledger, golden, **key):
     """Open a ledger, ask all of it again, and go on: all as it was when it was made."""
     expected = golden.expected
@@ -36,13 +41,14 @@ def goes_on(ledger, golden, **key):
     with golden.opened(ledger, **key) as guard:
         assert guard.plan.record() == expected["plan"]
         for epoch, history in enumerate(expected["histories"], start=1):
-            assert history_of(guard.history(epoch=epoch)) == history
+            assert of_columns(history_of(guard.history(epoch=epoch)), history) == history
         views = golden.views(guard)
         for question in expected["questions"]:
             told = golden.ask(views, question)
             assert told.pop("replayed", True)
             assert told == question["told"]
-        assert history_of(guard.history()) == expected["histories"][-1]
+        last = expected["histories"][-1]
+        assert of_columns(history_of(guard.history()), last) == last
         for question in expected["following"]:
             told = golden.ask(views, question)
             assert not told.pop("replayed", False)

@@ -78,7 +78,6 @@ class Game:
     twin: object = None
     unit: float | None = None
     tolerance: float | None = None
-    says_of_a_failure: object = Named(FAILED)
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self):
@@ -97,6 +96,7 @@ class Game:
             charge_nats=THEORY.gate.worst if self.gate else dearest,
             decides="distance" if self.tolerance is None else "evidence",
             shares=Shares(1.0, 1.0) if self.gate else shares,
+            first_share=THEORY.first_share_of_gates if self.gate else 0.0,
             sensitivity=1.0 / self.rows,
             spread=self.tolerance,
         )
@@ -119,7 +119,7 @@ class Game:
         ways = SimpleNamespace(plan=plan, noise=NOISE)
         self.alone = {name: WAYS[name].make(ways, name) for name in ALONE}
         self.choose = Choose(replace(halves, spread=None), "choose", NOISE, by_rows=False)
-        self.final = Final(halves, "final")
+        self.final = Final(halves, "final", 0.1)
         self.compare = Check(paired, "compare", NOISE, rule(paired))
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
@@ -159,13 +159,14 @@ class Game:
         stated = np.array(priors)
         measured = np.array(numbers, dtype=np.int64)
         weighed = way.rule.weighed(_EQUAL, measured if way.rule.by_rows else measured[:, :1], stated, None)
-        batch = way.decide(Asked(names, stated, None, weighed, np.array(failed)), state)
+        asked = Asked(names, stated, None, weighed, np.array(failed), np.zeros(len(names)))
+        batch = way.decide(asked, state)
         outcomes = [
             way.outcome(way.calm, Terms(prior, unit)) if one is None else one
             for one, prior, unit in zip(batch.outcomes, priors, batch.units.tolist(), strict=False)
         ]
         if outcomes:
-            first = way.decide_one(None if failed[0] else weighed[0], priors[0], None, names[0], state)
+            first = way.decide_one(asked.at([0]), state)
             assert first == (Terms(priors[0], batch.units[0]), outcomes[0])
         return batch.units.tolist(), outcomes
 
@@ -258,14 +259,21 @@ class Game:
             found.setdefault(key, []).append(scores)
         return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
 
-    def missed_by_a_final(self, state, answers, truth):
-        """Scores at which a final misses."""
-        length = self.length(self.final, state, answers)
+    def weightings(self, answers):
+        """Weights of a final's answers: as the priors have it, which the analyst chooses."""
+        if answers == 1:
+            return [(None,)]
+        skewed = itertools.permutations([1.0] + [0.0] * (answers - 1))
+        return {tuple(self.final.weights(priors, answers, 1)) for priors in [(0.0,) * answers, *skewed]}
+
+    def missed_by_a_final(self, state, weight, truth):
+        """Scores at which an answer of a final misses."""
+        length = self.length(self.final, state)
         missed = []
         for score in range(self.rows + 1):
             rows = [1.0] * score + [0.0] * (self.rows - score)
             measured = self.measured(self.final, score * GRID // self.rows, rows)
-            terms, outcome = self.final.decide(measured, length)
+            terms, outcome = self.final.decide(measured, length, weight=weight)
             if self.misses(self.final.interval(outcome.told, terms, length), truth):
                 missed.append(score)
         return tuple(missed)
@@ -395,15 +403,17 @@ class Game:
 
     def ends(self, holdouts, own, state):
         for answers in self.finals:
-            for several in itertools.combinations([one for one, _ in own], answers):
-                yield self.probability(self.missed_at_the_end(holdouts, several, state))
+            each = itertools.combinations([one for one, _ in own], answers)
+            for several, weights in itertools.product(each, self.weightings(answers)):
+                both = tuple(zip(several, weights, strict=True))
+                yield self.probability(self.missed_at_the_end(holdouts, both, state))
 
     def missed_at_the_end(self, holdouts, several, state):
-        """Holdouts of which a final of several misses one."""
+        """Holdouts of which a final misses one of its answers; each is predictions and their weight."""
         public, missed = state._replace(query=0, asked=0), 0
-        for predicted in several:
+        for predicted, weight in several:
             truth = self.population(predicted.bit_count())
-            for score in self.missed_by_a_final(public, len(several), truth):
+            for score in self.missed_by_a_final(public, weight, truth):
                 missed |= holdouts & self.agreeing(predicted)[score]
         return missed
 
@@ -434,7 +444,7 @@ class Game:
     def failures(self, holdouts, agreeing, others, state, truth):
         """Metrics that raise where some predictions are right often, or seldom."""
         terms = Terms(0.0, self.ask.unit(0.0, state, None))
-        failed = self.ask.outcome(self.says_of_a_failure, terms)
+        failed = self.ask.outcome(Named(FAILED), terms)
         missed = self.misses(self.ask.interval(failed.told, terms, self.length(self.ask, state)), truth)
         outcome = Told((), missed, int(failed.charged), failed.nats, int(failed.charged))
         for predicted, left in others:

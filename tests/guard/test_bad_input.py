@@ -233,13 +233,13 @@ MODELS = [
     Case("a class for a model", InputError, ".", model(lambda _: LogisticRegression)),
     Case("a model for other columns", InputError, "3 columns", model(lambda _: fitted(4))),
     Case("an unfitted model", InputError, "fitted", model(lambda _: LogisticRegression())),
-    Case("no prior and no training data", InputError, "prior", model(lambda _: fitted(), prior="in-sample")),
+    Case("no prior and no training data", InputError, "prior", model(lambda _: fitted(), prior=None)),
     Case("a text prior", InputError, "prior", model(lambda _: fitted(), prior="0.7")),
     Case("a NaN prior of a model", InputError, "prior", model(lambda _: fitted(), prior=np.nan)),
     Case("a nonsense name of a model", InputError, "name", model(lambda _: fitted(), name=3)),
     Case("classes the guard does not know", InputError, "classes", model(lambda _: fitted(classes=("no", "yes")))),
     Case("a model for labels only", InputError, "labels only", lambda s: s.make(X=None).evaluate(fitted(), prior=0.7)),
-    Case("an unknown kind of prior", InputError, "cross", lambda s: s.guard.evaluate(fitted(), s.X, s.y, prior="loo")),
+    Case("a prior that is a word", InputError, "prior", lambda s: s.guard.evaluate(fitted(), s.X, s.y, prior="loo")),
     *(
         Case(f"cv={cv!r}", InputError, "cv must be", lambda s, cv=cv: s.guard.evaluate(fitted(), s.X, s.y, cv=cv))
         for cv in (1, 0, -3, True, "5", 2.5, None)
@@ -271,7 +271,6 @@ SETTINGS = [
         for value in values
         if (name, value) != ("queries", None)
     ),
-    Case("no wish", InputError, "three of", setting(charges=None, tolerance=None)),
     Case("more charges than queries", PlanError, "charges", setting(charges=41)),
     Case("an impossible tolerance", PlanError, "it needs", setting(tolerance=1e-6)),
     Case("an unknown metric", InputError, ".", setting(metric="acuracy")),

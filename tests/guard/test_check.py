@@ -83,7 +83,7 @@ def test_the_last_charge_can_be_made_again_after_its_commit_failed(make_guard, m
             with pytest.raises(MemoryError):
                 guard.evaluate(scoring(0.7), prior=0.85)
     answer = guard.evaluate(scoring(0.7), prior=0.85)
-    assert (answer.told, answer.charged, answer.charges_left) == ("cell 3", True, 0)
+    assert (answer.told, answer.charged, answer.charges_left) == ("cell 4", True, 0)
 
 
 def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards():
@@ -130,34 +130,45 @@ def test_a_tie_is_charged_alone_and_in_a_batch(charges):
             for count in (1, 3):  # what comes after it in a batch does not matter
                 scores = np.full((count, 1), score, dtype=np.int64)
                 digests = [question, *[b"others %d" % place for place in range(count - 1)]]
-                asked = Asked(digests, np.full(count, prior), None, scores, np.zeros(count, dtype=bool))
+                asked = Asked(
+                    digests, np.full(count, prior), None, scores, np.zeros(count, dtype=bool), np.zeros(count)
+                )
                 batch = way.decide(asked, state)
                 assert (batch.outcomes[0] is not None) is expected
                 assert batch.units[0] == 0.125
-                _, alone = way.decide_one(scores[0], prior, None, question, state)
+                _, alone = way.decide_one(asked.at([0]), state)
                 assert alone.charged is expected
 
 
 POINTS = {  # with a threshold of 1/8: prior, the score that ties with it, and one row to the free side
     "above": (0.375, 0.5, 0.4995),
     "below": (0.625, 0.5, 0.5005),
-    "gate": (0.5, 0.5, 0.4995),
 }
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_question_at_its_threshold_is_charged_alone_and_in_a_batch(make_guard, scoring, point):
     prior, tie, short = POINTS[point]
-    settings = {"gates": True, "threshold": None} if point == "gate" else {"threshold": 0.125}
     for score, expected in ((short, False), (tie, True)):
-        alone, batch = (make_guard(**settings) for _ in "12")
-        if point == "gate":
-            one, (many,) = alone.gate(scoring(score), prior), batch.gate([scoring(score)], [prior])
-        else:
-            one = alone.evaluate(scoring(score), prior=prior)
-            (many,) = batch.evaluate([scoring(score)], prior=[prior])
+        alone, batch = (make_guard(threshold=0.125) for _ in "12")
+        one = alone.evaluate(scoring(score), prior=prior)
+        (many,) = batch.evaluate([scoring(score)], prior=[prior])
         assert one.charged is many.charged is expected
         assert one[:3] == many[:3]
+
+
+def test_a_gate_accepts_from_one_row_on_alone_and_in_a_batch(make_guard, scoring):
+    """No row before certifies the named value, every row after does."""
+    accepted = []
+    for right in range(1_050, 1_150):
+        alone, batch = (make_guard(gates=True, threshold=None) for _ in "12")
+        one = alone.gate(scoring(right / 2_000), 0.5)
+        (many,) = batch.gate([scoring(right / 2_000)], [0.5])
+        assert one[:3] == many[:3]
+        accepted.append(one.charged)
+    assert not accepted[0]
+    assert accepted == sorted(accepted)
+    assert accepted[-1]
 
 
 def test_a_comparison_at_its_threshold_is_charged(make_guard, scoring):

@@ -124,7 +124,7 @@ def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
 def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(make_guard, place, labels, three):
     words = set()
     for y in (labels, 1 - labels):
-        guard = make_guard(place if y is labels else None, y=y, choices=[2])
+        guard = make_guard(place if y is labels else None, y=y, choices=[2], reveals=0)
         before = guard.history()
         assert guard.price("choose", candidates=2).allowed
         assert not guard.price("choose", candidates=3).allowed

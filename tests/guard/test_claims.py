@@ -268,8 +268,7 @@ def test_what_is_not_certified_is_printed_so(board):
     )
     again = guard.evaluate(right(0.6), prior=0.99, series="a")
     assert str(again).startswith("0.9900 in [0.0000, 1.0000] (not certified, replayed; ")
-    assert "not certified" in beyond._repr_html_()
-    assert "not certified" not in f"{stands}{stands._repr_html_()}"
+    assert "not certified" not in str(stands)
 
 
 def test_another_metric_of_the_rows_has_claims_of_its_own(board):
@@ -297,5 +296,4 @@ def test_a_board_goes_on_with_fresh_rows(board):
 def test_what_people_see_of_a_board_says_whose_the_charges_are(board):
     guard = board(None)
     assert repr(guard) == "<ReusableHoldout: accuracy, 4,000 rows, 0 of 200 claims asked, 0 charged>"
-    assert "charges of each series" in guard._repr_html_()
     assert not {"halts", "halted after"} & set(str(guard.plan).split())

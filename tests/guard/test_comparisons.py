@@ -65,10 +65,26 @@ def test_a_gate_says_yes_or_no_about_an_improvement(make_guard, scoring):
     guard = make_guard(policy="gate", seed=1, threshold=None)
     yes = guard.gate(Difference(*pair(scoring)), 0.02)
     no = guard.gate(Difference(*pair(scoring, variant=1)), 0.08)
-    assert (yes.charged, yes.value, yes.high) == (True, 0.02, 1.0)
-    assert (no.charged, no.value, no.low) == (False, 0.08, -1.0)
-    assert yes.low <= 0.02
-    assert no.high >= 0.08
+    assert (yes.charged, yes.value, yes.low, yes.high) == (True, 0.02, pytest.approx(0.02), 1.0)
+    assert (no.charged, no.value, no.low, no.high) == (False, 0.08, -1.0, 1.0)
+
+
+def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
+    """It asks the difference turned round, so verification finds two gates, and another edition is not needed."""
+    guard = make_guard(ledger, policy="gate", seed=1, threshold=None)
+    worse = guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True, name="old")
+    assert (worse.outcome, worse.charged, worse.prior, worse.name) == ("worse", True, 0.02, "old")
+    assert (worse.value, worse.low, worse.high) == (0.02, -1.0, pytest.approx(0.02))
+    unknown = guard.gate(Difference(*pair(scoring, variant=1)), 0.05, tell_worse=True)
+    assert (unknown.outcome, unknown.charges_left) == ("not shown", worse.charges_left)
+    better = guard.gate(Difference(*pair(scoring, variant=2)), 0.0, tell_worse=True)
+    assert (better.outcome, guard.queries_asked) == ("better", 5)
+    assert guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True).replayed
+    with pytest.raises(InputError, match=r"needs one Difference.*nothing was asked"):
+        guard.gate(scoring(0.7), 0.6, tell_worse=True)
+    assert guard.queries_asked == 5
+    guard.close()
+    assert verify(ledger).queries == 5
 
 
 def test_a_model_is_not_compared_with_itself(problem):
@@ -94,24 +110,18 @@ def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_esti
     assert guard.queries_asked == 0
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 def test_a_ledger_of_differences_verifies_whatever_tolerances_of_their_own_they_were_asked_with(
-    make_guard, ledger, scoring, policy
+    make_guard, ledger, scoring
 ):
-    """The rows decide; a tolerance that none could certify is refused, but of a gate, which then accepts the better."""
-    guard = make_guard(ledger, policy=policy, threshold=None, queries=20, charges=6)
+    """The rows decide; a tolerance that none could certify is refused."""
+    guard = make_guard(ledger, threshold=None, queries=20, charges=6)
 
     def ask(tolerance):
-        if policy == "gate":
-            return guard.gate(Difference(*pair(scoring)), 0.04, tolerance=tolerance)
         return guard.compare(*pair(scoring), prior=0.04, tolerance=tolerance)
 
     for tolerance in (0.5, 0.05, 0.01):
         ask(tolerance)
     for tolerance in (1e-4, 1e-8):
-        if policy == "gate":
-            ask(tolerance)
-            continue
         charges = guard.charges_left
         with pytest.raises(InputError, match="at least"):
             ask(tolerance)

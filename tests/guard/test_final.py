@@ -23,8 +23,8 @@ BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
 
 
 def ends(value, *, places, number, nats=0.0, answers=1, beta=0.05):
-    """Interval of a final: its history's length, a quarter of the failure probability, half on each side."""
-    level = math.log(beta / 2) - places - number - nats - math.log(4) - math.log(answers)
+    """Interval of a final: its history's length, three quarters of the failure probability, half on each side."""
+    level = math.log(0.75 * beta / 2) - places - number - nats - math.log(answers)
     return BOUND.lower(value, log_level=level), BOUND.upper(value, log_level=level)
 
 
@@ -32,6 +32,11 @@ def places_of(charges, last):
     """Nats of the places of charges among 40 questions, the last at this one."""
     even, by_last = math.comb(40, charges), (last + 1) * math.comb(last, charges)
     return -math.log(0.9 / even + 0.1 / by_last)
+
+
+def number_of(charges, most=3):
+    """Nats of a number of charges before a final."""
+    return -math.log(0.1 * (most + 1) / (most * charges * (charges + 1)) if charges else 0.9)
 
 
 # ---- what is told
@@ -44,7 +49,7 @@ def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, sco
     assert (answer.way, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
     assert (answer.value, answer.told, answer.prior) == (score, f"value {score}", score)
     assert (answer.query, answer.charges_left, answer.name) == (1, 3, "the end")
-    low, high = ends(score, places=0.0, number=math.log(2))
+    low, high = ends(score, places=0.0, number=number_of(0))
     assert answer.low == pytest.approx(low, abs=1 / ROWS)
     assert answer.high == pytest.approx(high, abs=1 / ROWS)
 
@@ -66,7 +71,7 @@ def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(
     told += guard.reveal(scoring(0.6), prior=0.6).nats
     guard.evaluate(scoring(0.65), prior=0.65)  # what is agreed costs nothing
     answer = guard.final(scoring(0.7))
-    low, high = ends(0.7, places=places_of(2, before + 2), number=math.log(2 * 3), nats=told)
+    low, high = ends(0.7, places=places_of(2, before + 2), number=number_of(2), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert verify(ledger).problems == []
 
@@ -79,7 +84,7 @@ def test_the_last_charge_of_a_batch_is_at_its_own_index_after_those_that_a_choic
     batch = guard.evaluate([scoring(0.7, k + 1) for k in range(6)], prior=[0.7, 0.85, 0.7, 0.85, 0.7, 0.7])
     assert [answer.charged for answer in batch] == [False, True, False, True, False, False]
     told += sum(answer.nats for answer in batch)
-    length = -math.log(0.025) + places_of(2, 6) + math.log(2 * 3) + told + math.log(4)
+    length = -math.log(0.025) + places_of(2, 6) + number_of(2) + told - math.log(0.75)
     expected = (BOUND.upper(0.7, log_level=-length) - BOUND.lower(0.7, log_level=-length)) / 2
     assert guard.final_width == pytest.approx(expected, rel=1e-9)
     answer = guard.final(scoring(0.7))
@@ -118,7 +123,7 @@ def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
         (3, "final", "last"),
     ]
     for answer in answers:
-        low, high = ends(answer.value, places=0.0, number=math.log(2), answers=3)
+        low, high = ends(answer.value, places=0.0, number=number_of(0), answers=3)
         assert answer.low == pytest.approx(low, abs=1 / ROWS)
         assert answer.high == pytest.approx(high, abs=1 / ROWS)
     assert guard.queries_asked == 0  # a final takes none of them
@@ -146,7 +151,7 @@ def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     with pytest.raises(Halted, match=r"guard\.final\(model\) still certifies"):
         guard.evaluate(scoring(0.6), prior=0.6)
     answer = guard.final(scoring(0.7))
-    low, high = ends(0.7, places=places_of(3, 3), number=math.log(6), nats=told)
+    low, high = ends(0.7, places=places_of(3, 3), number=number_of(3), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert guard.halt_reason == "final"
     with pytest.raises(Halted):
@@ -182,11 +187,48 @@ def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
 
 def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, scoring):
     guard = make_guard(ledger, metric=fragile())
-    with pytest.raises(ModelError) as caught:
-        guard.final([scoring(0.9, 100), scoring(0.7)])
-    assert "row 0" not in str(caught.value)
+    failed, other = answers = guard.final([scoring(0.9, 100), scoring(0.7)])
+    assert isinstance(failed, ModelError)
+    assert "row 0" not in str(failed)
+    assert (answers.best_index, answers.best) == (1, other)
     assert guard.final(scoring(0.7)).value == 0.7  # it was given, together with the failure
-    assert guard.history()["told"].tolist() == ["failed", "value 0.7"]
+    assert guard.history()["told"].tolist() == ["failed, weight 524288", "value 0.7, weight 524288"]
+
+
+def test_if_every_model_of_a_final_fails_it_is_raised(make_guard, scoring):
+    guard = make_guard(metric=fragile())
+    with pytest.raises(ModelError) as caught:
+        guard.final([scoring(0.9, 100), scoring(0.9, 101)])
+    assert caught.value.answers == [None, None]
+
+
+def test_of_several_the_best_by_its_lower_end_is_named_and_all_intervals_hold_together(
+    make_guard, ledger, scoring
+):
+    guard = make_guard(ledger)
+    accuracies, priors = [0.7, 0.8, 0.75, 0.8], [0.71, 0.78, 0.76, 0.6]
+    answers = guard.final([scoring(one, 9 * place) for place, one in enumerate(accuracies)], priors)
+    assert [answer.value for answer in answers] == accuracies
+    assert [answer.prior for answer in answers] == priors
+    assert (
+        answers.best_index == 1
+    )  # both have .8, but this one was expected to be good, and so has the narrower interval
+    assert answers.best.low == max(answer.low for answer in answers) > answers[3].low
+    weights = [int(answer.told.split("weight ")[1]) for answer in answers]
+    assert sorted(range(4), key=weights.__getitem__) == sorted(range(4), key=priors.__getitem__)
+    assert sum(weights) <= 2**20
+    for answer, weight in zip(answers, weights, strict=True):
+        low, high = ends(answer.value, places=0.0, number=number_of(0), answers=2**20 / weight)
+        assert (answer.low, answer.high) == pytest.approx((low, high), abs=1 / ROWS)
+    assert verify(ledger).problems == []
+
+
+def test_a_model_that_is_named_twice_is_one_answer(make_guard, ledger, scoring):
+    answers = make_guard(ledger).final([scoring(0.7), scoring(0.6), scoring(0.7)], [0.6, 0.6, 0.7])
+    assert answers[0] == answers[2]
+    assert (answers[0].value, answers[0].prior) == (0.7, 0.7)
+    assert verify(ledger).queries == 2
+    assert verify(ledger).problems == []
     assert verify(ledger).problems == []
 
 
@@ -274,15 +316,18 @@ FORGERIES = {  # of 1 (agreed), 2 (charged), 3 (revealed), 4 (chosen), 5 and 6 (
     "a choice's interval": "high = high - 0.001 WHERE query = 4",
     "a final's value": "value = 0.8 WHERE query = 5",
     "a final's value and prior": "value = 0.8, prior = 0.8 WHERE query = 5",
-    "what a final told": "told = 'value 0.8' WHERE query = 5",
-    "a final that told no number": "told = 'value x' WHERE query = 5",
-    "a final beyond the bounds": "told = 'value 1.5', value = 1.5, prior = 1.5 WHERE query = 5",
+    "what a final told": "told = 'value 0.8, weight 524288' WHERE query = 5",
+    "a final that told no number": "told = 'value x, weight 524288' WHERE query = 5",
+    "a final beyond the bounds": "told = 'value 1.5, weight 524288', value = 1.5, prior = 1.5 WHERE query = 5",
     "a final's interval": "low = low + 0.001 WHERE query = 6",
     "a final that cost": "nats = 1 WHERE query = 6",
     "a final that took a query": "asked = asked + 1 WHERE query >= 5",
     "a final that was a reveal": "kind = 'reveal' WHERE query = 6",
     "a final that was a check": "kind = 'check', told = 'agreed' WHERE query = 6",
     "a final in two commits": "batch = 6 WHERE query = 6",
+    "a final's weight": "told = replace(told, 'weight 524288', 'weight 600000') WHERE query = 5",
+    "a final without a weight": "told = 'value 0.7' WHERE query = 5",
+    "a final's prior": "prior = 0.65 WHERE query = 5",
 }
 
 
@@ -308,7 +353,12 @@ def test_a_forged_row_is_found(all_kinds, name):
 
 @pytest.mark.parametrize(
     ("query", "told"),
-    [(3, "cell 4"), (4, "candidate 1 of 2, rank 2, cell 5"), (5, "value 0.75"), (6, "failed")],
+    [
+        (3, "cell 4"),
+        (4, "candidate 1 of 2, rank 2, cell 5"),
+        (5, "value 0.75, weight 524288"),
+        (6, "failed, weight 524288"),
+    ],
 )
 def test_a_forgery_of_what_could_have_been_is_found_with_the_expected_head_only(all_kinds, query, told):
     head = verify(all_kinds).head

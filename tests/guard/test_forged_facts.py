@@ -24,7 +24,7 @@ WORDS = [
 ]
 KINDS = ["check", "compare", "reveal", "choose", "final", "gate", "ladder", "claim"]
 GOLDENS = {golden.name: golden for golden in goldens()}
-FEW = ["0.2.1/halted", "0.2.1/rotated", "0.3.0.dev1/halted", "0.3.0.dev1/gates"]
+FEW = ["0.2.1/halted", "0.2.1/rotated", "0.3.0.dev2/halted", "0.3.0.dev2/gates"]
 
 
 def unverifiable():

@@ -15,7 +15,7 @@ from reusable_holdout.errors import Halted, LedgerError, LedgerMismatchError, Mo
 
 HISTORY = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold"),
-    *("outcome", "charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+    *("outcome", "charged", "way", "told", "nats", "asked", "paired", "charges_left", "asked_at", "measured"),
 ]
 
 
@@ -32,13 +32,13 @@ def test_an_answer_that_agrees_is_the_prior_and_costs_nothing(make_guard, place,
 
 
 CELLS = [  # the holdout's value is 0.7: prior, the cell in thresholds of 0.1 to either side, what is told, its cost
-    (0.8, "cell 3", 0.65, 0.1630),  # 0.1 to 0.2 too high
-    (0.6, "cell 4", 0.75, 0.1450),  # 0.1 to 0.2 too low
-    (0.599, "cell 4", 0.749, 0.1450),
-    (0.91, "cell 2", 0.61, 0.1500),  # 0.2 to 0.4 too high
-    (1.0, "cell 2", 0.7, 0.1500),
-    (0.48, "cell 5", 0.68, 0.1355),  # 0.2 too low, or more: an open cell tells its near end
-    (0.0, "cell 5", 0.2, 0.1355),
+    (0.8, "cell 4", 0.65, 0.145),  # 0.1 to 0.2 too high
+    (0.6, "cell 5", 0.75, 0.125),  # 0.1 to 0.2 too low
+    (0.599, "cell 5", 0.749, 0.125),
+    (0.91, "cell 3", 0.61, 0.13),  # 0.2 to 0.4 too high
+    (1.0, "cell 3", 0.7, 0.13),
+    (0.48, "cell 6", 0.68, 0.12),  # 0.2 too low, or more: an open cell tells its near end
+    (0.0, "cell 6", 0.2, 0.12),
 ]
 
 
@@ -55,8 +55,8 @@ def test_an_answer_that_deviates_tells_its_cell_and_costs_a_charge(
 
 def test_a_cell_between_two_ends_tells_its_middle_and_an_open_one_its_near_end(make_guard, scoring):
     guard = make_guard(threshold=0.05, charges=20)
-    for accuracy, middle in ((0.0, 0.1), (0.3456, 0.35), (0.99, 0.6), (1.0, 0.6)):
-        # 0.4 or more below 0.5; 0.1 to 0.2 below it; 0.1 or more above it
+    for accuracy, middle in ((0.0, 0.05), (0.3456, 0.35), (0.99, 0.6), (1.0, 0.6)):
+        # 0.4 to 0.8 below 0.5, of which 0.4 to 0.5 are possible; 0.1 to 0.2 below it; 0.1 or more above it
         assert guard.evaluate(scoring(accuracy), prior=0.5).value == pytest.approx(middle)
 
 
@@ -184,7 +184,10 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
     assert list(history.columns) == HISTORY
     assert history["series"].tolist() == ["", "", ""]
     assert history["asked"].tolist() == [1, 2, 3]
-    for column in set(HISTORY) - {"view", "metric", "series", "asked", "asked_at"}:
+    assert [None if np.isnan(one) else one for one in history["measured"]] == [
+        one.measured for one in answers
+    ]
+    for column in set(HISTORY) - {"view", "metric", "series", "asked", "asked_at", "measured"}:
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["charged"].dtype == bool
     assert str(history["asked_at"].dt.tz) == "UTC"
@@ -237,6 +240,15 @@ def test_the_repr_says_what_is_left(make_guard, spend, scoring):
     assert "1 of 40 queries asked, 2 of 3 charges left" in repr(guard)
     guard.close()
     assert repr(guard) == "<ReusableHoldout: accuracy, 2,000 rows, closed>"
+
+
+def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(make_guard, labels):
+    answer = make_guard(noise=0.0).evaluate(labels, prior=0.5)
+    assert f"{answer}" == str(answer)
+    assert f"{answer:.3f}" == f"{answer.value:.3f}"
+    assert f"{answer:>12.1%}" == f"{answer.value:>12.1%}"
+    with pytest.raises(ValueError, match="format"):
+        f"{answer:date}"
 
 
 def test_a_closed_guard_answers_nothing(make_guard, place, scoring):

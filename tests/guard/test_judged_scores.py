@@ -93,7 +93,7 @@ def test_plans_for_other_ways_take_scores_too(plan):
 
 
 def test_guardrails_and_finals_may_be_of_other_judged_metrics(judged):
-    guard = judged(policy="gate", charges=5, noise=None)
+    guard = judged(policy="gate", charges=5, noise=None, final_share=0.25)
     reliable = guard.on("pass^2")
     verdict = guard.gate(PASSES[5], 0.6, guardrails={reliable: 0.4})
     assert verdict.charged

@@ -120,13 +120,14 @@ def test_a_chunk_that_fails_is_a_failure_of_whatever_was_asked(many, parquet, mo
     for ask in (
         lambda: guard.choose([broken, model], [0.9, 0.7]),
         lambda: guard.reveal(broken, prior=0.7),
-        lambda: guard.final([model, broken]),
     ):
         with pytest.raises(ModelError, match="withheld") as caught:
             ask()
         assert "private" not in str(caught.value)
-    value = guard.final(model).value
-    told = ["candidate 1 of 2, rank 2, failed", "failed", f"value {value}", "failed"]
+    answer, failed = guard.final([model, broken])
+    assert "private" not in str(failed)
+    ended = [f"value {answer.value}, weight 524288", "failed, weight 524288"]
+    told = ["candidate 1 of 2, rank 2, failed", "failed", *ended]
     assert guard.history()["told"].tolist() == told
 
 

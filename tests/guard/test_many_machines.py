@@ -284,7 +284,7 @@ def test_a_server_whose_ledger_was_made_anew_is_not_asked_with_the_old_holdout(
             connection.execute(f"DROP TABLE {table}")
     new = make_guard(server_url, y=1 - labels, key=key)  # another holdout under the same name
     with pickle.loads(pickle.dumps(new)) as again:
-        # of the new labels the score is 0.3; of the old it is 0.7, in cell 3
-        assert again.evaluate(scoring(0.7), prior=0.85).told == "cell 1"
+        # of the new labels the score is 0.3; of the old it is 0.7, in cell 4
+        assert again.evaluate(scoring(0.7), prior=0.85).told == "cell 2"
     assert new.queries_asked == 1
     assert isinstance(again, ReusableHoldout)

@@ -8,7 +8,7 @@ from sklearn import metrics as sk
 
 from reusable_holdout import ReusableHoldout, Rows, verify
 from reusable_holdout.errors import InputError, LedgerMismatchError
-from reusable_holdout.metrics import mae, mse, quantile_loss, r2, rmse
+from reusable_holdout.metrics import mae, matthews_corrcoef, mse, quantile_loss, r2, rmse
 
 ROWS = 4_000
 RNG = np.random.default_rng(5)
@@ -45,6 +45,7 @@ CATALOGUE = {
     "r2": (TARGETS, VALUES, lambda y, p: 1 - sk.mean_squared_error(y, p) / 8.0),
 }
 BOUNDED = {
+    "mcc": matthews_corrcoef(floor=0.5),
     "mae": mae(lower=0, upper=10),
     "mse": mse(lower=0, upper=10),
     "rmse": rmse(lower=0, upper=10),

@@ -65,15 +65,6 @@ def test_a_stated_prior_lets_training_data_serve_the_fit_alone(make_guard, probl
     assert (answer.prior, answer.charged, answer.name) == (0.8, False, "mine")
 
 
-def test_the_in_sample_prior_is_the_training_score(make_guard, problem):
-    X_train, y_train, X, y = problem
-    answer = make_guard(X=X, y=y).evaluate(
-        DecisionTreeClassifier(random_state=0), X_train, y_train, prior="in-sample"
-    )
-    assert answer.prior == 1.0  # a full tree knows its training rows
-    assert answer.charged
-
-
 @pytest.mark.parametrize("cv", [2, 5])
 def test_the_cross_validated_prior_is_repeatable(make_guard, problem, cv):
     X_train, y_train, X, y = problem
@@ -209,8 +200,8 @@ def test_an_unfitted_model_needs_both_features_and_labels(given):
 # ---- the parts: training estimates
 
 
-def estimate(model, X, y, *, method="cross-validation", cv=5, metric="accuracy", classes=TWO):
-    return training_estimate(resolve_metric(metric), model, X, y, method=method, cv=cv, classes=classes)
+def estimate(model, X, y, *, cv=5, metric="accuracy", classes=TWO):
+    return training_estimate(resolve_metric(metric), model, X, y, cv=cv, classes=classes).mean
 
 
 def test_the_cross_validated_estimate_is_the_mean_of_the_folds(problem):
@@ -241,22 +232,10 @@ def test_a_class_rarer_than_the_folds_does_not_stop_the_estimate(problem):
     assert estimate(DummyClassifier(), problem[0], y) == pytest.approx(598 / 600)
 
 
-def test_the_in_sample_estimate_asks_the_model_as_it_is(problem):
-    X, y = problem[0], problem[1]
-    inverted = LogisticRegression().fit(X, 1 - y)
-    assert estimate(inverted, X, y, method="in-sample") == pytest.approx(1.0 - inverted.score(X, 1 - y))
-
-
 def test_a_fold_without_a_class_is_measured_with_the_guards_classes(problem):
     labels = THREE[problem[1]]
     model = LogisticRegression()
     assert 0.0 < estimate(model, problem[0], labels, metric="brier", classes=THREE) < 0.5
-
-
-@for_each("method", ["in sample", "", "cv", None, 3])
-def test_an_unknown_method_is_refused(problem, method):
-    with pytest.raises(InputError, match="cross-validation"):
-        estimate(LogisticRegression(), problem[0], problem[1], method=method)
 
 
 def test_a_model_without_parameters_needs_a_stated_prior(problem):

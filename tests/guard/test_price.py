@@ -10,15 +10,15 @@ from reusable_holdout.errors import InputError
 
 ROWS, QUERIES, CHARGES = 2_000, 40, 3
 BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
-DEAREST = {"charge": -math.log(0.1355), "reveal": -math.log(0.025)}
+DEAREST = {"charge": -math.log(0.12), "reveal": -math.log(0.025)}
 PLENTY = {"reveals": 4, "choices": [3, 3]}
 
 
 def final_width(*, charges=0, last=0, nats=0.0, estimate=0.7):
-    """Half-width of a final: places and number of the charges, what was told, a quarter of the level, a half a side."""
-    number = math.log(2) + (math.log(CHARGES) if charges else 0.0)
+    """Half-width of a final: places and number of the charges, what was told, three quarters of the level."""
+    share = 0.1 * (CHARGES + 1) / (CHARGES * charges * (charges + 1)) if charges else 0.9
     places = 0.9 / math.comb(QUERIES, charges) + 0.1 / ((last + 1) * math.comb(last, charges))
-    length = -math.log(places) + number + nats + math.log(4)
+    length = -math.log(places * share * 0.75) + nats
     level = math.log(0.05 / 2) - length
     return (BOUND.upper(estimate, log_level=level) - BOUND.lower(estimate, log_level=level)) / 2
 

@@ -16,7 +16,7 @@ from reusable_holdout.ledger.storage import SqlLedger
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.metrics.predictions import normal_form
 
-WISH = {"queries": 20, "charges": 3, "estimate": 0.8, "vacuous": True, "seed": 0}
+WISH = {"queries": 10, "charges": 1, "estimate": 0.8, "vacuous": True, "seed": 0}
 NAMES = np.array([f"name {k}" for k in range(200)])
 
 
@@ -97,7 +97,7 @@ def test_exact_match_counts_rows_weights_groups_and_slices():
         guard.on(sample_weight=np.arange(200) >= 100, allow={"vacuous"}).evaluate(guesses, prior=0.5).value
         == 0.5
     )
-    assert guard.on("zero_one_loss").evaluate(guesses, prior=0.25).value == 0.25
+    assert guard.on("zero_one_loss", allow={"vacuous"}).evaluate(guesses, prior=0.25).value == 0.25
 
 
 @for_each("name", ["balanced_accuracy", "f1_macro", "recall_micro", "log_loss", "brier", "roc_auc_ovr"])

@@ -313,7 +313,7 @@ def test_a_handle_never_opens_a_guard_of_a_ledger_that_is_gone(make_guard, ledge
         path.unlink()
     new = make_guard(ledger, y=1 - labels, **PLENTY)  # another holdout under the same name
     answer = pickle.loads(pickle.dumps(new)).evaluate(scoring(0.7), prior=0.85)
-    assert (answer.told, answer.value) == ("cell 1", 0.25)  # of the new labels, 0.3; of the old it is cell 3
+    assert (answer.told, answer.value) == ("cell 2", 0.25)  # of the new labels, 0.3; of the old it is cell 4
     assert new.queries_asked == 1
 
 

@@ -33,7 +33,7 @@ class Nothing:
     def lower(self, value, *, log_level):
         return np.clip(value, 0.0, 1.0)
 
-    upper = lower
+    upper = reach_low = lower
 
 
 @dataclass
@@ -98,7 +98,7 @@ def scripted(way, comparison, answer):
 def decided(way, score, prior):
     if isinstance(way, Reveal):
         return way.decide(score, prior, b"", State())
-    asked = Asked([b""], np.array([prior]), None, np.array([[score]]), np.zeros(1, dtype=bool))
+    asked = Asked([b""], np.array([prior]), None, np.array([[score]]), np.zeros(1, dtype=bool), np.zeros(1))
     units, outcomes = way.decide(asked, State())
     terms = Terms(prior, float(units[0]))
     return terms, outcomes[0] or way.outcome(way.calm, terms)

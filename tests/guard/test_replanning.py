@@ -111,7 +111,10 @@ class Agrees:
 @pytest.mark.parametrize("kind", ["evaluate", "choose"])
 @pytest.mark.parametrize("how", ["replanned", "rotated"])
 def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
-    X, settings = LABELS[:, None].astype(float), PLAN | {"ledger": tmp_path / "guard.db", "unwitnessed": True}
+    X, settings = (
+        LABELS[:, None].astype(float),
+        PLAN | {"choices": [1], "ledger": tmp_path / "guard.db", "unwitnessed": True},
+    )
     before = made_guard(X, LABELS, **settings)
     measured = before.measure(Agrees(), prior=0.5, way=kind)
     if how == "replanned":

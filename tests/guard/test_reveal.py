@@ -36,7 +36,7 @@ CELLS = [
 
 def level_of_a_first_question(queries=40, beta=0.05):
     """Log level of one side: half of what a question has that comes first in a plan of 3 charges."""
-    length = math.log(queries) + math.log(2) - math.log(0.75)  # K places, no charge (p = 1/2), no final (3/4)
+    length = math.log(queries) + math.log(2) - math.log(0.25)  # K places, no charge (p = 1/2), no final (1/4)
     return math.log(beta / 2) - length
 
 
@@ -90,7 +90,7 @@ def test_its_noise_is_that_of_a_charged_value_and_its_interval_knows_it(make_gua
     """At a scale of half a cell the told cell moves, and the interval holds in every case."""
     told = set()
     for seed in range(20):
-        guard = make_guard(**ASKING, noise=0.01, threshold=0.4, tolerance=None, seed=seed)
+        guard = make_guard(**ASKING, noise=0.05, threshold=0.4, tolerance=None, seed=seed)
         answer = guard.reveal(scoring(0.7), prior=0.7)
         told.add(answer.told)
         assert answer.low < 0.7 < answer.high
@@ -125,14 +125,14 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
         revealed = guard.reveal(scoring(0.05, k), prior=0.99)
         assert revealed.nats == pytest.approx(THEORY.reveal.worst)
         charged = guard.evaluate(scoring(0.05, k), prior=0.99)
-        assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
+        assert (charged.told, charged.charges_left) == ("cell 1", 2 - k)
     assert guard.halt_reason == "charges"
 
 
 def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, scoring):
     metric, words = fragile(), set()
     for changes in ({}, {"y": 1 - labels}, {"metric": metric}, {"y": np.roll(labels, 1)}):
-        guard = make_guard(**changes)
+        guard = make_guard(reveals=0, **changes)
         with pytest.raises(InputError) as refused:
             guard.reveal(scoring(0.9, 100), prior=0.2)  # on which the metric fails
         words.add(str(refused.value))

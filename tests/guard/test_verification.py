@@ -253,9 +253,8 @@ def _one_by_one(way, asked, state):
     return Batch(np.array(units), outcomes)
 
 
-def _alone(way, *question):
-    *asked, state = question
-    return type(way).decide_one(way, *asked, state._replace(charges=0))
+def _alone(way, asked, state):
+    return type(way).decide_one(way, asked, state._replace(charges=0))
 
 
 AFTER_THE_LAST_CHARGE = {

@@ -1,6 +1,7 @@
 """Several metrics, slices and policies of the same rows: one ledger, one budget, one certificate."""
 
 import json
+import math
 import pickle
 import sqlite3
 from dataclasses import replace
@@ -17,6 +18,7 @@ from reusable_holdout.certainty import THEORY
 from reusable_holdout.certainty.certificate import GRID_SLACK
 from reusable_holdout.errors import Halted, InputError, LedgerMismatchError, PlanError, RotatedError
 from reusable_holdout.guard.new_view import Opening
+from reusable_holdout.ways import Told
 
 ROWS = 5_000
 LABELS = (np.random.default_rng(0).random(ROWS) < 0.22).astype(int)
@@ -52,7 +54,7 @@ def test_a_charge_elsewhere_widens_as_much_as_one_here(tmp_path):
     def width(ask):
         with made_guard(None, LABELS, ledger=tmp_path / f"{ask}.db", **PLAN) as made:
             other = made.on(sample_weight=GROUP)
-            other if ask == "there" else made.evaluate(predictions(0.5), prior=0.87)
+            assert (other if ask == "there" else made).evaluate(predictions(0.5), prior=0.87).charged
             answer = made.evaluate(predictions(0.87), prior=0.87)
             return answer.high - answer.low
 
@@ -79,7 +81,7 @@ def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
         made = made_guard(None, LABELS, **PLAN)
         asked = [made, *(made.on(sample_weight=GROUP) for _ in range(others))]
         for number in range(98):
-            asked[number % len(asked)].evaluate(predictions(0.87, number), prior=0.87)
+            asked[number % len(asked)].evaluate(predictions(0.87, 10 + number), prior=0.87)
         answer = made.evaluate(predictions(0.87, 1_000), prior=0.87)
         assert not answer.charged
         return answer.high - answer.low
@@ -181,11 +183,16 @@ def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
 
 def test_class_counts_are_told_once_and_priced_around_the_guess(guard):
     before = guard._state().nats
-    auc = guard.on("roc_auc", prevalence={0: 0.78, 1: 0.22})
-    assert auc._view.facts.counts.place == 0
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place) < 1.4
-    guard.on("roc_auc")
-    assert guard._state().nats - before == THEORY.counts.nats(auc._view.facts.counts.place)
+    recall = guard.on("recall", prevalence={0: 0.78, 1: 0.22})
+    assert recall._view.facts.counts.place == 0
+    assert guard._state().nats - before == THEORY.counts.nats(recall._view.facts.counts.place) < 1.4
+    guard.on("recall")
+    assert guard._state().nats - before == THEORY.counts.nats(recall._view.facts.counts.place)
+
+
+def test_an_area_under_the_curve_tells_nothing_of_the_counts_and_needs_no_room():
+    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    assert made.on("roc_auc", allow={"vacuous"})._view.facts.nats == made._state().nats == 0.0
 
 
 def test_numbers_that_are_told_are_never_better_than_the_exact_ones():
@@ -230,9 +237,9 @@ def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
 
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
-    made = made_guard(None, LABELS, queries=100, charges=4, estimate=0.87, seed=0)
+    made = made_guard(None, LABELS, queries=100, charges=4, reveals=0, estimate=0.87, seed=0)
     with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
-        made.on("roc_auc")
+        made.on("recall")
     assert len(made.history()) == 0
     assert made.on(sample_weight=GROUP).view == 1  # which tells nothing
 
@@ -336,8 +343,8 @@ def less_shared(**changes):
 def test_views_that_the_budget_does_not_allow_are_found(tmp_path_factory, change, problem):
     path = tmp_path_factory.mktemp("forged") / "guard.db"
     with made_guard(None, LABELS, ledger=path, **PLAN) as made:
-        auc = made.on("roc_auc", prevalence=0.22)
-        auc.evaluate(predictions(0.9), prior=0.85)
+        recall = made.on("recall", prevalence=0.22)
+        recall.evaluate(predictions(0.9), prior=0.85)
         made.evaluate(predictions(0.9), prior=0.9)
     rewrite(path, change)
     found = verify(path).problems
@@ -368,7 +375,9 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
     certificate = guard._view.ways.final.certificate
     state = guard._state()
-    length = certificate.final_length(charges=0, nats=state.nats, answers=3)
+    weight = Told.parse(answers[0].told).weight / 2**20
+    assert weight == pytest.approx(1 / 3, abs=2**-20)
+    length = certificate.final_length(charges=0, nats=state.nats) - math.log(weight)
     slack = GRID_SLACK
     low, _ = certificate.around(answers[0].value - slack, answers[0].value + slack, length=length, share=0.5)
     assert answers[0].low == pytest.approx(low, abs=1e-12)

@@ -69,17 +69,9 @@ def untouched(guard):
 def test_a_gate_says_whether_the_score_is_at_least_what_was_named(gate, scoring):
     yes = gate.gate(scoring(0.75), 0.7)
     no = gate.gate(scoring(0.65), 0.7)
-    assert (yes.charged, yes.value, yes.high) == (True, 0.7, 1.0)
-    assert (no.charged, no.value, no.low) == (False, 0.7, 0.0)
-    assert yes.low < 0.7 < no.high
+    assert (yes.charged, yes.value, yes.low, yes.high) == (True, 0.7, 0.7, 1.0)
+    assert (no.charged, no.value, no.low, no.high) == (False, 0.7, 0.0, 1.0)
     assert yes.threshold == no.threshold == 0.0
-
-
-def test_a_score_that_is_exactly_what_was_named_passes(make, scoring):
-    for right in range(1, 2_000, 97):
-        guard = make("gate")
-        assert not guard.gate(scoring(right / 2_000), (right + 1) / 2_000).charged
-        assert guard.gate(scoring(right / 2_000), right / 2_000).charged
 
 
 def test_a_gate_of_a_loss_accepts_what_is_at_most_the_named(make):
@@ -160,11 +152,11 @@ def test_a_batch_decides_as_single_questions_do(make, labels, way, noise):
     predictions = np.where(wrong, 1 - labels, labels)
     settings = {"noise": noise, "seed": 4, "charges": 30, "threshold": 0.02, "queries": 60}
     single, batch = (make(way, **settings) for _ in range(2))
-    alone = []
+    alone, named = [], 0.65 if way == "check" else 0.5
     with contextlib.suppress(Halted):
-        alone.extend(ask(single, way, row, 0.65) for row in predictions)
+        alone.extend(ask(single, way, row, named) for row in predictions)
     try:
-        together = ask(batch, way, list(predictions), [0.65] * 30)
+        together = ask(batch, way, list(predictions), [named] * 30)
     except Halted as halt:
         together = halt.answers
     assert [(a.value, a.charged, a.prior, a.threshold) for a in alone] == [
@@ -174,6 +166,8 @@ def test_a_batch_decides_as_single_questions_do(make, labels, way, noise):
     for mine, theirs in zip(alone, together, strict=True):
         assert mine.low <= theirs.low + 1e-12  # the batch shares the history before it
         assert mine.high >= theirs.high - 1e-12
+    if way == "gate":
+        return  # whose intervals do not depend on the history
     assert any(mine.low < theirs.low - 1e-6 for mine, theirs in zip(alone, together, strict=True))
 
 
@@ -235,7 +229,7 @@ def test_the_ledger_of_every_way_is_sound_and_can_be_drawn(make, ledger, scoring
     pytest.importorskip("matplotlib.pyplot").close("all")
     history, found = guard.history(), verify(ledger)
     assert (found.problems, found.charges) == ([], int(history["charged"].sum()))
-    assert 3 <= found.charges < found.queries
+    assert (2 if way == "gate" else 3) <= found.charges < found.queries
     assert released(ledger).history.equals(history)
 
 
@@ -336,7 +330,8 @@ def test_what_is_asked_for_stands_in_history_plot_and_ledger(make_guard, reopen,
     history = guard.history()
     assert history["asked"].tolist() == [1, {"reveal": 2, "choose": 3, "final": 1}[way]]
     for column in {*history} & {*answers[0]._fields}:
-        assert history[column].tolist() == [getattr(answer, column) for answer in answers]
+        found = [None if one != one else one for one in history[column].tolist()]
+        assert found == [getattr(answer, column) for answer in answers]
     (drawn,) = (line for line in guard.plot().lines if line.get_label() == "reveal, choice, final")
     assert drawn.get_xydata().tolist() == [[2.0, answers[1].value]]
     pytest.importorskip("matplotlib.pyplot").close("all")

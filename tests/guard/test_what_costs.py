@@ -320,7 +320,6 @@ def refused_otherwise(w):
         [predictions(0.5 + i / ROWS) for i in range(70)], prior=[0.2] * 70
     )  # of 60 queries
     yield lambda: w.guard.choose([predictions(0.5 + i / ROWS) for i in range(70)], [0.2] * 70)
-    yield lambda: w.guard.final([model, w.model(0.71)])  # the same one twice
     yield lambda: w.guard.final(model, also=[w.place])
     yield lambda: w.guard.final([])
     yield lambda: w.guard.on("no such metric")

@@ -30,6 +30,7 @@ VARIANTS = {
     "precision of floor 1": metrics.precision(floor=1),
     "precision of floor 0.2": metrics.precision(floor=0.2),
     "precision_macro of floor 1": metrics.precision(floor=1, average="macro"),
+    "matthews_corrcoef of floor 0.5": metrics.matthews_corrcoef(floor=0.5),
     "matthews_corrcoef of floor 0.1": metrics.matthews_corrcoef(floor=0.1),
     "log_loss of clip 0.3": metrics.log_loss(clip=0.3),
     "neg_log_loss of clip 0.001": metrics.negated(metrics.log_loss(clip=0.001)),
@@ -50,7 +51,7 @@ OWNED = {
 }
 METRICS = NAMED | VARIANTS | OWNED
 MEANS = {name for name, metric in METRICS.items() if metric.family in {"binomial", "bounded"}}
-MEANS -= {"balanced_accuracy", "recall_macro", "roc_auc", "score_with_judge"}  # of classes, or of pairs
+MEANS -= {"balanced_accuracy", "recall_macro", "roc_auc"}  # of classes, or of pairs
 ROOTS = {name for name in METRICS if "rmse" in name or "root" in name}
 
 
@@ -74,8 +75,6 @@ def problem(metric, classes=2, *, rows=60, models=3, seed=0):
         given = rng.uniform(metric.parameters.get("lower", 0), metric.parameters.get("upper", 1), (*shape, 2))
         if metric.name.startswith("pass"):
             given = (rng.random((*shape, 4)) < 0.6).astype(float)
-        if metric.name == "score_with_judge":
-            given[:, 5:, 0] = np.nan
         return [f"q{row}" for row in range(rows)], given
     if metric.response == "values":
         y = rng.uniform(LOW, HIGH, rows)

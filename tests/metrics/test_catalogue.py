@@ -14,6 +14,7 @@ from metrics.problems import BOUNDS, MEANS, METRICS, NAMED, OWNED, ROOTS, cases,
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from reusable_holdout import metrics
+from reusable_holdout.certainty.exact_ratios import matthews
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import GRID, GRID_BITS, described_metric, resolve_metric
 from reusable_holdout.metrics.catalogue import CATALOGUE
@@ -26,14 +27,14 @@ FAMILIES = {  # ledgers keep them
     "binomial": "accuracy f1_micro fbeta_micro precision_micro recall_micro recall_weighted zero_one_loss",
     "bounded": "balanced_accuracy brier f1_samples hamming_loss jaccard_samples log_loss mae mse neg_brier_score "
     "neg_hamming_loss neg_log_loss neg_mean_absolute_error neg_mean_squared_error neg_quantile_loss "
-    "precision_samples quantile_loss r2 recall_macro recall_samples roc_auc score score_with_judge",
+    "precision_samples quantile_loss r2 recall_macro recall_samples roc_auc score",
     "bounded-difference": "average_precision f1 f1_macro f1_weighted fbeta fbeta_macro fbeta_weighted jaccard "
     "matthews_corrcoef "
     "neg_root_mean_squared_error precision precision_macro precision_weighted recall rmse roc_auc_ovr "
     "roc_auc_ovr_weighted specificity",
 }
 RESPONSES = {
-    "judged": "score score_with_judge",
+    "judged": "score",
     "probabilities": "brier log_loss neg_brier_score neg_log_loss roc_auc_ovr roc_auc_ovr_weighted",
     "scores": "average_precision roc_auc",
     "values": "mae mse neg_mean_absolute_error neg_mean_squared_error neg_quantile_loss "
@@ -42,7 +43,7 @@ RESPONSES = {
 LOSSES = {"brier", "hamming_loss", "log_loss", "mae", "mse", "quantile_loss", "rmse", "zero_one_loss"}
 LIMITS = {
     "log_loss": (0, math.log(100)), "mae": (0, 4), "matthews_corrcoef": (-1, 1), "mse": (0, 16),
-    "quantile_loss": (0, 2), "r2": (1 - 16 / 1.25, 1), "rmse": (0, 4), "score_with_judge": (-0.5, 1.5),
+    "quantile_loss": (0, 2), "r2": (1 - 16 / 1.25, 1), "rmse": (0, 4),
 }  # fmt: skip
 
 
@@ -293,10 +294,18 @@ RATIOS = [case for case in cases() if METRICS[case[0]].bind(problem(METRICS[case
 def value_of(sample):
     """Normalised value of the rows that a confidence set is made of."""
     if isinstance(sample, metrics.Counted):
-        return min(
+        values = [
             one.factor * (one.counts * one.weights) @ one.values / (one.counts @ one.weights)
             for one in sample.ratios
-        )
+        ]
+        return sample.weights @ np.reshape(values, (len(sample.weights), -1)).min(axis=1)
+    if isinstance(sample, metrics.Ordered):
+        return (np.sign(np.subtract.outer(sample.positive, sample.negative)) + 1).mean() / 2
+    if isinstance(sample, metrics.Rates):
+        recall, specificity = sample.hits / sample.positives, sample.rejected / sample.negatives
+        return (
+            1 + matthews(recall, specificity, sample.positives / (sample.positives + sample.negatives))
+        ) / 2
     if isinstance(sample, metrics.Explained):
         return 1 - sample.errors.mean() / (sample.unit * sample.totals.mean())
     hits = np.arange(len(sample.above)) + 1.0  # without ties
@@ -321,7 +330,8 @@ def test_those_are_the_ratios():
     names = {name for name, _ in RATIOS}
     assert names >= {"average_precision", "balanced_accuracy", "f1", "fbeta", "jaccard", "precision"}
     assert "r2 about a center" in names
-    assert names.isdisjoint({"f1_macro", "matthews_corrcoef", "recall", "roc_auc", "r2"})
+    assert names >= {"f1_macro", "f1_weighted", "matthews_corrcoef", "roc_auc"}
+    assert names.isdisjoint({"matthews_corrcoef of floor 0.1", "recall", "r2"})
 
 
 def test_one_prepared_query_needs_a_leading_axis():

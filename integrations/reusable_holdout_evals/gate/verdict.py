@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
         Name and certified interval of each score that had to be no worse. After "rejected" these intervals hold every
         possible difference, because the verdict does not tell which score failed.
     improvement, tolerance : float
-        The improvement that was named, and how far below it an accepted release may be.
+        The improvement that was named, and how far below it an accepted release may be: 0, but for earlier editions.
     """
 
     verdict: Literal["accepted", "rejected", "halted"]
@@ -63,8 +63,8 @@ class Verdict(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Warning if the named improvement is so small that noise alone can be accepted; else an empty string."""
-        if self.verdict == "halted" or self.improvement >= self.tolerance:
+        """Warning if a gate of an earlier edition can accept noise alone, for so little was named; else empty."""
+        if self.verdict == "halted" or not self.tolerance or self.improvement >= self.tolerance:
             return ""
         return (
             f"note: the named improvement, {self.improvement:g}, is below the tolerance, {self.tolerance:.3g}: an "
@@ -174,7 +174,9 @@ def _rail(guard: ReusableHoldout, stated: NoWorse) -> ReusableHoldout:
 def _asked(gate: Gate, new: Any, old: Any, improvement: float, rails: Any, name: str) -> Verdict:
     guard = gate.guard
     sign = 1.0 if guard.metric.greater_is_better else -1.0
-    tolerance = guard.plan.tolerance if gate.tolerance is None else gate.tolerance
+    tolerance = (
+        (0.0 if guard.plan.certifies else guard.plan.tolerance) if gate.tolerance is None else gate.tolerance
+    )
     try:
         answer = ask(
             guard,

@@ -103,10 +103,7 @@ _SCORED: dict[str, _Scored] = {}
 
 
 def withholding(
-    inner: Scorer,
-    question: Question,
-    privates: Mapping[str, Private],
-    number: Callable[[Any], float | None],
+    inner: Scorer, question: Question, privates: Mapping[str, Private], number: Callable[[Any], float | None]
 ) -> Scorer:
     """Make a scorer that withholds the scores of another scorer, with a metric that asks the guard.
 

@@ -97,9 +97,8 @@ class Archive:
         header = _LOCAL_HEADER.unpack(self._file.read(_LOCAL_HEADER.size))
         if header[0] != b"PK\x03\x04" or info.flag_bits & 1 or info.compress_size > MOST_BYTES:
             raise zipfile.BadZipFile
-        self._file.seek(
-            header[-2] + header[-1], io.SEEK_CUR
-        )  # skip the name of the file in the archive, and its extra fields
+        # skip the name of the file in the archive, and its extra fields
+        self._file.seek(header[-2] + header[-1], io.SEEK_CUR)
         return _zstandard(io.BytesIO(self._file.read(info.compress_size)), where)
 
 

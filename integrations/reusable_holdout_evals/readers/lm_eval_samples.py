@@ -18,9 +18,7 @@ __all__ = ["read_lm_eval"]
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGE = {"arguments", "doc", "resps", "filtered_resps"}  # not kept after a line is read
-_NO_METRICS = _LARGE | {
-    *("doc_hash", "doc_id", "filter", "metrics", "prompt_hash", "target", "target_hash"),
-}
+_NO_METRICS = _LARGE | {*("doc_hash", "doc_id", "filter", "metrics", "prompt_hash", "target", "target_hash")}
 
 
 class _File(NamedTuple):

@@ -123,10 +123,7 @@ def _frame(source: Any) -> pd.DataFrame:
 
 
 def _scores(
-    columns: dict[str, int],
-    wanted: str | Sequence[str] | None,
-    known: set[str | None],
-    where: str,
+    columns: dict[str, int], wanted: str | Sequence[str] | None, known: set[str | None], where: str
 ) -> list[str]:
     """Return the names of the columns that hold scores: the wanted ones, or those that can be told by their names."""
     if wanted is not None:

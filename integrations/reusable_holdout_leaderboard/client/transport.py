@@ -153,9 +153,8 @@ class BoardTransport:
 
     def _file(self, canonical: NDArray[Any]) -> bytes:
         values = self._expected.decoded(canonical)
-        if (
-            values.ndim < len(self._expected.columns) == 2
-        ):  # the array holds only the second class's probability
+        # the array holds only the second class's probability
+        if values.ndim < len(self._expected.columns) == 2:
             values = np.stack([1.0 - values, values], axis=1)
         rows = values.reshape(
             len(values), -1

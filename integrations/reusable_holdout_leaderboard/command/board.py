@@ -69,7 +69,7 @@ def _add_serve(actions: Any) -> None:
     parser.add_argument(
         "--witness",
         help="witness of the ledger, so that an older copy of the folder is refused: file of another owner, "
-        "git:repository or URL (default: the one that the competition was made with)",
+        "or git:repository (default: the one that the competition was made with)",
     )
     made = parser.add_argument_group("the competition, when it is made")
     made.add_argument("--labels", type=Path, help="CSV or Parquet: one column of labels, and one of ids")
@@ -81,9 +81,7 @@ def _add_serve(actions: Any) -> None:
     server.add_argument("--port", type=int, default=8000, help="(default 8000)")
     server.add_argument("--workers", type=int, default=1, help="processes that share one budget (default 1)")
     server.add_argument(
-        "--admin-token-file",
-        type=Path,
-        help="made if it does not exist (default: admin.token in the folder)",
+        "--admin-token-file", type=Path, help="made if it does not exist (default: admin.token in the folder)"
     )
     server.add_argument(
         "--proxy-headers",

@@ -37,8 +37,7 @@ def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -
     Servers keep running. Submissions wait while the board is copied. In the copy, a ledger is never older than the
     board. Answers that the ledger has and the board lacks belong to pending submissions.
 
-    Two things are not copied: a noise key that lies outside the folder, and the records that this server keeps as a
-    witness of other ledgers. A restored witness would have forgotten the latest answers of those ledgers.
+    A noise key that lies outside the folder is not copied.
 
     Parameters
     ----------

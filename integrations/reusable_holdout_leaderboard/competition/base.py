@@ -118,7 +118,7 @@ class Base:
 
     @property
     def witness(self) -> str:
-        """File, repository or URL of the ledger's witness. Empty if the ledger has no witness."""
+        """File or repository of the ledger's witness. Empty if the ledger has no witness."""
         return self._epoch.guard.witness
 
     @property

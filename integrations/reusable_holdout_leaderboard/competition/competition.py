@@ -95,7 +95,7 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
         key_file : Path, optional
             Noise key. By default, it is in the folder.
         witness : str, optional
-            Witness outside the folder: a file of another owner, ``git:repository`` or a URL. With a witness, an older
+            Witness outside the folder: a file of another owner, or ``git:repository``. With a witness, an older
             copy of the folder is refused.
         clock : callable
             Returns the time in seconds since 1970, UTC.
@@ -309,7 +309,7 @@ def place_of(
     if witness and _lies_in(witness, folder):
         raise InputError(
             "a board's witness must be outside its folder, because an older copy of the folder would bring an older "
-            f"witness; got {witness}; nothing was made; name a file of another owner, git:repository or a URL"
+            f"witness; got {witness}; nothing was made; name a file of another owner, or git:repository"
         )
     own = folder.absolute() / slug
     ledger = str(own / "ledger.db")
@@ -324,8 +324,6 @@ def place_of(
 
 def _lies_in(witness: str, folder: Path) -> bool:
     """Return True if a witness is a file or a local repository inside a folder."""
-    if "://" in witness:
-        return False
     path = witness.removeprefix("git:")
     if path != witness and "@" in path:
         return False

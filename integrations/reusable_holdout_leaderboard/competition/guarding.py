@@ -207,7 +207,7 @@ class Guard:
 
     @property
     def witness(self) -> str:
-        """File, repository or URL of the ledger's witness. Empty if the ledger has no witness."""
+        """File or repository of the ledger's witness. Empty if the ledger has no witness."""
         return self._place.witness or Configuration.parse(self._ledger.configuration() or "").witness
 
     def charges_left(self, series: str) -> int:

@@ -19,10 +19,7 @@ _MOST_KEPT = 20_000  # comparisons of pairs that stay in memory
 
 
 def board_of(
-    bests: Sequence[Best],
-    *,
-    greater_is_better: bool,
-    better: Callable[[Best, Best], bool] | None = None,
+    bests: Sequence[Best], *, greater_is_better: bool, better: Callable[[Best, Best], bool] | None = None
 ) -> list[Standing]:
     """Return the rows of the board, the best first.
 

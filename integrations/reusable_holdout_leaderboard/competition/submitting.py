@@ -165,14 +165,7 @@ class Submitting(Base):
     # ---- inside
 
     def _submit(
-        self,
-        epoch: Epoch,
-        team_id: int,
-        predictions: Any,
-        claimed: float | None,
-        name: str,
-        *,
-        anew: bool,
+        self, epoch: Epoch, team_id: int, predictions: Any, claimed: float | None, name: str, *, anew: bool
     ) -> Submission:
         expected, stated = epoch.expected, self._checked_claim(claimed)
         canonical = expected.canonical(predictions)

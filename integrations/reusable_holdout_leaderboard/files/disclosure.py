@@ -261,9 +261,8 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
     theirs, others = pd.factorize(text)
     pairs, counts = np.unique(ours.astype(np.int64) * len(others) + theirs, return_counts=True)
     of = pairs // len(others)
-    best = np.lexsort((-counts, of))[
-        np.flatnonzero(np.diff(np.sort(of), prepend=-1))
-    ]  # the most frequent partner of each class
+    # the most frequent partner of each class
+    best = np.lexsort((-counts, of))[np.flatnonzero(np.diff(np.sort(of), prepend=-1))]
     few = counts[best] >= (1 - _MOST_WRONG) * np.bincount(ours)
     return bool(few.all() and len(np.unique(pairs[best] % len(others))) == len(names))
 

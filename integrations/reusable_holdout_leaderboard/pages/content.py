@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from reusable_holdout import Metric
-from reusable_holdout.scales import Bar, Scale, scale_of
 from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.pages.scales import Bar, Scale, scale_of
 from reusable_holdout_leaderboard.pages.words import Change, MetricText, also_texts, changes_of
 from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status
 from reusable_holdout_leaderboard.web.boards import Boards

@@ -242,12 +242,7 @@ def numbers_given(connection: sa.Connection) -> int:
 
 
 def events(
-    connection: sa.Connection,
-    number: int,
-    *,
-    after: int = 0,
-    limit: int | None = None,
-    changes: bool = False,
+    connection: sa.Connection, number: int, *, after: int = 0, limit: int | None = None, changes: bool = False
 ) -> list[Event]:
     """Return the events with revisions above `after`, in order. If `changes`, return only those with details.
 

@@ -24,7 +24,6 @@ __all__ = [
     "Submission",
     "Team",
     "Token",
-    "WitnessName",
 ]
 
 
@@ -346,12 +345,6 @@ class PublicFile(NamedTuple):
 
     name: str
     bytes: int
-
-
-class WitnessName(NamedTuple):
-    """A name under which this server will be the witness of a ledger on another machine."""
-
-    name: str
 
 
 class Overview(NamedTuple):

@@ -34,9 +34,7 @@ _DIGEST = sa.LargeBinary(32)
 METADATA = sa.MetaData()
 
 SCHEMAS = sa.Table(  # has a single row
-    "board_schema",
-    METADATA,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    "board_schema", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
 )
 
 COMPETITIONS = sa.Table(
@@ -64,9 +62,8 @@ TEAMS = sa.Table(
     sa.Column("name_key", sa.String(256), nullable=False),  # equal for names that look alike
     sa.Column("token_digest", _DIGEST, nullable=False, unique=True),
     sa.Column("created_at", sa.Double, nullable=False),
-    sa.Column(
-        "series", sa.String(100), nullable=False, server_default=""
-    ),  # name in the ledger; never changed
+    # name in the ledger; never changed
+    sa.Column("series", sa.String(100), nullable=False, server_default=""),
     sa.Column("disqualified", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("competition_id", "name_key"),
 )

@@ -1,43 +1,24 @@
-"""The JSON API for organisers, and for ledgers on other machines that use this server as their witness."""
+"""The JSON API for organisers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.actions import ACTIONS, Action, File
-from reusable_holdout_leaderboard.competition.witnessing import (
-    NAME,
-    advance_head,
-    check_free,
-    held_head,
-    is_owned,
-)
-from reusable_holdout_leaderboard.web.boards import Admin, Here, bearer_token, boards_of
+from reusable_holdout_leaderboard.web.boards import Admin, Here, boards_of
 from reusable_holdout_leaderboard.web.intake import Upload, intake_of, parsed
-from reusable_holdout_leaderboard.web.problems import Problem, unknown
 from reusable_holdout_leaderboard.web.tables import download, submissions_csv
-from reusable_holdout_leaderboard.web.wire import (
-    HeadBody,
-    as_json,
-    body_of,
-    form_body,
-    json_body,
-    model_of,
-    refusals,
-)
+from reusable_holdout_leaderboard.web.wire import as_json, body_of, form_body, json_body, model_of, refusals
 
-__all__ = ["ADMIN", "WITNESS", "given_by_form"]
+__all__ = ["ADMIN", "given_by_form"]
 
 _ASKED = (400, 401, 404, 409, 422, 429)
 _SENT = (*_ASKED, 408, 413, 415)
 ADMIN = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Admin])
-WITNESS = APIRouter(tags=["witness"])
-Name = Annotated[str, Path(pattern=f"^{NAME}$", description="of the ledger")]
 
 
 # ---- organisers
@@ -104,42 +85,3 @@ async def submissions(request: Request, competition: Here) -> Response:
     """Return all submissions as CSV, with the scores that a blind competition hides."""
     content = await boards_of(request).run(submissions_csv, competition, None)
     return download(content, f"{competition.slug}-all-submissions")
-
-
-# ---- witness
-
-
-@WITNESS.get("/witness/{name}", responses=refusals(400, 404, 422, 429))
-async def read(request: Request, name: Name) -> dict[str, str]:
-    """Return the latest stored head of a ledger, or an empty text. A head tells only how many answers there are."""
-    boards = boards_of(request)
-    return _head(await boards.run(held_head, boards.settings.folder, name))
-
-
-@WITNESS.put(
-    "/witness/{name}",
-    responses=refusals(400, 401, 404, 408, 413, 415, 422, 429),
-    openapi_extra=json_body(HeadBody),
-)
-async def advance(request: Request, name: Name) -> dict[str, str]:
-    """Store a new head of a ledger, if the stored head is still `after`. Return the head that is stored then.
-
-    The administrator makes the name first. The token of the first request owns the name from then on.
-    """
-    boards, intake = boards_of(request), intake_of(request)
-    folder, token = boards.settings.folder, bearer_token(request)
-    if not token:
-        raise unknown("a witness takes heads only with a token; got none; nothing was changed")
-    owned = await boards.run(is_owned, folder, name, token)
-    sender = intake.stranger() if owned else intake.newcomer(request, "witness")
-    if not owned:
-        await boards.run(check_free, folder, name)
-    body = parsed(await intake.json(request, sender), HeadBody)
-    head, after = (Head.parse(text.encode()) for text in (body.head, body.after))
-    if head is None or (body.after and after is None):
-        raise Problem(422, "head", "a head must be one that a guard wrote; it is not; nothing was changed")
-    return _head(await boards.run(advance_head, folder, name, token, head, after))
-
-
-def _head(head: Head | None) -> dict[str, str]:
-    return {"head": "" if head is None else head.record().decode()}

@@ -23,7 +23,7 @@ from reusable_holdout_leaderboard.store.records import (
     Submission,
     Token,
 )
-from reusable_holdout_leaderboard.web.admin import ADMIN, WITNESS
+from reusable_holdout_leaderboard.web.admin import ADMIN
 from reusable_holdout_leaderboard.web.boards import (
     After,
     Boards,
@@ -37,12 +37,7 @@ from reusable_holdout_leaderboard.web.boards import (
 )
 from reusable_holdout_leaderboard.web.intake import SENT, SUBMISSIONS, intake_of, parsed
 from reusable_holdout_leaderboard.web.problems import Problem
-from reusable_holdout_leaderboard.web.tables import (
-    board_csv,
-    download,
-    final_csv,
-    final_of,
-)
+from reusable_holdout_leaderboard.web.tables import board_csv, download, final_csv, final_of
 from reusable_holdout_leaderboard.web.wire import (
     MyTeam,
     PicksBody,
@@ -80,7 +75,6 @@ def _routes() -> list[BaseRoute]:
     for router in (_PUBLIC, _TEAMS, SUBMISSIONS, ADMIN):
         api.include_router(router)
         api.include_router(router, prefix="/c/{slug}", dependencies=[Depends(named)])
-    api.include_router(WITNESS)
     return api.routes
 
 

@@ -134,7 +134,7 @@ class Intake:
     def newcomer(self, request: Request, kind: str) -> Sender:
         """Count an unknown sender whose request creates something that lasts, and return the permission.
 
-        Such a request signs up a team, or claims the name of a witness.
+        Such a request signs up a team.
 
         Parameters
         ----------

@@ -32,12 +32,7 @@ _WRITTEN_WITHIN_SECONDS = 3_600.0
 
 
 def serve(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    root_path: str = "",
+    settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1, root_path: str = ""
 ) -> None:
     """Run a server until it is interrupted.
 
@@ -74,9 +69,8 @@ def serve(
             http=protocol_of(settings),
             ws="none",
             root_path=root_path.rstrip("/"),
-            proxy_headers=bool(
-                settings.trusted_proxies
-            ),  # anyone can send them, and rates depend on the address
+            # anyone can send them, and rates depend on the address
+            proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,

@@ -16,7 +16,6 @@ from reusable_holdout_leaderboard.store import records
 __all__ = [
     "Answered",
     "ErrorAnswer",
-    "HeadBody",
     "MyTeam",
     "PicksBody",
     "SignUpBody",
@@ -111,13 +110,6 @@ class ErrorAnswer(BaseModel):
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class HeadBody(_Body):
-    """A ledger's new head for its witness, and the head that the sender believes is stored there."""
-
-    head: Annotated[str, Field(max_length=97)]
-    after: Annotated[str, Field(max_length=97)] = ""
 
 
 class SignUpBody(_Body):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -81,7 +83,7 @@ class ParquetRows(ChunkedRows):
 
     def __reduce__(self) -> tuple[Any, ...]:
         paths = [str(file.path) for file in self._files]
-        return _again, (paths, self.names, self._chunk_rows)
+        return partial(type(self), chunk_rows=self._chunk_rows), (paths, self.names)
 
     def select(self, names: Sequence[str]) -> Self:
         """Return the rows with these columns only; nothing is read."""
@@ -120,16 +122,17 @@ class ParquetPart:
     def chunks(self) -> Iterator[Any]:
         """Read them as pandas frames."""
         self.check()
-        try:
-            with pq.ParquetFile(self.path) as file:
-                for batch in file.iter_batches(
-                    self.chunk_rows, row_groups=self.groups, columns=self.schema.names, use_threads=False
-                ):
-                    table = pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
-                    yield table.to_pandas(ignore_metadata=True)
+        names, unreadable = self.schema.names, (OSError, ValueError, pa.ArrowException)
+        with (
+            suppress(*unreadable),
+            pq.ParquetFile(self.path) as file,
+        ):  # words may quote a value that cannot be cast
+            for batch in file.iter_batches(
+                self.chunk_rows, row_groups=self.groups, columns=names, use_threads=False
+            ):
+                table = pa.Table.from_batches([batch]).select(names).cast(self.schema)
+                yield table.to_pandas(ignore_metadata=True)
             return
-        except (OSError, ValueError, pa.ArrowException):  # its words may quote a value that cannot be cast
-            pass
         raise InputError(f"{self.path} must be a Parquet file that can be read; it is damaged; restore it")
 
 
@@ -260,7 +263,3 @@ def _stamp(path: Path) -> tuple[int, int]:
     except OSError:
         return (-1, -1)
     return status.st_size, status.st_mtime_ns
-
-
-def _again(paths: list[str], names: Sequence[str], chunk_rows: int) -> ParquetRows:
-    return ParquetRows(paths, names, chunk_rows=chunk_rows)

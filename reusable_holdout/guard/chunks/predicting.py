@@ -53,10 +53,8 @@ def _predict_part(
 
     Rows that can no longer be read also count as a failure of the model, because the model may have caused it.
     """
-    with (
-        interrupts() as came,
-        contextlib.suppress(BaseException),
-    ):  # even an exit or a forged halt would be a message
+    # even an exit or a forged halt would be a message
+    with interrupts() as came, contextlib.suppress(BaseException):
         return [_prepared(model, chunk, needed, asker) for chunk in part.chunks()]
     if came:
         raise KeyboardInterrupt  # without words or frames
@@ -76,10 +74,8 @@ def _check_reachable(X: ChunkedRows) -> None:
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
         parallel(joblib.delayed(part.check)() for part in parts)
-        return
     except InputError as error:
-        failure = error
-    raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
+        raise InputError(f"{error}; nothing was asked and nothing was charged") from None
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:

@@ -22,10 +22,8 @@ from reusable_holdout.noise.composition import LARGEST_EXPONENT, check_composed
 
 __all__ = ["bounded_range_composition", "bounded_range_epsilon_each"]
 
-_FINE, _COARSEST = (
-    350,
-    6,
-)  # lattice points in one range: this over the root of the rounds, and at least so many
+# lattice points in one range: this over the root of the rounds, and at least so many
+_FINE, _COARSEST = 350, 6
 _MOST_ROUNDS = 20_000  # rounds; for more, the lattice would be too coarse to be worth its time
 _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
@@ -239,16 +237,14 @@ def _round(means: npt.NDArray[np.float64], step: float, fine: int) -> npt.NDArra
     """
     size, cell, growth = len(means) - 2 * fine, math.expm1(step), math.expm1(fine * step)
     intercepts = means[:-1] - np.diff(means) / cell
-    left = np.maximum.accumulate(intercepts[::-1])[
-        ::-1
-    ]  # convex means have falling intercepts: only rounding is mended
+    # convex means have falling intercepts: only rounding is mended
+    left = np.maximum.accumulate(intercepts[::-1])[::-1]
     right = np.minimum.accumulate(intercepts)
     best, last, excess = np.zeros(size), np.zeros(size), np.zeros(size)
     for place in range(fine + 1):
         left_end = math.exp((place - fine) * step)
-        share = -math.expm1((place - fine) * step) / (
-            left_end * growth
-        )  # of the right end; 0 at the last place
+        # of the right end; 0 at the last place
+        share = -math.expm1((place - fine) * step) / (left_end * growth)
         chord = (1 - share) * means[place : place + size] + share * means[place + fine : place + fine + size]
         if place:
             np.maximum(best, np.maximum(last, chord) + excess, out=best)

@@ -4,14 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from alternatives import majority_attack_gain, sample_splitting_half_width
 from long_tests import VALIDITY
 
-from reusable_holdout.certainty import (
-    ConfidenceBound,
-    fixed_queries_half_width,
-    majority_attack_gain,
-    sample_splitting_half_width,
-)
+from reusable_holdout.certainty import ConfidenceBound, fixed_queries_half_width
 
 EXACT = ConfidenceBound("binomial", rows=10_000, sum_of_squares=1e-4)
 HOEFFDING = ConfidenceBound("bounded-difference", rows=10_000, sum_of_squares=1e-4)

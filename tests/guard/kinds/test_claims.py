@@ -78,7 +78,7 @@ def test_what_a_claim_can_be_told_weighs_one_whatever_was_told_before(claims, pr
         assert math.isclose(sum(math.exp(-told.kind.outcome(name, terms).nats) for name in names), 1.0)
         assert (Told(AGREED) in names) is not terms.claim.leads
         assert (Told(MEASURED, 0) in names) is terms.claim.leads
-        for text in ("not certified", "cell 6", "measured 5", "yes", "failed, width 1", "agreed with 1:0.5"):
+        for text in ("not certified", "cell 7", "measured 5", "yes", "failed, width 1", "agreed with 1:0.5"):
             refused(told.kind, text, terms)
 
 
@@ -86,7 +86,7 @@ def test_what_a_claim_can_be_told_weighs_one_whatever_was_told_before(claims, pr
 def test_all_questions_and_finals_of_any_strategy_weigh_at_most_one(queries):
     """A strategy is a tree: at each history some public weights, or a final; batches share the history before them."""
     rng = np.random.default_rng(queries)
-    code = AdaptiveCode(queries)
+    code = AdaptiveCode(queries, 0.25)
     for _ in range(40):
         total = _weight_of_strategy(code, rng, queries)
         assert total <= 1.0 + 1e-12

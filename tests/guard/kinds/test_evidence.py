@@ -11,7 +11,7 @@ from reusable_holdout import Plan
 from reusable_holdout.certainty import THEORY
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.rules.evidence import ByEvidence
-from reusable_holdout.ways import AGREED, CELL, NO, YES, State, Told
+from reusable_holdout.ways import AGREED, CELL, State, Told
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.table import Ways
 
@@ -88,14 +88,3 @@ def test_what_is_agreed_is_certain_and_what_is_charged_holds_the_rows_own_bound(
             assert interval.high >= certificate.bound.upper(ones / 400, log_level=-charged) - 1e-9
     near = {Told(CELL, place) for place, cell in enumerate(CELLS) if cell.near < prior / 0.1 or cell.side < 0}
     assert seen == {Told(AGREED)} | near
-
-
-def test_a_gates_tolerance_is_the_questions_own():
-    plan = Plan(rows=2_000, queries=10, charges=2, family="mean", noise=0.0, tolerance=0.1, gates=True)
-    gate = Ways(plan).gate
-    rows = np.repeat([1.0, 0.0], [1_400, 600])
-    for tolerance, word in ((0.1, YES), (0.01, NO)):
-        weighed = weighed_rows(gate, rows, 0.69, tolerance)
-        terms, outcome = answered(gate, weighed, 0.69, tolerance=tolerance)
-        assert (terms.unit, outcome.told) == (tolerance, Told(word))
-    assert gate.keeps(0.69, 1e-6, gate.length(State()))

@@ -31,7 +31,7 @@ PRIORS = [0.05, 0.3, 0.5, 0.65, 0.8, 0.95]
 
 def plan(**more):
     given = {"rows": ROWS, "queries": 1, "charges": 1, "family": "ratio", "estimate": 0.6, "spread": 0.4}
-    return Plan(**given | {"confidence": 0.5, "tolerance": 0.5} | more)
+    return Plan(**given | {"confidence": 0.5, "tolerance": 0.55} | more)
 
 
 def ways(**more):

@@ -309,7 +309,7 @@ def test_a_final_has_its_own_length_and_follows_a_halt_once():
     spent = State(query=300, asked=300, charges=plan.charges, nats=11.0)
     assert way.halt_reason(spent) is None
     assert way.halt_reason(spent._replace(closed=True)) == "final"
-    assert way.length(spent, 3) == plan.code.final_length(charges=plan.charges, nats=11.0, answers=3)
+    assert way.length(spent, 3) == plan.code.final_length(charges=plan.charges, nats=11.0)
     early = spent._replace(last_charge=plan.charges)
     assert way.length(early) == plan.code.final_length(
         charges=plan.charges, nats=11.0, last_charge=plan.charges
@@ -322,6 +322,7 @@ def test_a_final_has_its_own_length_and_follows_a_halt_once():
     [
         *("value 1.5", "value nan", "value", "0.5", "cell 1", "value -0.1", "value x", "value inf", "agreed"),
         *("value 0.5 within 0.4 0.6", "value 0.5, width 1", "candidate 0 of 1, rank 1, value 0.5"),
+        *("value 0.5, weight 0", "value 0.5, weight 1048577", "failed, weight -1"),
     ],
 )
 def test_what_cannot_have_been_told_in_a_final_is_refused(text):

@@ -21,7 +21,7 @@ from reusable_holdout_box.frames import packed
 from reusable_holdout_box.guards import ask
 from reusable_holdout_sklearn import guarded_scorer
 
-from reusable_holdout import Answer, errors
+from reusable_holdout import Answer, Difference, errors
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError, ModelError
 from reusable_holdout.ledger.key_file import read_key_file
 from reusable_holdout.metrics import rmse
@@ -43,7 +43,7 @@ def local(y=LABELS, **wish):
 
 
 def test_answers_are_those_of_the_guard_itself(remote):
-    far, near = remote(), local()
+    far, near = remote(allow=["evaluate", "compare", "gate"]), local()
     answers = []
     for guard in (far, near):
         first = guard.evaluate(predictions(0.9), prior=0.9, name="first")
@@ -52,9 +52,11 @@ def test_answers_are_those_of_the_guard_itself(remote):
             first,
             guard.evaluate(predictions(0.9), prior=0.2),
             guard.compare(predictions(0.9), predictions(0.8), prior=0.1),
+            guard.gate(Difference(predictions(0.7), predictions(0.9)), 0.0, tell_worse=True),
             *guard.evaluate([predictions(0.7, shift) for shift in range(3)], prior=[0.7, 0.7, 0.1]),
         ]
-    assert answers[:6] == answers[6:]
+    assert answers[:7] == answers[7:]
+    assert answers[3].outcome == "worse"
     columns = [one for one in near.history() if one != "asked_at"]
     pd.testing.assert_frame_equal(far.history()[columns], near.history()[columns])
     counts = ("queries_asked", "queries_left", "answered", "charges_left", "halted", "halt_reason", "epoch")
@@ -94,7 +96,7 @@ def test_judged_scores_come_with_repeats_and_by_ids(remote):
 
 
 def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answered(remote):
-    far = remote(allow=["reveal", "choose", "final"], charges=2)
+    far = remote(allow=["reveal", "choose", "final"], charges=2, reveals=1, choices=[2])
     for refused in (far.evaluate, lambda one, prior: far.evaluate([one], prior=[prior])):
         refuses(InputError, "does not allow evaluate; nothing was", refused, predictions(0.9), prior=0.9)
     assert far.reveal(predictions(0.9), prior=0.9).way == "reveal"

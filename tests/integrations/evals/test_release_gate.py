@@ -96,13 +96,12 @@ def test_a_gate_is_made_once_and_its_secrets_are_the_owners_alone(gate, make, as
 def test_a_better_model_is_accepted_and_another_rejected(make, ask):
     make(*OF_LABELS)
     assert (ask("new.csv").status, ask("same.csv").status) == (ACCEPTED, REJECTED)
-    assert ask("same.csv", "old.csv", -0.1).status == ACCEPTED  # it is not much worse
+    assert ask("same.csv", "old.csv", -0.1).status == ACCEPTED  # it is no worse by more
     assert history()["charged"].tolist() == [True, False, True]
     assert history()["name"].tolist() == ["new.csv", "same.csv", "same.csv"]
 
 
 def test_a_verdict_is_one_word_and_of_what_is_accepted_the_certified_interval(make, ask):
-    """The fault: "accepted" alone, of what may be worse by nearly the tolerance, for too little was named."""
     make(*OF_LABELS)
     done = ask("same.csv", "old.csv", 0.15)
     assert (done.out, done.err) == ("rejected\n", "")
@@ -114,17 +113,7 @@ def test_a_verdict_is_one_word_and_of_what_is_accepted_the_certified_interval(ma
     assert row["high"] <= high < row["high"] + 1e-3
     assert row["name"] == "commit 3f2a"
     told = {"verdict": "accepted", "charged": False, "charges_left": row["charges_left"], "queries_left": 18}
-    assert done.record == told | {"low": row["low"], "high": 1.0, "improvement": 0.05, "tolerance": 0.15}
-
-
-def test_a_named_improvement_below_the_tolerance_is_noted(make, ask):
-    make(*OF_LABELS)
-    for named, noted in ((0.15, False), (0.1485, True), (-0.05, True)):
-        done = ask("new.csv", "old.csv", named)
-        assert ("is below the tolerance" in done.err) == noted
-        if noted:
-            assert f"may be worse than the incumbent by {0.15 - named:.3g}, and noise alone" in done.err
-            assert "name 0.15 or more, as gate init shows" in done.err
+    assert done.record == told | {"low": row["low"], "high": 1.0, "improvement": 0.05, "tolerance": 0.0}
 
 
 def test_a_spent_budget_halts_and_earlier_questions_keep_their_verdict(make, ask, write):
@@ -146,10 +135,9 @@ def test_the_improvement_of_a_loss_is_how_much_smaller_it_is(make, ask, write):
     make("--labels", "targets.csv", "--metric", "mae", "--bounds", 0, 1, *PLAN)
     done = ask("new.parquet", "old.parquet", 0.1)
     assert (done.status, done.record["high"]) == (ACCEPTED, 1.0)
-    assert -0.1 < done.record["low"] < 0.1
+    assert done.record["low"] == pytest.approx(0.1)
     done = ask("worse.parquet", "old.parquet", 0.1)
-    assert (done.status, done.record["low"]) == (REJECTED, -1.0)
-    assert 0.1 < done.record["high"] < 0.3
+    assert (done.status, done.record["low"], done.record["high"]) == (REJECTED, -1.0, 1.0)
 
 
 # ---- files
@@ -356,7 +344,7 @@ def test_nothing_but_the_verdict_depends_on_the_labels(gate, make, ask, write, m
         write("labels.csv", label=np.where(np.arange(ROWS) < right * ROWS, 1, 0))
         for name, predictions in (("new", [1] * ROWS), ("old", [0] * ROWS)):
             write(f"{name}.csv", p=predictions)
-        outputs.append([make(*OF_LABELS), vars(ask()), history().drop(columns="asked_at").to_dict("records")])
+        outputs.append([make(*OF_LABELS), vars(ask()), history().drop(columns="asked_at").to_csv()])
         monkeypatch.chdir("..")
     assert outputs[0] == outputs[1] == outputs[2]
 

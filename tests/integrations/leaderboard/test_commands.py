@@ -11,11 +11,9 @@ import sys
 import time
 
 import httpx
-import numpy as np
 import pytest
 from board_servers import ADMIN, PATIENCE_SECONDS
 from cases import refuses
-from made_guards import made_guard
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.actions import ACTIONS
 from reusable_holdout_leaderboard.command import add_board
@@ -248,11 +246,6 @@ def test_every_action_is_run_by_a_command(
     assert run("final")[0]["team"] == "Azure"
     status = run("status")
     assert (status["status"]["final"], status["board"][0]["team"]) == (True, "Azure")
-    assert run("witness my-guard") == {"name": "my-guard"}
-    refuses(HoldoutError, "there is a witness 'my-guard' already", run, "witness my-guard")
-    place = f"{site.url}/api/v1/witness/my-guard"
-    labels = np.arange(500) % 2
-    made_guard(None, labels, queries=20, tolerance=0.2, ledger=tmp_path / "g.db", witness=place).close()
     with pytest.raises(HoldoutError, match="has changed meanwhile"):  # after the final
         run(f"rotate {next_labels_file} --early")
     refuses(InputError, "there is none", run, "renew-token Nobody")

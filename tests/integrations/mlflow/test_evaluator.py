@@ -123,6 +123,7 @@ def test_the_result_is_the_guards_answer(models, guard):
         "holdout_charges_left": guard.charges_left,
         "holdout_queries_left": 29,
         "holdout_nats": row["nats"],
+        "holdout_measured": row["measured"],  # the rows corrected the prior
     }
     run = run_of(result)
     assert run.data.metrics == result.metrics

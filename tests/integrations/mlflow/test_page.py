@@ -110,7 +110,7 @@ def test_a_final_is_logged_is_a_halt_and_agrees_with_nothing(client, tracked, ma
 
 
 def test_a_choice_takes_as_many_queries_as_it_has_candidates(client, tracked, make_guard, labels):
-    guard = make_guard()
+    guard = make_guard(choices=[3])
     with tracked(guard) as run:
         guard.choose([labels, 1 - labels, labels // 2], [0.99, 0.01, 0.5])
         guard.evaluate(labels, prior=0.99)

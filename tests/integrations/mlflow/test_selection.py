@@ -1,10 +1,11 @@
 """Runs are chosen by what was certified, and models are registered with their certificate."""
 
+import mlflow
 import numpy as np
 import pytest
 from cases import refuses
 from integrations.mlflow.conftest import right_in
-from reusable_holdout_mlflow import best_run, register_certified, track
+from reusable_holdout_mlflow import best_run, final_of_runs, register_certified, track
 
 from reusable_holdout.errors import InputError
 
@@ -57,3 +58,44 @@ def test_only_an_answer_of_the_guard_about_one_model_certifies(current, make_gua
     ):
         refuses(InputError, words, register_certified, "models:/none/1", "churn", one, given)
     assert current.search_registered_models() == []
+
+
+def test_a_project_ends_with_one_final_of_the_models_of_its_runs(current, make_guard, labels):
+    guard, runs, scores = make_guard(), {}, (0.7, 0.9, 0.8)
+    for score in scores:
+        with mlflow.start_run() as run:
+            mlflow.log_metric("cv", score)
+            runs[run.info.run_id] = score
+
+    def model(run):
+        return right_in(labels, runs[run.info.run_id])
+
+    refuses(InputError, "got no runs", final_of_runs, guard, [], prior="cv")
+    refuses(InputError, "has cv; nothing was asked", final_of_runs, guard, [*runs], prior="auc", model=model)
+    refuses(InputError, "cannot be loaded; nothing was asked", final_of_runs, guard, [*runs], prior="cv")
+    assert guard.queries_asked == 0
+    best = final_of_runs(guard, [*runs], prior="cv", model=model)
+    assert best.run_id == [*runs][1]
+    assert best.low < 0.9 < best.high
+    tags = current.get_run(best.run_id).data.tags
+    assert tags["holdout_final"].startswith("best of 3: 0.9")
+    assert float(tags["reusable_holdout.final_low"]) == best.low
+    assert guard.halt_reason == "final"
+    again = final_of_runs(guard, [current.get_run(run) for run in runs], prior="cv", model=model)
+    assert again == best  # a replay
+    part = [*runs][:1]
+    refuses(InputError, "was of 3 models; got 1", final_of_runs, guard, part, prior="cv", model=model)
+    assert "holdout_final" not in current.get_run(part[0]).data.tags
+
+
+def test_an_agreed_answer_is_logged_as_no_measured_value(current, make_guard, labels):
+    guard = make_guard()
+    with track(guard) as tracked:
+        guard.evaluate(right_in(labels, 0.9), prior=0.9)
+        guard.evaluate(right_in(labels, 0.6), prior=0.95)
+    told = {
+        name: current.get_metric_history(tracked.run_id, f"holdout_{name}") for name in ("answer", "measured")
+    }
+    assert [one.step for one in told["answer"]] == [1, 2]
+    assert [one.step for one in told["measured"]] == [2]
+    assert guard.history()["measured"].notna().tolist() == [False, True]

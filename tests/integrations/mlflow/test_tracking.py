@@ -269,7 +269,7 @@ def test_a_block_that_is_never_left_is_ended_with_the_interpreter(database, clie
         "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db', seed=0); "
         "stack = contextlib.ExitStack(); "
         "print(stack.enter_context(track(guard, experiment='churn', tracking_uri=sys.argv[1])).run_id); "
-        "guard.evaluate(y, prior=0.99)"
+        "guard.evaluate(np.where(np.arange(4000) < 40, 1 - y, y), prior=0.99)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, database], check=True, capture_output=True, text=True, cwd=tmp_path

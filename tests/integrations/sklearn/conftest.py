@@ -26,6 +26,8 @@ def make_guard(data, tmp_path, closed_at_the_end):
     def make(**settings):
         wish = {"tolerance": 0.15, "queries": 60, "seed": 0, "vacuous": True}
         wish["ledger"] = tmp_path / f"guard{next(numbers)}.db"
+        if not settings.keys() & {"tolerance", "charges", "queries", "gates"}:
+            wish["choices"] = [6, 6]
         return closed_at_the_end(made_guard(X[2_000:], y[2_000:], **{**wish, **settings}))
 
     return make
@@ -49,7 +51,7 @@ def guard(make_guard, tmp_path):
 def fitted(guard, train):
     """A fitted search of this guard."""
     inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
-    return GuardedSearchCV(inner, guard).fit(*train)
+    return GuardedSearchCV(inner, guard, ask="choose").fit(*train)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def fits_of(search, train, error):
 
 def test_it_is_one_question_that_takes_a_query_for_each_candidate_and_no_charge(make_guard, train):
     guard = make_guard()
-    search = GuardedSearchCV(trees(), guard).fit(*train)
+    search = GuardedSearchCV(trees(), guard, ask="choose").fit(*train)
     (row,) = guard.history().to_dict("records")
     assert (row["way"], row["name"], row["charged"]) == ("choose", "best of 6", False)
     assert (guard.answered, guard.queries_asked) == (1, 6)
@@ -63,7 +63,7 @@ def test_the_winner_is_the_best_on_the_holdout_whatever_cross_validation_says(ma
     wrong = np.where(np.arange(2_000) % 3 == 0, train[1], 1 - train[1])
     for labels in (train[1], wrong):
         guard = make_guard()
-        search = GuardedSearchCV(three, guard).fit(train[0], labels)
+        search = GuardedSearchCV(three, guard, ask="choose").fit(train[0], labels)
         models = [clone(TREE).set_params(**one).fit(train[0], labels) for one in search.cv_results_["params"]]
         scores = [model.score(X[2_000:], y[2_000:]) for model in models]
         best = int(np.argmax(scores))
@@ -77,7 +77,7 @@ def test_the_winner_is_the_best_on_the_holdout_whatever_cross_validation_says(ma
 
 
 def test_the_table_has_an_answer_for_the_winner_alone(make_guard, train):
-    search = GuardedSearchCV(trees(), make_guard()).fit(*train)
+    search = GuardedSearchCV(trees(), make_guard(), ask="choose").fit(*train)
     results, best = search.guard_results_, search.best_index_
     assert results["candidate"].tolist() == list(range(6))
     assert results["cv_mean"].tolist() == search.cv_results_["mean_test_score"].tolist()
@@ -91,7 +91,7 @@ def test_the_table_has_an_answer_for_the_winner_alone(make_guard, train):
 
 def test_only_the_best_by_cross_validation_are_asked_about_if_so_wished(make_guard, train):
     guard = make_guard()
-    search = GuardedSearchCV(trees(), guard, candidates=2).fit(*train)
+    search = GuardedSearchCV(trees(), guard, candidates=2, ask="choose").fit(*train)
     ranks, asked = search.cv_results_["rank_test_score"], search.guard_results_["candidate"]
     assert ranks[asked].max() < ranks[np.setdiff1d(np.arange(6), asked)].min()
     assert asked.is_monotonic_increasing
@@ -108,7 +108,7 @@ def test_only_the_best_by_cross_validation_are_asked_about_if_so_wished(make_gua
 )
 def test_other_searches_work_and_halving_is_asked_about_its_last_round(make_guard, train, inner, asked):
     guard = make_guard()
-    search = GuardedSearchCV(inner, guard).fit(*train)
+    search = GuardedSearchCV(inner, guard, ask="choose").fit(*train)
     results = search.cv_results_
     last = np.flatnonzero(results["iter"] == results["iter"].max()) if "iter" in results else range(4)
     assert search.guard_results_["candidate"].tolist() == list(last)
@@ -121,9 +121,9 @@ def test_other_searches_work_and_halving_is_asked_about_its_last_round(make_guar
 
 def test_the_same_search_again_is_a_replay_and_free_even_without_room_for_another(make_guard, train):
     guard = make_guard(tolerance=None, charges=3, choices=[6])
-    first = GuardedSearchCV(trees(), guard).fit(*train)
+    first = GuardedSearchCV(trees(), guard, ask="choose").fit(*train)
     assert not guard.price("choose", candidates=6).allowed
-    again = GuardedSearchCV(trees(n_jobs=2), guard).fit(*train)
+    again = GuardedSearchCV(trees(n_jobs=2), guard, ask="choose").fit(*train)
     assert (guard.answered, guard.queries_asked) == (1, 6)
     assert again.best_answer_ == first.best_answer_._replace(replayed=True)
     assert again.guard_results_["replayed"].tolist() == [i == first.best_index_ for i in range(6)]
@@ -133,7 +133,7 @@ def test_a_replay_is_free_after_a_halt_and_anything_else_halts_before_it_is_refi
     X, y = train
     guard = make_guard(queries=6, tolerance=0.2)
     first, again, other = (
-        GuardedSearchCV(trees(Counting(random_state=0), refit=False), guard) for _ in range(3)
+        GuardedSearchCV(trees(Counting(random_state=0), refit=False), guard, ask="choose") for _ in range(3)
     )
     Counting.fits = 0  # an attribute of the class is a part of the model
     first.fit(X, y)
@@ -155,7 +155,9 @@ def test_a_candidate_that_fails_on_the_holdout_fails_the_choice_which_names_the_
     make_guard, train, jobs, until, words
 ):
     guard = make_guard()
-    search = GuardedSearchCV(trees(TreeFailsOnTheHoldout(random_state=0, until=until), n_jobs=jobs), guard)
+    search = GuardedSearchCV(
+        trees(TreeFailsOnTheHoldout(random_state=0, until=until), n_jobs=jobs), guard, ask="choose"
+    )
     for _ in range(2):  # a failure is replayed, too
         caught = refuses(ModelError, words, search.fit, *train)
         assert "private" not in str(caught)
@@ -176,7 +178,7 @@ class FailsToFit(DecisionTreeClassifier):
 def test_a_candidate_without_a_score_is_not_asked_about(make_guard, train):
     guard = make_guard()
     with pytest.warns((FitFailedWarning, UserWarning)):
-        search = GuardedSearchCV(trees(FailsToFit(random_state=0)), guard).fit(*train)
+        search = GuardedSearchCV(trees(FailsToFit(random_state=0)), guard, ask="choose").fit(*train)
     assert search.guard_results_["candidate"].tolist() == [0, 1, 3, 4, 5]
     assert guard.queries_asked == 5
 
@@ -200,13 +202,13 @@ def test_a_choice_that_the_plan_does_not_allow_is_refused_before_anything_is_fit
         (short, grid, BudgetError),
     ]:
         assert not guard.price("choose", candidates=5 if inner is random else 6).allowed
-        assert fits_of(GuardedSearchCV(inner, guard), train, error) == 0
+        assert fits_of(GuardedSearchCV(inner, guard, ask="choose"), train, error) == 0
         assert guard.answered == 0
-    late = GuardedSearchCV(Bare(grid.estimator, DEPTHS["max_depth"]), few, prior="score")
+    late = GuardedSearchCV(Bare(grid.estimator, DEPTHS["max_depth"]), few, prior="score", ask="choose")
     assert (
         fits_of(late, train, InputError) == 6 * 3
     )  # the number of its candidates is known after its own fit
-    search = GuardedSearchCV(trees(grid.estimator, refit=False), few, candidates=2).fit(*train)
+    search = GuardedSearchCV(trees(grid.estimator, refit=False), few, candidates=2, ask="choose").fit(*train)
     assert few.queries_asked == len(search.guard_results_) == 2
 
 
@@ -214,20 +216,17 @@ def test_a_choice_that_the_plan_does_not_allow_is_refused_before_anything_is_fit
 
 
 class Bare(BaseEstimator):
-    """A search of one's own, with no more than is asked for."""
+    """A search of one's own, which ranks nothing."""
 
     def __init__(self, estimator, depths):
         self.estimator = estimator
         self.depths = depths
 
     def fit(self, X, y):
-        self.cv_results_ = {
-            "params": [{"max_depth": depth} for depth in self.depths],
-            "mean_test_score": [
-                cross_val_score(clone(self.estimator).set_params(max_depth=depth), X, y, cv=3).mean()
-                for depth in self.depths
-            ],
-        }
+        told = (
+            GridSearchCV(self.estimator, {"max_depth": self.depths}, cv=3, refit=False).fit(X, y).cv_results_
+        )
+        self.cv_results_ = {name: column for name, column in told.items() if "rank" not in name}
         return self
 
 
@@ -251,7 +250,7 @@ def test_a_search_without_params_of_its_candidates_is_refused_after_its_own_fit(
 
     guard = make_guard()
     with pytest.raises(InputError, match=r"params of each candidate.*nothing was charged"):
-        GuardedSearchCV(WithoutParams(TREE, DEPTHS, cv=2), guard).fit(*train)
+        GuardedSearchCV(WithoutParams(TREE, DEPTHS, cv=2), guard, ask="choose").fit(*train)
     assert guard.queries_asked == 0
 
 
@@ -260,7 +259,7 @@ def test_a_search_without_params_of_its_candidates_is_refused_after_its_own_fit(
 
 def nested(guard, Cs=(0.01, 0.1, 1.0), **settings):
     inner = settings.pop("inner", GridSearchCV(MODEL, {"C": list(Cs)}, cv=2))
-    return GuardedSearchCV(inner, guard, **settings)
+    return GuardedSearchCV(inner, guard, **{"ask": "choose", **settings})
 
 
 @pytest.mark.parametrize(
@@ -276,8 +275,8 @@ def nested(guard, Cs=(0.01, 0.1, 1.0), **settings):
     ids=["no room", "no queries", "another metric"],
 )
 def test_a_guarded_search_refuses_in_an_outer_loop_what_it_refuses_by_itself(make_guard, train, made, words):
-    queries = made.pop("queries", 60)
-    guard = make_guard(queries=queries, tolerance=0.08, choices=[3] * 4 if queries == 13 else None)
+    room, queries = [3] * 4 if made else None, made.pop("queries", 60)
+    guard = make_guard(queries=queries, tolerance=0.08, choices=room)
     refused = refuses(Refused, words, cross_val_score, nested(guard, **made), *train, cv=5)
     assert guard.history()["charged"].sum() == 0
     with pytest.raises(type(refused.error)):

@@ -203,7 +203,9 @@ def test_where_the_guard_is_open_a_loaded_search_has_it(fitted, guard, make_guar
         assert again.guard is guard
     inner = GridSearchCV(LogisticRegression(), {"C": [0.1]}, cv=2)
     for other in (make_guard(ledger=None), make_guard(ledger=None, seed=1)):
-        fit = GuardedSearchCV(inner, other).fit(np.arange(40)[:, None] @ np.ones((1, 4)), np.arange(40) % 2)
+        fit = GuardedSearchCV(inner, other, ask="choose").fit(
+            np.arange(40)[:, None] @ np.ones((1, 4)), np.arange(40) % 2
+        )
         assert pickle.loads(pickle.dumps(fit)).guard is other
 
 

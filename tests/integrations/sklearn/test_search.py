@@ -60,12 +60,13 @@ def test_each_candidate_is_asked_about_once_with_its_mean_as_prior(make_guard, t
     assert verify(guard.ledger).sound
 
 
-def test_the_best_has_the_best_answer_and_is_the_model_that_was_asked_about(make_guard, train):
+def test_the_best_has_the_highest_lower_end_and_is_the_model_that_was_asked_about(make_guard, train):
     search = one_by_one(trees(), make_guard()).fit(*train)
-    best = search.guard_results_["answer"].idxmax()
+    best = search.guard_results_["low"].idxmax()
     assert search.best_index_ == best
     assert search.best_params_ == search.cv_results_["params"][best]
-    assert search.best_answer_.value == search.best_score_ == search.guard_results_["answer"].max()
+    assert search.best_answer_.value == search.best_score_
+    assert search.best_answer_.low == search.guard_results_["low"].max()
     twin = DecisionTreeClassifier(random_state=0, **search.best_params_).fit(*train)
     np.testing.assert_array_equal(search.predict(train[0]), twin.predict(train[0]))
     assert search.score(*train) == accuracy_score(train[1], twin.predict(train[0]))
@@ -119,7 +120,7 @@ def test_a_halt_is_raised_and_the_answers_are_kept(
     assert [answer.value for answer in caught.value.answers] == search.guard_results_["answer"].tolist()
     assert caught.value.history["value"].tolist() == search.guard_results_["answer"].tolist()
     assert "4 of 6 candidates were answered" in "".join(caught.value.__notes__)
-    assert search.best_index_ == search.guard_results_["answer"].idxmax()
+    assert search.best_index_ == search.guard_results_["low"].idxmax()
     assert len(search.predict(train[0])) == 2_000
     assert len(search.search_.cv_results_["params"]) == 6
 
@@ -169,7 +170,9 @@ def test_the_scores_of_a_search_are_the_metric_they_are_taken_for(make_guard, tr
             try:
                 resolve_metric(metric)
                 guard = make_guard(metric=metric, tolerance=0.9)
-                search = GuardedSearchCV(GridSearchCV(LogisticRegression(), CS, scoring=name), guard)
+                search = GuardedSearchCV(
+                    GridSearchCV(LogisticRegression(), CS, scoring=name), guard, ask="choose"
+                )
                 search.fit(*train)
             except InputError:
                 continue
@@ -194,7 +197,7 @@ def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sig
     guard = made_guard(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
     for scoring in ("neg_mean_absolute_error", get_scorer("neg_mean_absolute_error"), prior_scorer(guard)):
         search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring=scoring)
-        guarded = GuardedSearchCV(search, guard).fit(X[:1_000], y[:1_000])
+        guarded = GuardedSearchCV(search, guard, ask="choose").fit(X[:1_000], y[:1_000])
         assert guarded.best_params_ == {"alpha": 1.0}
         assert guarded.best_score_ == (-sign * guarded.guard_results_["answer"]).max()
         assert sign * guarded.best_answer_.value > 0
@@ -211,14 +214,18 @@ def test_a_brier_score_of_three_classes_is_half_of_what_scikit_learn_calls_so():
         found = []
         for scoring in ("neg_brier_score", prior_scorer(guard)):
             search = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1.0]}, scoring=scoring)
-            found.append(GuardedSearchCV(search, guard).fit(X[:600], y[:600]).guard_results_["cv_mean"])
+            found.append(
+                GuardedSearchCV(search, guard, ask="choose").fit(X[:600], y[:600]).guard_results_["cv_mean"]
+            )
     np.testing.assert_allclose(*found)
 
 
 @for_each("scoring", ["neg_log_loss", {"auc": "roc_auc"}, ["roc_auc", "f1"], lambda model, X, y: 0.5])
 def test_a_search_scored_by_something_else_is_refused_before_it_starts(make_guard, train, scoring):
     guard = make_guard()
-    search = GuardedSearchCV(GridSearchCV(Counting(), DEPTHS, scoring=scoring, refit=False), guard)
+    search = GuardedSearchCV(
+        GridSearchCV(Counting(), DEPTHS, scoring=scoring, refit=False), guard, ask="choose"
+    )
     Counting.fits = 0
     refuses(InputError, r"prior_scorer\(guard\)", search.fit, *train)
     assert Counting.fits == 0
@@ -228,7 +235,7 @@ def test_a_search_scored_by_something_else_is_refused_before_it_starts(make_guar
 @for_each("refit", [False, "auc", "acc"])
 def test_of_several_metrics_the_guards_is_found(make_guard, train, refit):
     inner = trees(scoring={"auc": "roc_auc", "acc": "accuracy"}, refit=refit)
-    search = GuardedSearchCV(inner, make_guard()).fit(*train)
+    search = GuardedSearchCV(inner, make_guard(), ask="choose").fit(*train)
     assert search.guard_results_["cv_mean"].tolist() == search.cv_results_["mean_test_acc"].tolist()
     assert search.best_index_ == np.argmax(search.guard_results_["answer"])
     assert 0.5 < search.score(*train) < 1
@@ -237,13 +244,13 @@ def test_of_several_metrics_the_guards_is_found(make_guard, train, refit):
 
 def test_a_key_can_be_named_and_a_metric_of_ones_own_works_through_its_scorer(data, make_guard, train):
     inner = trees(scoring=lambda model, X, y: float(np.mean(model.predict(X) == y)))
-    search = GuardedSearchCV(inner, make_guard(), prior="score").fit(*train)
+    search = GuardedSearchCV(inner, make_guard(), prior="score", ask="choose").fit(*train)
     assert search.guard_results_["cv_mean"].tolist() == search.cv_results_["mean_test_score"].tolist()
     kind = {"greater_is_better": True, "response": "labels", "family": "binomial"}
     own = Metric(name="hits", lower=0, upper=1, loss=np.equal, **kind)
     X, y = data
-    guard = made_guard(X[2_000:], y[2_000:], metric=own, tolerance=0.15, queries=60, seed=0)
-    search = GuardedSearchCV(trees(scoring=prior_scorer(guard)), guard).fit(*train)
+    guard = made_guard(X[2_000:], y[2_000:], metric=own, charges=3, queries=60, choices=[6], seed=0)
+    search = GuardedSearchCV(trees(scoring=prior_scorer(guard)), guard, ask="choose").fit(*train)
     assert len(search.guard_results_) == 6
 
 
@@ -259,7 +266,7 @@ def test_a_key_can_be_named_and_a_metric_of_ones_own_works_through_its_scorer(da
     ],
 )
 def test_what_cannot_work_is_refused(make_guard, train, change, match):
-    search = GuardedSearchCV(trees(), make_guard()).set_params(**change)
+    search = GuardedSearchCV(trees(), make_guard(), ask="choose").set_params(**change)
     refuses(InputError, match, search.fit, *train)
 
 
@@ -280,9 +287,9 @@ def test_guards_that_cannot_tell_the_best_are_refused(make_guard, data, train):
 
 def test_it_delegates_what_the_best_model_can(make_guard, data, train):
     X, y = pd.DataFrame(data[0], columns=list("abcd")), np.where(data[1] == 1, "yes", "no")
-    guard = made_guard(X[2_000:], y[2_000:], tolerance=0.15, queries=60, seed=0)
+    guard = made_guard(X[2_000:], y[2_000:], charges=3, queries=60, choices=[2], seed=0)
     inner = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]})
-    search = GuardedSearchCV(inner, guard)
+    search = GuardedSearchCV(inner, guard, ask="choose")
     assert hasattr(search, "decision_function")
     assert not hasattr(search, "predict_proba")
     assert search.predict.__doc__ == "Predict with the best model."
@@ -298,7 +305,7 @@ def test_it_delegates_what_the_best_model_can(make_guard, data, train):
 
 
 def test_without_refit_there_is_an_answer_and_no_model(make_guard, train):
-    search = GuardedSearchCV(trees(), make_guard(), refit=False).fit(*train)
+    search = GuardedSearchCV(trees(), make_guard(), refit=False, ask="choose").fit(*train)
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert not hasattr(search, "best_estimator_")
     caught = refuses(AttributeError, "", lambda: search.predict(train[0]))
@@ -307,7 +314,7 @@ def test_without_refit_there_is_an_answer_and_no_model(make_guard, train):
 
 def test_clones_and_pickles_share_the_budget(make_guard, train):
     guard = make_guard()
-    search = GuardedSearchCV(trees(), guard).fit(*train)
+    search = GuardedSearchCV(trees(), guard, ask="choose").fit(*train)
     loaded = pickle.loads(pickle.dumps(search))
     assert loaded.guard.queries_asked == 6
     pd.testing.assert_frame_equal(loaded.guard_results_, search.guard_results_)
@@ -348,7 +355,7 @@ class OnItsOwnRows(GuardedSearchCV):
         if guard is None:  # the check wants these rows refused, by the search itself
             inner = clone(self.search).fit(X, y, **params)
         else:
-            inner = GuardedSearchCV(self.search, guard).fit(X, y, **params)
+            inner = GuardedSearchCV(self.search, guard, ask="choose").fit(X, y, **params)
         kept = {"_told"} | {name for name in vars(inner) if name.endswith("_")} - {"certificate_"}
         vars(self).update({name: one for name, one in vars(inner).items() if name in kept})
         return self

@@ -26,7 +26,7 @@ def _guard_of(model):
 
 @pytest.mark.parametrize("method", [pytest.param("spawn", marks=LONG), "fork"])
 def test_a_pool_of_multiprocessing_gets_the_guard_and_a_fitted_search_without_it(guard, fitted, method):
-    asked = [(GuardedSearchCV(INNER, guard),), (fitted,)]
+    asked = [(GuardedSearchCV(INNER, guard, ask="choose"),), (fitted,)]
     with multiprocessing.get_context(method).Pool(1) as pool:
         names = [pool.apply(_guard_of, one) for one in asked]
     # a fork knows the guards of the process that it was forked from
@@ -35,7 +35,7 @@ def test_a_pool_of_multiprocessing_gets_the_guard_and_a_fitted_search_without_it
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_searches_that_come_back_from_workers_have_their_guard(guard, train, guarded):
-    search = GuardedSearchCV(INNER, guard)
+    search = GuardedSearchCV(INNER, guard, ask="choose")
     if not guarded:
         search = GridSearchCV(MODEL, {"C": [0.01, 1.0]}, cv=2, scoring=guarded_scorer(guard))
     found = cross_validate(search, *train, cv=2, n_jobs=2, return_estimator=True, error_score="raise")
@@ -66,7 +66,7 @@ def test_a_guard_in_memory_that_is_sent_to_workers_says_why_it_cannot_be(data, t
     guard = make_guard(ledger=None)
     loops = [
         lambda: cross_val_score(MODEL, *train, scoring=guarded_scorer(guard), cv=2, n_jobs=2),
-        lambda: cross_val_score(GuardedSearchCV(INNER, guard), *train, cv=2, n_jobs=2),
+        lambda: cross_val_score(GuardedSearchCV(INNER, guard, ask="choose"), *train, cv=2, n_jobs=2),
         lambda: Parallel(2)(delayed(_ask)(guard, data[1][2_000:]) for _ in range(2)),
     ]
     for loop in loops:

@@ -35,7 +35,7 @@ def make_guard(tmp_path, closed_at_the_end):
 def test_a_search_among_regressors_of_several_targets(make_guard):
     guard, y = make_guard(REAL, metric=negated(mae(lower=-5, upper=5)), tolerance=2.0), REAL[:1_000]
     search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring="neg_mean_absolute_error")
-    guarded = GuardedSearchCV(search, guard).fit(X_TRAIN, y)
+    guarded = GuardedSearchCV(search, guard, ask="choose").fit(X_TRAIN, y)
     assert guarded.best_params_ == {"alpha": 1.0}
     assert guarded.best_answer_.low < -0.8 < guarded.best_answer_.high  # the mean of |N(0, 1)|
     assert guarded_cross_validate(Ridge(), X_TRAIN, y, guard)["guard_answer"].value < 0
@@ -66,7 +66,7 @@ def test_models_of_several_labels_are_asked_about(make_guard, model):
     scores = cross_val_score(model, X_TRAIN, y, cv=2, scoring=guarded_scorer(guard))
     assert (scores > 0.2).all()
     search = GridSearchCV(model, {}, scoring=prior_scorer(amiss))
-    assert GuardedSearchCV(search, amiss).fit(X_TRAIN, y).best_score_ < 0
+    assert GuardedSearchCV(search, amiss, ask="choose").fit(X_TRAIN, y).best_score_ < 0
 
 
 def test_a_guard_of_several_targets_is_opened_again_and_gets_new_rows(make_guard):

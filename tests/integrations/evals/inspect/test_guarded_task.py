@@ -224,7 +224,7 @@ def test_passes_of_epochs_are_asked_about_and_a_gate_says_yes_or_no(evaluate):
         log = evaluate(task(match(), guard=guard, prior=0.1, epochs=Epochs(3, "mean")))
         assert metrics_of(log)["answer"] == pytest.approx(0.1)
         refused(evaluate(task(strange(0.5), guard=guard, prior=0.1, epochs=3)), "every score must be 0 or 1")
-    plan = Plan(gates=True, queries=SETTINGS["queries"], tolerance=SETTINGS["tolerance"])
+    plan = Plan(gates=True, queries=SETTINGS["queries"], charges=2)  # one for the yes, one to go on
     with new_guard(samples(), ledger=None, plan=plan, seed=1, allow={"vacuous"}) as guard:
         found = [metrics_of(evaluate(task(guard=guard, prior=prior))) for prior in (0.3, 0.95)]
     assert [(one["accepted"], "answer" in one) for one in found] == [(1.0, False), (0.0, False)]

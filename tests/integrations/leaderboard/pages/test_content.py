@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
+from reusable_holdout_leaderboard.pages.scales import scale_of
 
-from reusable_holdout.scales import decimals_of, scale_of
+from reusable_holdout.scales import decimals_of
 
 
 def test_a_description_has_the_marks_of_markdown():

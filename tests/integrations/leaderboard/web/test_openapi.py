@@ -24,7 +24,7 @@ def described(site):
 
 def test_every_route_is_described_with_its_refusals(described):
     routes = [(path, method, one) for path, of in described["paths"].items() for method, one in of.items()]
-    assert len(routes) == 2 * (19 + len(ACTIONS)) + 2  # of a witness, for the whole server
+    assert len(routes) == 2 * (19 + len(ACTIONS))
     for path, method, one in routes:
         assert path.startswith("/api/v1/")
         assert one["summary"]

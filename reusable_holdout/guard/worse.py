@@ -1,0 +1,34 @@
+"""Gates that also tell what is worse: the gate of a difference, then that of the difference turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reusable_holdout.answer import Answer
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.subjects import Difference
+
+__all__ = ["gate_or_worse"]
+
+
+def gate_or_worse(gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any) -> Answer:
+    """Ask if a difference reaches what is named and, if that is not shown, if the turned difference does.
+
+    Both are gates of the guard, each with its own name, row and declared query, so no outcome is added to a gate. The
+    turned one reaches what is named, turned, just if the difference itself is no better than named.
+    """
+    if not isinstance(subject, Difference) or more.get("guardrails"):
+        raise InputError(
+            "tell_worse=True needs one Difference(new, old) and no guardrails; got something else; nothing was asked; "
+            "leave tell_worse out, or compare the model with another"
+        )
+    first = gate(subject, at_least, name=name, **more)
+    if first.outcome != "not shown":
+        return first
+    turned = Difference(subject.old, subject.new)
+    other = gate(turned, 0.0 - at_least, name=f"{first.name}, turned round".lstrip(", "), **more)
+    if other.outcome != "better":
+        return first._replace(replayed=first.replayed and other.replayed)
+    value, prior, low, high = (0.0 - one for one in (other.value, other.prior, other.high, other.low))
+    return other._replace(value=value, prior=prior, low=low, high=high, outcome="worse", name=first.name)

@@ -1,0 +1,43 @@
+"""A prior's own standard error: it widens its question's threshold, however large it is, and is checked as a number."""
+
+import numpy as np
+import pytest
+from cases import for_each, refuses
+
+from reusable_holdout import Question, verify
+from reusable_holdout.errors import InputError
+
+SETTLED = {"threshold": None, "queries": 40}
+
+
+@for_each("error", [0.0, 0.05, 0.3, 1.0, 1e9])
+def test_a_larger_error_of_the_prior_never_narrows_and_the_ledger_verifies(
+    make_guard, ledger, scoring, error
+):
+    place = ledger.with_name(f"{error}.db")
+    guard = make_guard(place, **SETTLED)
+    own, plain = guard.ask(
+        [
+            Question("evaluate", scoring(0.7), 0.7, prior_error=error),
+            Question("evaluate", scoring(0.7, 1), 0.7),
+        ]
+    )
+    assert own.threshold >= plain.threshold
+    assert own.low <= plain.low + 0.001
+    assert own.high >= plain.high - 0.001
+    assert verify(place).sound
+
+
+@pytest.mark.parametrize("wrong", ["a", None, 1j, [0.1, 0.2], np.nan, -0.1])
+def test_an_error_that_is_no_standard_error_is_refused_and_free(make_guard, scoring, wrong):
+    guard = make_guard(**SETTLED)
+    question = Question("evaluate", scoring(0.7), 0.7, prior_error=wrong)
+    refuses(InputError, "prior_error must be standard errors", guard.ask, [question])
+    assert guard.queries_asked == 0
+
+
+def test_a_final_names_the_models_of_each_metric_by_themselves(make_guard, scoring):
+    guard = make_guard(**SETTLED)
+    half = guard.on(sample_weight=np.arange(2_000) % 2, allow={"vacuous"})
+    both, one = guard.final([scoring(0.7), scoring(0.8)], also=[(half, scoring(0.8))])[:2]
+    assert (both.value, one.value) == (0.7, 0.8)
