@@ -1,6 +1,7 @@
 """Release gates on few tasks: what loops of equal systems pass, and what a gate shows nine times in ten.
 
-Each loop asks a gate about 20 new systems, one after the other, each against the same old one, on the same tasks.
+Each loop asks a gate about 20 new systems, one after the other, each against the same old one, on the same tasks. Then
+graded scores: a plan is told the spread of differences, which is large, small, or of groups whose tasks are alike.
 """
 
 import argparse
@@ -12,8 +13,9 @@ from scipy import stats
 
 os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
 
-from reusable_holdout import Difference, Plan, ReusableHoldout
+from reusable_holdout import Difference, Plan, ReusableHoldout, Rows
 from reusable_holdout.errors import Halted
+from reusable_holdout.metrics import mae
 
 RELEASES, SPREAD, CHARGES = 20, 0.35, 3
 
@@ -55,6 +57,26 @@ def shown_by_t(rows):
     return (quantile + stats.norm.ppf(0.9)) * SPREAD / math.sqrt(rows)
 
 
+def shown_when_graded(rng, loops, rows, spread, group):
+    """Return what a gate of graded losses says it shows, and in how many loops a system better by that is accepted.
+
+    Differences are normal, and the same for all rows of a group.
+    """
+    plan = Plan(queries=RELEASES, charges=CHARGES, gates=True, pair_spread=spread)
+    groups = np.arange(rows) // group
+    accepted = 0
+    for _ in range(loops):
+        holdout = Rows(None, np.zeros(rows), groups=groups if group > 1 else None)
+        with ReusableHoldout(
+            holdout, metric=mae(lower=0, upper=1), plan=plan, allow={"vacuous", "no witness"}
+        ) as guard:
+            shown = guard.plan.shown_difference(pairs=True)
+            gain = rng.normal(shown, spread, rows // group)[groups].clip(-1.0, 1.0)
+            pair = Difference((1.0 - gain) / 2.0, (1.0 + gain) / 2.0)
+            accepted += guard.gate(pair, at_least=0.0).outcome == "better"
+    return shown, accepted
+
+
 def main(loops):
     """Print what loops accept, and the differences that are shown."""
     rng = np.random.default_rng(0)
@@ -69,6 +91,11 @@ def main(loops):
         better = sum(accepts(rng, rows, shown, 1) for _ in range(loops))
         print(f"  loops of {RELEASES} equal systems that accepted one: {equal} of {loops}")
         print(f"  systems that are better by what is shown, and were accepted: {better} of {loops}")
+    for spread, group in ((0.2, 1), (0.05, 1), (0.01, 1), (0.2, 4)):
+        shown, better = shown_when_graded(rng, loops, 400, spread, group)
+        print(
+            f"400 graded tasks, spread {spread}, in groups of {group}: shown {shown:.4f}, accepted {better} of {loops}"
+        )
 
 
 if __name__ == "__main__":

@@ -117,12 +117,18 @@ class PriorColumn(NamedTuple):
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
 
     def errors(self, results: dict[str, Any]) -> NDArray[np.float64]:
-        """Return the standard errors of these means in the metric's unit; 0 where the folds' scores are not kept."""
+        """Return the standard errors of these means in the metric's unit; 0 where the folds' scores are not kept.
+
+        A standard error of few folds is itself uncertain, and a hundred candidates have some that are far too small. So
+        none is below the root mean square of those that were fitted to as many rows.
+        """
         name = re.compile(rf"split\d+_test_{re.escape(self.key)}")
         folds = [np.asarray(results[key], dtype=np.float64) for key in results if name.fullmatch(key)]
         if not folds:
             return np.zeros(len(results[f"mean_test_{self.key}"]))
-        return np.nan_to_num(abs(self.factor) * error_of_folds(np.stack(folds, axis=-1)))
+        own = np.nan_to_num(abs(self.factor) * error_of_folds(np.stack(folds, axis=-1)))
+        _, fitted = np.unique(results.get("n_resources", np.zeros(len(own))), return_inverse=True)
+        return np.maximum(own, np.sqrt(np.bincount(fitted, own**2) / np.bincount(fitted))[fitted])
 
     def ranks(self, results: dict[str, Any], metric: Metric) -> NDArray[np.int64]:
         """Return the candidates' ranks by cross-validation, from 1.

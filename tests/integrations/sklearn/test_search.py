@@ -14,6 +14,7 @@ from integrations.sklearn.models import Counting, TreeFailsOnTheHoldout
 from long_tests import GUARD
 from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from reusable_holdout_sklearn.priors import PriorColumn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -240,6 +241,15 @@ def test_of_several_metrics_the_guards_is_found(make_guard, train, refit):
     assert search.best_index_ == np.argmax(search.guard_results_["answer"])
     assert 0.5 < search.score(*train) < 1
     assert search.multimetric_
+
+
+def test_no_prior_is_surer_than_those_of_as_many_rows_are_on_average():
+    """Folds that happen to agree say little: a hundred candidates have some whose folds do."""
+    folds = {"split0_test_score": [0.7, 0.8, 0.5, np.nan], "split1_test_score": [0.7, 0.9, 0.5, 0.5]}
+    column, some = PriorColumn("score", -2.0), 2.0 * np.sqrt(1.5) * np.std([0.8, 0.9], ddof=1)
+    fitted_to = {"n_resources": [100, 100, 50, 50]}
+    np.testing.assert_allclose(column.errors(folds | fitted_to), [some / np.sqrt(2.0), some, 0.0, 0.0])
+    np.testing.assert_allclose(column.errors(folds), [some / 2.0, some, some / 2.0, some / 2.0])
 
 
 def test_a_key_can_be_named_and_a_metric_of_ones_own_works_through_its_scorer(data, make_guard, train):
