@@ -77,7 +77,9 @@ def of_folds(rows: Rows, parts: Split, predictions: NDArray[np.int8], folds: lis
     right = predictions[:, parts.train] == rows.y[parts.train]
     scores = np.array([right[:, fold].mean(axis=1) for _, fold in folds]).T
     held = parts.holdout
-    return Candidates(rows.y[held], predictions[:, held], scores.mean(axis=1), error_of_folds(scores))
+    errors = error_of_folds(scores)
+    errors = np.maximum(errors, np.sqrt(np.mean(errors**2)))  # as a guarded search does
+    return Candidates(rows.y[held], predictions[:, held], scores.mean(axis=1), errors)
 
 
 def fitted(kind: str, rows: Rows, count: int, seed: int) -> Candidates:
