@@ -101,11 +101,10 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     best_score_ : float
         ``best_answer_.value``, negated for losses.
     certificate_ : FrozenCertificate
-        `best_answer_` with its record from the ledger. A pickle of the fitted search holds this certificate in place of
-        the guard.
+        `best_answer_` with its record from the ledger. A pickle of the search holds it in place of the guard.
     guard_results_ : pandas.DataFrame
         The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, measured
-        (NaN if it agreed), charged, low, high, query, replayed. NaN for failed ones, and those a choice did not take.
+        (NaN if it agreed), charged, low, high, query, replayed. NaN for those that failed or that no choice took.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_

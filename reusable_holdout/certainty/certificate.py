@@ -292,9 +292,8 @@ class Certificate:
     def constant_threshold(self, prior: Numbers, beyond: Numbers = 0.0) -> Numbers:
         """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
 
-        The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior
-        shrunk towards a half, as if four more rows had been seen. `beyond` is what the prior's own standard error adds
-        to it.
+        The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior after
+        four more rows, two of them right. `beyond` is what the prior's own standard error adds to it.
         """
         if self.fixed_threshold is not None:
             return prior * 0.0 + self.fixed_threshold

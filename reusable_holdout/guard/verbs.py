@@ -159,7 +159,7 @@ class Verbs(Overview):
             its own if the metric needs other predictions. There is one charge for all; each takes one of the declared
             queries.
         tell_worse : bool
-            For one Difference: if it is not shown to be better, ask the gate of the difference turned round, too, for
+            For one Difference: if it is not shown to be better, ask the gate of the reversed difference, too, for
             one more of the declared queries. Then it may be "worse", a charge: certified to be no better than named.
         name, X_train
             As for :meth:`evaluate`.

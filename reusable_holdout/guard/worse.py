@@ -1,4 +1,4 @@
-"""Gates that also tell what is worse: the gate of a difference, then that of the difference turned round."""
+"""Gates that also tell what is worse: the gate of a difference, then that of the reversed difference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["gate_or_worse"]
 
 
 def gate_or_worse(gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any) -> Answer:
-    """Ask if a difference reaches what is named and, if that is not shown, if the turned difference does.
+    """Ask if a difference reaches what is named and, if that is not shown, if the reversed one reaches minus that.
 
-    Both are gates of the guard, each with its own name, row and declared query, so no outcome is added to a gate. The
-    turned one reaches what is named, turned, just if the difference itself is no better than named.
+    The reversed difference reaches it exactly if the difference is no better than named. Both are gates of the guard,
+    each with its own name, row and declared query, so a gate needs no further outcome.
     """
     if not isinstance(subject, Difference) or more.get("guardrails"):
         raise InputError(
@@ -26,8 +26,8 @@ def gate_or_worse(gate: Callable[..., Answer], subject: Any, at_least: Any, name
     first = gate(subject, at_least, name=name, **more)
     if first.outcome != "not shown":
         return first
-    turned = Difference(subject.old, subject.new)
-    other = gate(turned, 0.0 - at_least, name=f"{first.name}, turned round".lstrip(", "), **more)
+    named = f"{first.name}, reversed".lstrip(", ")
+    other = gate(Difference(subject.old, subject.new), 0.0 - at_least, name=named, **more)
     if other.outcome != "better":
         return first._replace(replayed=first.replayed and other.replayed)
     value, prior, low, high = (0.0 - one for one in (other.value, other.prior, other.high, other.low))

@@ -70,7 +70,7 @@ def test_a_gate_says_yes_or_no_about_an_improvement(make_guard, scoring):
 
 
 def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
-    """It asks the difference turned round, so verification finds two gates, and another edition is not needed."""
+    """It asks about the reversed difference, so verification finds two gates, and another edition is not needed."""
     guard = make_guard(ledger, policy="gate", seed=1, threshold=None)
     worse = guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True, name="old")
     assert (worse.outcome, worse.charged, worse.prior, worse.name) == ("worse", True, 0.02, "old")
@@ -82,7 +82,6 @@ def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
     assert guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True).replayed
     with pytest.raises(InputError, match=r"needs one Difference.*nothing was asked"):
         guard.gate(scoring(0.7), 0.6, tell_worse=True)
-    assert guard.queries_asked == 5
     guard.close()
     assert verify(ledger).queries == 5
 
