@@ -47,12 +47,13 @@ HOLDOUT, TRAIN, DEVELOPMENT = 5_000, 2_000, 500
 
 
 class Candidates(NamedTuple):
-    """What one search asks about: predictions of shape (candidates, rows), priors and their standard errors."""
+    """What one search asks about: predictions of shape (candidates, rows), priors, their errors, training rows."""
 
     labels: NDArray[np.int8]
     predictions: NDArray[np.int8]
     priors: NDArray[np.float64]
     errors: NDArray[np.float64]
+    X_train: NDArray[np.float64] | None = None
 
 
 def tree(rng: np.random.Generator) -> BaseEstimator:
@@ -79,7 +80,7 @@ def of_folds(rows: Rows, parts: Split, predictions: NDArray[np.int8], folds: lis
     held = parts.holdout
     errors = error_of_folds(scores)
     errors = np.maximum(errors, np.sqrt(np.mean(errors**2)))  # as a guarded search does
-    return Candidates(rows.y[held], predictions[:, held], scores.mean(axis=1), errors)
+    return Candidates(rows.y[held], predictions[:, held], scores.mean(axis=1), errors, rows.X[parts.train])
 
 
 def fitted(kind: str, rows: Rows, count: int, seed: int) -> Candidates:
@@ -120,7 +121,13 @@ def searched(kind: str, rows: Rows, count: int, seed: int) -> dict[str, Any]:
     plan = Plan(queries=count, charges=3, estimate=0.85)
     guarded = GuardedRows(None, made.labels, classes=[0, 1])
     with ReusableHoldout(guarded, seed=seed, plan=plan) as guard:
-        one = Question("evaluate", list(made.predictions), list(made.priors), prior_error=made.errors)
+        one = Question(
+            "evaluate",
+            list(made.predictions),
+            list(made.priors),
+            prior_error=made.errors,
+            X_train=made.X_train,
+        )
         told, halted = np.array(made.priors), False
         try:
             answers = guard.ask([one])[0]

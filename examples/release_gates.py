@@ -92,9 +92,10 @@ def main(loops):
         print(f"  loops of {RELEASES} equal systems that accepted one: {equal} of {loops}")
         print(f"  systems that are better by what is shown, and were accepted: {better} of {loops}")
     for spread, group in ((0.2, 1), (0.05, 1), (0.01, 1), (0.2, 4)):
-        shown, better = shown_when_graded(rng, loops, 400, spread, group)
+        asked = 10 * loops
+        shown, better = shown_when_graded(rng, asked, 400, spread, group)
         print(
-            f"400 graded tasks, spread {spread}, in groups of {group}: shown {shown:.4f}, accepted {better} of {loops}"
+            f"400 graded tasks, spread {spread}, groups of {group}: shown {shown:.4f}, accepted {better} of {asked}"
         )
 
 

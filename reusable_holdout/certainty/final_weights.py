@@ -62,8 +62,7 @@ def final_weights(priors: Sequence[float], error: float, units: int = WEIGHT_UNI
     each = np.asarray(priors, dtype=np.float64)
     parts = (_by_rank(each) + _chances_to_be_best(each, error)) / 2.0
     whole = np.floor(parts / parts.sum() * (units - count)).astype(np.int64) + 1
-    found: list[int] = whole.tolist()
-    return found
+    return [int(one) for one in whole]
 
 
 def weight_nats(weight: int | None) -> float:
@@ -78,8 +77,7 @@ def _by_rank(priors: NDArray[np.float64]) -> NDArray[np.float64]:
     _, groups, sizes = np.unique(-priors, return_inverse=True, return_counts=True)
     ends = np.cumsum(sizes)
     totals = np.add.reduceat(shares, ends - sizes)
-    found: NDArray[np.float64] = (totals / sizes)[groups] / shares.sum()
-    return found
+    return np.asarray((totals / sizes)[groups] / shares.sum())
 
 
 def _chances_to_be_best(priors: NDArray[np.float64], error: float) -> NDArray[np.float64]:

@@ -44,8 +44,7 @@ class Matchings(NamedTuple):
         gains = (self.wins - value) / value
         logs = np.array([self._logs(bet * gains) for bet in bets])
         most = logs.max(axis=1)
-        found: NDArray[np.float64] = most + np.log(np.exp(logs - most[:, np.newaxis]).mean(axis=1))
-        return found
+        return np.asarray(most + np.log(np.exp(logs - most[:, np.newaxis]).mean(axis=1)))
 
     def _logs(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.counts is not None:

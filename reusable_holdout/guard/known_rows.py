@@ -201,8 +201,7 @@ def has_most_rows(table: Any, guard: Any) -> bool:
     A person who makes it true has those rows. A person who gives the table away tells nothing of a row that she lacks,
     unless she has half of the others.
     """
-    found: bool = guard._view.trained_on.is_in(table)
-    return found
+    return bool(guard._view.trained_on.is_in(table))
 
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.answer import Answer
 from reusable_holdout.errors import InputError, ModelError
-from reusable_holdout.guard.models import check_data
+from reusable_holdout.guard.models import check_data, length_of
 from reusable_holdout.guard.subjects import (
     Difference,
     Subject,
@@ -56,7 +57,8 @@ class Question(NamedTuple):
     name : str, or sequence of str
         Name of the question in the history.
     X_train : array-like, optional
-        Rows that the models were trained on: a model that is asked about with rows of the holdout fails.
+        Rows that the models were trained on: a model that is asked about with rows of the holdout fails. A prior's
+        standard error counts as no smaller than that of a score on so many rows.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
     prior_error : float or sequence of float
@@ -118,14 +120,14 @@ def posed(view: GuardedView, question: Question) -> Posed:
         priors = np.zeros(count)
     else:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
+    if question.X_train is not None:
+        check_data(question.X_train, "X_train")
     tolerances, beyond = _tolerances(question, way, count, unit), _beyond(question, at, way, priors)
     checked_series(question.series, by_series=way.by_series)
     named = question.name
     if not several or isinstance(named, str):
         named = [named or ""] * count
     names = checked_names(named, count)
-    if question.X_train is not None:
-        check_data(question.X_train, "X_train")
     subjects = prepared_subjects(at, listed, paired=paired)
     digests = [
         at.content.question(way.name, one.content, 0 if way.by_series or way.ends else way.grid(prior), limit)
@@ -162,7 +164,10 @@ def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> 
         )
     if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
         return np.zeros(len(priors))
-    plans = view.prior_error * way.certificate.sd_ratio(priors)
+    ratios = way.certificate.sd_ratio(priors)
+    plans, rows = view.prior_error * ratios, 0 if question.X_train is None else length_of(question.X_train)
+    if isinstance(rows, int) and rows:  # stratified folds do not show how far the rows' class shares are off
+        errors = np.maximum(errors, view.row_error / math.sqrt(rows) * ratios * (errors > 0.0))
     more = np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0))
     return np.asarray(np.ceil(more * _ERRORS) / _ERRORS)
 

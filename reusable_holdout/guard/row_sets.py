@@ -252,8 +252,7 @@ def _of_sparse(matrix: Any, words: Words) -> NDArray[np.uint64]:
 
 def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint64]:
     keys = (places.astype(np.uint64) + np.uint64(1)) * np.uint64(_PLACE)
-    numbers: NDArray[np.uint64] = mixed(words + keys) * (words != 0)
-    return numbers
+    return np.asarray(mixed(words + keys) * (words != 0))
 
 
 def columns_of(X: Any) -> Iterator[NDArray[Any]]:

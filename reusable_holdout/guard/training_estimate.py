@@ -31,8 +31,7 @@ def error_of_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     folds = scores.shape[-1]
     if folds < 2:
         return np.zeros(scores.shape[:-1])
-    found: NDArray[np.float64] = scores.std(axis=-1, ddof=1) * math.sqrt(1.0 / folds + 1.0 / (folds - 1))
-    return found
+    return np.asarray(scores.std(axis=-1, ddof=1) * math.sqrt(1.0 / folds + 1.0 / (folds - 1)))
 
 
 def training_estimate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +83,11 @@ class GuardedView:
     def prior_error(self) -> float:
         """Standard deviation of an honest prior's own error that the plan reckons with, in [0, 1]."""
         return self.plan.prior_error / self.plan.span
+
+    @cached_property
+    def row_error(self) -> float:
+        """Standard error of a score on one row, in [0, 1]; that of n rows is smaller by the factor ``sqrt(n)``."""
+        return self.plan.open_wish.standard_error(self.plan.rows) * math.sqrt(self.plan.rows)
 
     @property
     def metric(self) -> Metric:

@@ -385,5 +385,4 @@ class Epoch(NamedTuple):
 
 def fetch(cursor: Any, statement: str, *parameters: Any) -> list[Any]:
     """Return all rows of a statement."""
-    found: list[Any] = cursor.execute(statement, parameters).fetchall()
-    return found
+    return list(cursor.execute(statement, parameters).fetchall())

@@ -206,8 +206,7 @@ class BoundMetric(HoldsLabels):
         """
         mean = self._mean
         own = query if mean.chosen is None else query[mean.chosen]
-        terms: NDArray[np.int64] = np.rint(mean.shares(own) * GRID).astype(np.int64)
-        return terms
+        return np.asarray(np.rint(mean.shares(own) * GRID), dtype=np.int64)
 
     def score_of_terms(self, terms: NDArray[np.int64]) -> int:
         """Return the score, in grid units, of the terms that :meth:`row_terms` returned: private."""

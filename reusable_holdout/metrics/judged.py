@@ -190,8 +190,7 @@ class MeanOfRepeats(Judge):
         above = np.zeros(len(scores))
         for repeat in ordered.T:  # one after another: the same to the last bit on every machine
             above += repeat - low
-        mean: NDArray[np.float64] = np.minimum(low + above / scores.shape[1], high)
-        return mean
+        return np.asarray(np.minimum(low + above / scores.shape[1], high))
 
 
 @dataclass(frozen=True)

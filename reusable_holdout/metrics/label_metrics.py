@@ -133,8 +133,7 @@ def _overlap(score: SetScore, metric: Definition, targets: Targets) -> MeanLoss:
         predicted = query.astype(np.bool_)
         hits, true, named = (one.sum(axis=1) for one in (truth & predicted, truth, predicted))
         sizes = {"f1": (true + named) / 2, "jaccard": true + named - hits, "precision": named, "recall": true}
-        found: NDArray[Any] = hits / np.maximum(sizes[score], 0.5)  # without labels there are no hits
-        return found
+        return np.asarray(hits / np.maximum(sizes[score], 0.5))  # without labels there are no hits
 
     return metric.mean_of(shares, targets.rows)
 

@@ -113,8 +113,7 @@ def _of_truth(p: NDArray[Any], targets: Targets) -> NDArray[Any]:
     """Return the probability of the true class; `p` is (rows,), for the last of two classes, or (rows, classes)."""
     if p.ndim == 1:
         return np.where(targets.values == 1, p, 1 - p)
-    truth: NDArray[Any] = p[np.arange(targets.rows), targets.values]
-    return truth
+    return np.asarray(p[np.arange(targets.rows), targets.values])
 
 
 # ---- errors of predicted real values, for targets of stated bounds

@@ -286,8 +286,7 @@ class MeanLoss(Mean):
 
     def _shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return each row's loss, normalised to [0, 1] by the bounds."""
-        shares: NDArray[Any] = (self._row_values(query) - self._lower) / (self._upper - self._lower)
-        return shares
+        return np.asarray((self._row_values(query) - self._lower) / (self._upper - self._lower))
 
     def _row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return the losses, clipped to the bounds."""

@@ -50,8 +50,7 @@ class Words:
             return _of_floats(values.astype(np.float64))
         if kind in "mM":
             unit = f"{kind}8[ns]"
-            words: NDArray[np.uint64] = values.astype(unit).astype(np.int64).view(np.uint64) + _WIDE
-            return words
+            return np.asarray(values.astype(unit).astype(np.int64).view(np.uint64) + _WIDE)
         found = map(self._word, values.ravel().tolist())
         return np.fromiter(found, np.uint64, values.size).reshape(values.shape)
 

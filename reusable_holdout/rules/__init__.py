@@ -61,8 +61,7 @@ def terms_of(bound: BoundMetric, query: NDArray[Any]) -> Integers:
 
 def difference(new: Integers, old: Integers) -> Integers:
     """Return the difference of two models' measurements on the grid, mapped to [0, 1]."""
-    halved: Integers = (new - old + GRID) >> 1
-    return halved
+    return np.asarray((new - old + GRID) >> 1)
 
 
 class Distance:

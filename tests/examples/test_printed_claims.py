@@ -158,6 +158,9 @@ def test_a_gate_on_few_tasks_accepts_what_is_better_and_next_to_nothing_else(tmp
     # of 40 more than 11 at 5%, or fewer than 24 at 90%, have a probability below 1e-5
     assert max(equal) <= 11
     assert min(better) >= 24
+    graded = [int(one) for one in re.findall(r"accepted (\d+) of 400", text)]
+    assert len(graded) == 4
+    assert sum(graded) >= 1_388  # of 1,600; fewer have a probability below 1e-5 at 90%
 
 
 # ---- widths and coverage

@@ -28,6 +28,19 @@ def test_a_larger_error_of_the_prior_never_narrows_and_the_ledger_verifies(
     assert verify(place).sound
 
 
+def test_a_prior_is_no_surer_than_a_score_on_its_training_rows(make_guard, scoring):
+    guard = make_guard(**SETTLED)
+    few, many = np.zeros((100, 2)), np.zeros((2_000, 2))
+    threshold = {
+        (error, len(rows)): guard.ask(
+            [Question("evaluate", scoring(0.7, place), 0.7, prior_error=error, X_train=rows)]
+        )[0].threshold
+        for place, (error, rows) in enumerate([(1e-9, few), (0.0, few), (1e-9, many), (0.2, few)])
+    }
+    assert threshold[1e-9, 100] > threshold[0.0, 100] == threshold[1e-9, 2_000]
+    assert threshold[0.2, 100] > threshold[1e-9, 100]
+
+
 @pytest.mark.parametrize("wrong", ["a", None, 1j, [0.1, 0.2], np.nan, -0.1])
 def test_an_error_that_is_no_standard_error_is_refused_and_free(make_guard, scoring, wrong):
     guard = make_guard(**SETTLED)

@@ -11,6 +11,7 @@ from scipy import stats
 from reusable_holdout import Plan
 from reusable_holdout.certainty import THEORY, worst_choice_nats
 from reusable_holdout.errors import InputError
+from reusable_holdout.plan.shown import _graded
 
 # ---- numbers that are refused
 
@@ -254,3 +255,13 @@ def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     ]:
         with pytest.raises(InputError, match=words):
             Plan(**{**stated, **refused})
+
+
+# ---- what a gate shows
+
+
+@for_each("mean", [0.3, 0.5, 0.62])
+def test_graded_rows_have_the_first_moments_of_a_normal_distribution(mean):
+    rows = _graded(mean, 0.1, 50.0)
+    moments = [(rows.values - mean) ** power @ rows.counts / 50.0 for power in range(6)]
+    assert moments == pytest.approx([1.0, 0.0, 0.1**2, 0.0, 3 * 0.1**4, 0.0])
