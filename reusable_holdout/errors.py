@@ -278,6 +278,4 @@ def _rebuild_halted(message: str, reason: str, history: pd.DataFrame, answers: l
 
 def printable(text: str) -> str:
     """Return a name that others chose as one plain line, without terminal sequences and invisible characters."""
-    if text.isascii() and text.isprintable():
-        return text
-    return stripped(text)
+    return text if text.isascii() and text.isprintable() else stripped(text)

@@ -39,14 +39,11 @@ def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn at the line outside this library that called it."""
     level, frame = 1, sys._getframe(1)  # noqa: SLF001 - Python 3.12 has skip_file_prefixes
-    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("contextlib", "reusable_holdout")
+    ):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
-
-
-def _is_own(module: str) -> bool:
-    """Return True for code of this library, and for what runs its context managers."""
-    return module == "contextlib" or module.startswith("reusable_holdout")
 
 
 def percentage(number: float, *, most: float) -> str:

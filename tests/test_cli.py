@@ -115,41 +115,31 @@ def test_history_shows_what_was_released(capsys, ledger):
     assert [record["charged"] for record in records] == [False, True]
 
 
-def test_plot_writes_a_picture(capsys, ledger, tmp_path):
-    status, text = run(capsys, "plot", ledger, "--out", tmp_path / "guard.png", "--json")
-    assert status == 0
-    assert json.loads(text.out) == {"picture": str(tmp_path / "guard.png")}
-    assert (tmp_path / "guard.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_what_is_drawn_or_written_is_named_as_its_ledger(capsys, ledger, tmp_path, monkeypatch):
+def test_a_report_is_named_as_its_ledger(capsys, ledger, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     search = ledger.rename(tmp_path / "search.db")
-    for command, ending in [("plot", "png"), ("report", "html")]:
-        for place, name in [(search, "search"), (f"sqlite:///{search}", "guard")]:
-            assert run(capsys, command, place) == (0, (f"wrote {name}.{ending}\n", ""))
-            assert (tmp_path / f"{name}.{ending}").exists()
-        for option in ("--out", "--output"):
-            assert run(capsys, command, search, option, f"mine.{ending}")[1].out == f"wrote mine.{ending}\n"
+    for place, name in [(search, "search"), (f"sqlite:///{search}", "guard")]:
+        assert run(capsys, "report", place) == (0, (f"wrote {name}.html\n", ""))
+        assert (tmp_path / f"{name}.html").exists()
+    for option in ("--out", "--output"):
+        assert run(capsys, "report", search, option, "mine.html")[1].out == "wrote mine.html\n"
 
 
-def test_a_picture_or_report_never_takes_the_ledgers_place(capsys, ledger, tmp_path, monkeypatch):
+def test_a_report_never_takes_the_ledgers_place(capsys, ledger, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for command, ending in [("plot", "png"), ("report", "html")]:
-        oddly_named = tmp_path / f"search.{ending}"
-        oddly_named.write_bytes(ledger.read_bytes())
-        for options in ([], ["--out", oddly_named]):
-            status, text = run(capsys, command, oddly_named, *options)
-            assert status == 1
-            assert "is the ledger; name another file" in text.err
-        assert oddly_named.read_bytes() == ledger.read_bytes()
-
-
-def test_a_picture_that_cannot_be_written_is_an_error(capsys, ledger, tmp_path):
-    for name in ("missing/guard.png", "guard.nonsense"):
-        status, text = run(capsys, "plot", ledger, "--out", tmp_path / name)
+    oddly_named = tmp_path / "search.html"
+    oddly_named.write_bytes(ledger.read_bytes())
+    for options in ([], ["--out", oddly_named]):
+        status, text = run(capsys, "report", oddly_named, *options)
         assert status == 1
-        assert "writable" in text.err
+        assert "is the ledger; name another file" in text.err
+    assert oddly_named.read_bytes() == ledger.read_bytes()
+
+
+def test_a_report_that_cannot_be_written_is_an_error(capsys, ledger, tmp_path):
+    status, text = run(capsys, "report", ledger, "--out", tmp_path / "missing" / "guard.html")
+    assert status == 1
+    assert "writable" in text.err
 
 
 def test_verify_passes_a_sound_ledger_and_fails_a_changed_one(capsys, ledger):
@@ -171,7 +161,7 @@ def test_verify_passes_a_sound_ledger_and_fails_a_changed_one(capsys, ledger):
 
 
 def test_a_missing_ledger_is_an_error_and_is_not_made(capsys, tmp_path):
-    for command in ("history", "plot", "verify"):
+    for command in ("history", "report", "verify"):
         status, text = run(capsys, command, tmp_path / "guard.db")
         assert status == 1, command
         assert "no ledger" in text.err, command
@@ -179,7 +169,7 @@ def test_a_missing_ledger_is_an_error_and_is_not_made(capsys, tmp_path):
 
 
 def test_help_has_an_example(capsys):
-    for command in ("demo", "plan", "history", "plot", "report", "verify"):
+    for command in ("demo", "plan", "history", "report", "verify"):
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command
@@ -209,7 +199,7 @@ EARLIER = [golden for golden in goldens() if not golden.is_asked]
 
 
 @for_each("golden", EARLIER, ids=[golden.name for golden in EARLIER])
-def test_a_ledger_of_an_earlier_version_is_verified_shown_drawn_and_reported(golden, tmp_path, capsys):
+def test_a_ledger_of_an_earlier_version_is_verified_shown_and_reported(golden, tmp_path, capsys):
     ledger = golden.copied(tmp_path / golden.name.replace("/", "-"))
     assert run(capsys, "verify", ledger)[0] == 0
     for epoch, history in enumerate(golden.expected["histories"], start=1):
@@ -228,9 +218,7 @@ def test_a_ledger_of_an_earlier_version_is_verified_shown_drawn_and_reported(gol
         status, text = run(capsys, "history", ledger, "--epoch", epoch)
         assert status == 0
         assert len(text.out.splitlines()) > len(found)
-    for command, ending in [("plot", "png"), ("report", "html")]:
-        out = tmp_path / f"{golden.name.replace('/', '-')}.{ending}"
-        assert run(capsys, command, ledger, "--out", out) == (0, (f"wrote {out}\n", ""))
-        assert out.exists()
+    out = tmp_path / f"{golden.name.replace('/', '-')}.html"
+    assert run(capsys, "report", ledger, "--out", out) == (0, (f"wrote {out}\n", ""))
     assert f"{len(history['kind']):,} answers in the order they were released" in out.read_text()
     assert ledger.read_bytes() == (golden.folder / "guard.db").read_bytes()

@@ -208,8 +208,8 @@ class RemoteHoldout:
                 "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
                 "nothing was asked; ask the gate without, or have its owner ask"
             )
-        if tell_worse:
-            return gate_or_worse(self.gate, subject, at_least, name, tolerance=tolerance)
+        if tell_worse is not False:
+            return gate_or_worse(tell_worse, self.gate, subject, at_least, name, tolerance=tolerance)
         paired = isinstance(subject, Difference)
         given = [self._prepared(one) for one in (subject if paired else [subject])]
         more = {"at_least": self._prior(at_least, paired=paired), "tolerance": tolerance}

@@ -24,7 +24,8 @@ class Matchings(NamedTuple):
 
     Notes
     -----
-    Given the labels, all scores of one class are independent draws of one law. In a matching each row of the rarer
+    Given the labels, all scores of one class are independent draws of one law, in an order that does not depend on
+    them; the guard shuffles each class by its key, because a file may be sorted. In a matching each row of the rarer
     class meets some rows of the other, none of which meets another row: so its mean wins x (ties a half) are
     independent, and each has the area A as its expectation. For a bet b in (0, 1), ``prod (1 + b (x - m) / m)`` over
     the rows has expectation ``(1 + b (A - m) / m)^rows``, at most 1 if A <= m, and falls in m. So does the average over

@@ -157,6 +157,8 @@ class Theory:
         Share of the stake of such a set on the bet that suits rows of the guessed spread.
     exact_ratios : bool
         True if a ratio of counts has the exact binomial interval; else the rows' evidence about it.
+    others_nats : float
+        Nats that a choice adds to its length where rows certify its winner, because another test bounds the others.
     matchings : int
         Matchings of the rows of two classes over which the evidence about an area under the ROC curve is averaged.
     set_halvings : int
@@ -204,6 +206,7 @@ class Theory:
     set_bets: BetSizes
     suited_share: float
     exact_ratios: bool
+    others_nats: float
     matchings: int
     set_halvings: int
     bands: BandShares
@@ -287,6 +290,7 @@ _SECOND = Theory(
     set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
     suited_share=0.5,
     exact_ratios=False,
+    others_nats=0.0,
     matchings=100,
     set_halvings=26,  # to a 1e-8-th of the mean
     bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
@@ -324,6 +328,7 @@ _FOURTH = replace(
     ),
     suited_share=0.8,
     exact_ratios=True,
+    others_nats=math.log(1.5),  # three ends of a third each, in place of two halves
     # a failure costs what any charge does at most
     gate=CellCode((Cell(-1, 0.0, math.inf, 0.88),), failed=0.12),
     gates_certify=True,

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from reusable_holdout.cli.command import PROGRAM
 from reusable_holdout.cli.demo import add_demo
-from reusable_holdout.cli.ledgers import add_history, add_plot, add_report, add_verify, add_witness
+from reusable_holdout.cli.ledgers import add_history, add_report, add_verify, add_witness
 from reusable_holdout.cli.planning import add_plan
 from reusable_holdout.cli.registry import add_registry
 from reusable_holdout.errors import HoldoutError, MissingExtraError
@@ -59,7 +59,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (add_demo, add_plan, add_history, add_plot, add_report, add_verify, add_witness, add_registry):
+    for add in (add_demo, add_plan, add_history, add_report, add_verify, add_witness, add_registry):
         add(commands)
     named = next((one for one in arguments if not one.startswith("-")), None)
     others = {found.name: found for found in sorted(entry_points(group=_GROUP), key=lambda found: found.name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,5 +38,5 @@ def add_demo(commands: Any) -> None:
 
 def _demo(options: argparse.Namespace) -> int:
     result = run_demo(seed=options.seed, folder=options.out, progress=sys.stderr.isatty())
-    tell(result.as_dict() if options.json else str(result), as_json=options.json)
+    tell(asdict(result) if options.json else str(result), as_json=options.json)
     return 0

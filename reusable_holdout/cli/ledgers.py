@@ -13,10 +13,9 @@ from reusable_holdout.cli.command import add, tell
 from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import begin_witness, released, verify
-from reusable_holdout.plotting import plot_history, save_picture
 from reusable_holdout.report import report_page
 
-__all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
+__all__ = ["add_history", "add_report", "add_verify", "add_witness"]
 
 
 _EPOCH: dict[str, Any] = {"type": int, "help": "of the ledger's holdouts, from 1 (default the last)"}
@@ -27,12 +26,6 @@ def _add(*command: Any) -> Any:
     parser = add(*command)
     parser.add_argument("ledger", help="SQLite file or URL")
     return parser
-
-
-def _add_out(parser: Any, what: str, ending: str) -> None:
-    """Add the option that names the file to write; until 0.2 it was called ``--output``."""
-    text = f"{what} to write (default: named as the ledger, such as guard{ending})"
-    parser.add_argument("--out", "--output", dest="out", type=Path, help=text)
 
 
 def add_history(commands: Any) -> None:
@@ -67,28 +60,6 @@ def _told_briefly(history: pd.DataFrame) -> pd.DataFrame:
     return history.drop(columns=idle).assign(asked_at=history["asked_at"].dt.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-def add_plot(commands: Any) -> None:
-    """Add ``plot``."""
-    parser = _add(
-        commands,
-        "plot",
-        _plot,
-        "Draw what a guard has released: priors, answers, intervals, charges, budget left. Needs the 'plot' extra.",
-        "plot guard.db --out guard.png",
-    )
-    parser.add_argument("--epoch", **_EPOCH)
-    _add_out(parser, "picture", ".png")
-
-
-def _plot(options: argparse.Namespace) -> int:
-    found = released(options.ledger, epoch=options.epoch)
-    axes = plot_history(found.history, charges=found.charges, metric=found.metric)
-    out = _written_to(options, ".png")
-    save_picture(axes, out)
-    tell({"picture": str(out)} if options.json else f"wrote {out}", as_json=options.json)
-    return 0
-
-
 def add_report(commands: Any) -> None:
     """Add ``report``."""
     parser = _add(
@@ -100,22 +71,17 @@ def add_report(commands: Any) -> None:
         "file. The exit status is 1 if the ledger is not sound.",
         "report guard.db",
     )
-    _add_out(parser, "page", ".html")
+    text = "page to write (default: named as the ledger, such as guard.html)"
+    parser.add_argument("--out", "--output", dest="out", type=Path, help=text)
 
 
-def _written_to(options: argparse.Namespace, ending: str) -> Path:
-    """Return the file of ``--out``, by default one in this folder named like the ledger, or ``guard``."""
+def _report(options: argparse.Namespace) -> int:
     ledger: str = options.ledger
-    out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
+    out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ".html")
     if out.resolve() == Path(ledger).resolve():
         raise InputError(
             f"what is written must not take the ledger's place; {out} is the ledger; name another file"
         )
-    return out
-
-
-def _report(options: argparse.Namespace) -> int:
-    out = _written_to(options, ".html")
     page, verified = report_page(options.ledger)
     try:
         out.write_text(page, encoding="utf-8")

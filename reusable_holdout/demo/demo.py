@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,6 @@ class DemoResult:
     ledger_sound: bool
     files: dict[str, str]
     not_drawn: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all fields by name, in types that JSON can write."""
-        return asdict(self)
 
     def __str__(self) -> str:
         interval = f"[{self.guarded_low:.4f}, {self.guarded_high:.4f}]"
@@ -178,14 +174,12 @@ def _ranks(
     values: NDArray[np.float64], train: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return each value's rank among the training values, ties broken at random, so that subgroups are equal."""
-    ranks = np.empty_like(values)
-    for feature in range(values.shape[1]):
-        column = values[:, feature]
-        ordered = np.sort(column[train])
-        below = np.searchsorted(ordered, column, side="left")
-        upto = np.searchsorted(ordered, column, side="right")
-        ranks[:, feature] = (below + rng.uniform(size=len(column)) * (upto - below)) / len(ordered)
-    return ranks
+    columns = [(np.sort(column[train]), column) for column in values.T]
+    below, upto = (
+        np.array([np.searchsorted(ordered, column, side=side) for ordered, column in columns])
+        for side in ("left", "right")
+    )
+    return np.asarray((below + rng.uniform(size=below.shape) * (upto - below)) / len(train)).T
 
 
 def _fresh_ledger(folder: Path) -> Path:

@@ -119,9 +119,7 @@ def own(given: Any) -> Any:
 
 def copy_of(given: Any) -> Any:
     """Return a deep copy of data; nested lists are copied at every level."""
-    if hasattr(given, "copy") and not isinstance(given, list):
-        return given.copy()
-    return copy.deepcopy(given)
+    return given.copy() if hasattr(given, "copy") and not isinstance(given, list) else copy.deepcopy(given)
 
 
 def _array_of(given: Any) -> NDArray[Any]:

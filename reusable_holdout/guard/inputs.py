@@ -71,7 +71,9 @@ class PrivateData:
         bind = partial(_bound, metric, y, sample_weight=sample_weight, groups=groups)
         self.bound = bind(classes=classes)
         found = self.bound.classes if classes is None else None
-        if found is not None and not _are_public(found, self.bound.rows):
+        if found is not None and not is_public(
+            len(found), self.bound.rows, "text" if found.dtype.kind == "U" else "numbers"
+        ):
             self.classes = declared() or PRIVATE
             self.bound = bind(classes=self.classes)
         self.sketches: dict[type, Sketch] = {}
@@ -140,10 +142,6 @@ def _bound(metric: Metric, y: Any, **given: Any) -> BoundMetric:
         with contextlib.suppress(InputError, ModelError):  # most are defined on their labels
             return metric.bind(y, **given)
         return metrics.bound_or_undefined(metric, y, **given)
-
-
-def _are_public(classes: NDArray[Any], rows: int) -> bool:
-    return is_public(len(classes), rows, "text" if classes.dtype.kind == "U" else "numbers")
 
 
 def _check_list(X: Any) -> None:

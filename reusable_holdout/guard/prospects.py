@@ -7,7 +7,7 @@ past question had the same prior, it cannot be one, and that is known before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from reusable_holdout.guard.subjects import checked_priors
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
-from reusable_holdout.ways import Told, Way, Winner
+from reusable_holdout.ways import FAILED, Told, Way
 
 __all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay", "end_with"]
 
@@ -42,13 +42,8 @@ def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
     if priors is None:
         return len(made) > 0
     units = _units(view, way, priors)
-    for row in made:
-        told = Told.parse(row.told)
-        winner = None if told is None else told.winner
-        fits = winner is not None and winner.candidates == len(units)
-        if fits and units[cast("Winner", winner).candidate] == way.grid(row.prior):
-            return True
-    return False
+    told = [(way.grid(row.prior), (Told.parse(row.told) or Told(FAILED)).winner) for row in made]
+    return any(one and one.candidates == len(units) and units[one.candidate] == prior for prior, one in told)
 
 
 @sealed

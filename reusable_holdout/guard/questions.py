@@ -111,9 +111,9 @@ def posed(view: GuardedView, question: Question) -> Posed:
             "a choice must be among a list of candidates; got one subject; nothing was asked; pass a list"
         )
     paired = isinstance(listed[0], Difference)
-    way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
     if paired:
         at.check_differences()
+    way = at.way_of(question.way, paired=paired, guarded=question.guardrails is not None)
     unit = at.unit_of_pairs if paired else at.unit
     count = len(listed)
     if question.way == "final" and question.priors is None:
@@ -152,10 +152,10 @@ def _tolerances(question: Question, way: Way, count: int, unit: Unit) -> Floats 
 def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> Floats:
     """Return what each prior's standard error adds to the plan's, on a grid; 0 where the threshold does not use it."""
     try:
-        stated = np.asarray(question.prior_error, dtype=np.float64)
+        stated = np.asarray(question.prior_error)
         errors = np.broadcast_to(stated, priors.shape) / view.unit.span
-        right = bool((np.isfinite(errors) & (errors >= 0.0)).all())
-    except (TypeError, ValueError):
+        right = stated.dtype.kind in "fiu" and bool((np.isfinite(errors) & (errors >= 0.0)).all())
+    except (TypeError, ValueError, OverflowError):
         right = False
     if not right:
         raise InputError(

@@ -98,7 +98,7 @@ def _content_problems(
     units = _units(way, mine, own, began)
     if way.name == "check" and way.certificate.threshold_sds:  # a prior's own error may have made it wider
         stated = np.array([0.0 if row.tolerance else row.threshold for row in mine])
-        units = np.maximum(units, stated)
+        units = np.clip(stated, units, np.maximum(units, [_widest(way, row) for row in mine]))
     yield from different("threshold", units, "threshold")
     terms: list[Any] = [Terms(row.prior, row.threshold) for row in mine]
     if isinstance(way, Claims):
@@ -114,6 +114,14 @@ def _content_problems(
     low, high = _intervals(way, mine, terms, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
+
+
+def _widest(way: Way, row: Row) -> float:
+    """Return the widest threshold for any error of the prior; nothing deviates by more than 1, but for the noise."""
+    if way.certificate.decides != "distance":
+        return 0.5
+    widest = float(way.certificate.constant_threshold(row.prior, 1.0))
+    return min(widest, 1.0 + way.certificate.comparison_tail) if row.charged else widest
 
 
 def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], values: Floats) -> Iterator[str]:

@@ -70,9 +70,7 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
     wrong = np.flatnonzero(~((stated >= unit.lower) & (stated <= unit.upper)))
     if len(wrong):
         _number(float(stated[wrong[0]]), unit, metric)
-    if unit.is_plain:
-        return np.array(stated)
-    return np.array([unit.unit(one) for one in stated.tolist()])
+    return np.array(stated) if unit.is_plain else np.array([unit.unit(one) for one in stated.tolist()])
 
 
 def _number(prior: Any, unit: Unit, metric: str) -> float:
@@ -315,9 +313,7 @@ def _measured(view: GuardedView, way: Way, one: Subject) -> Integers | Sample | 
         numbers = view.content.reveal(one.found, view.about(way, one.content))
         return None if numbers is None else _of_numbers(way, bound, numbers)
     prepared = one.predictions if not one.models else view.holdout.predicted_by(one.models)
-    if prepared is None:
-        return None
-    return _attempted(bound, lambda: _found(way, bound, prepared))
+    return None if prepared is None else _attempted(bound, lambda: _found(way, bound, prepared))
 
 
 def _found(way: Way, bound: BoundMetric, prepared: NDArray[Any]) -> Integers | Sample | int:

@@ -270,9 +270,7 @@ def _values(dtype: np.dtype[Any], variant: _Variant) -> NDArray[Any]:
     if dtype.kind in "mM":
         days = np.round(numbers).astype("timedelta64[D]")
         return (_DAY + days if dtype.kind == "M" else days).astype(dtype)
-    if dtype.kind == "b":
-        return numbers > 0
-    return _sized(numbers, unsigned=dtype.kind == "u").astype(dtype)
+    return numbers > 0 if dtype.kind == "b" else _sized(numbers, unsigned=dtype.kind == "u").astype(dtype)
 
 
 def _sized(numbers: NDArray[np.float64], *, unsigned: bool) -> NDArray[np.float64]:

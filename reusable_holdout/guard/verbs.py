@@ -169,9 +169,9 @@ class Verbs(Overview):
         Answer, or list of Answer
             Its outcome is "better", a charge, or "not shown", free, which bounds nothing.
         """
-        if tell_worse:
+        if tell_worse is not False:
             more = {"tolerance": tolerance, "guardrails": guardrails, "X_train": X_train}
-            return gate_or_worse(self.gate, subject, at_least, name, **more)
+            return gate_or_worse(tell_worse, self.gate, subject, at_least, name, **more)
         named = _named(subject, name)
         return self._one(
             Question("gate", subject, at_least, tolerance, None, guardrails, name=named, X_train=X_train)

@@ -18,7 +18,7 @@ from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
-from reusable_holdout.ways import State, Way
+from reusable_holdout.ways import State, Told, Way
 from reusable_holdout.ways.table import Ways
 
 __all__ = ["OF_ROWS", "VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
@@ -290,6 +290,18 @@ class Views:
                 yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
             elif self._named(row.view, row.kind) is None:
                 yield f"query {row.query}: it was asked in a way that this guard does not have"
+            elif not self._fits(row):
+                yield f"query {row.query}: its guardrails are not other views of the rows, each with what it must reach"
+
+    def _fits(self, row: Row) -> bool:
+        """Return True if a row's guardrails are other views, each named once; a row of another way has none."""
+        told = Told.parse(row.told)
+        rails = told.rails if told else ()
+        views, gate = {row.view, *(view for view, _ in rails)}, row.kind.replace("guarded", "gate")
+        named = [self._named(view, gate.replace("gate-gate", "gate")) for view, _ in rails]
+        return (
+            len(views) > len(rails) and None not in named and all(0.0 <= least <= 1.0 for _, least in rails)
+        )
 
     def places(self, rows: Sequence[Row]) -> Iterator[tuple[Way, list[int]]]:
         """Yield every way that was asked in, with the places of its rows."""

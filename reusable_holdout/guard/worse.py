@@ -6,28 +6,35 @@ from collections.abc import Callable
 from typing import Any
 
 from reusable_holdout.answer import Answer
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.subjects import Difference
 
 __all__ = ["gate_or_worse"]
 
 
-def gate_or_worse(gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any) -> Answer:
+def gate_or_worse(
+    tell: Any, gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any
+) -> Answer:
     """Ask if a difference reaches what is named and, if that is not shown, if the reversed one reaches minus that.
 
     The reversed difference reaches it exactly if the difference is no better than named. Both are gates of the guard,
-    each with its own name, row and declared query, so a gate needs no further outcome.
+    each with its own name, row and declared query, so a gate needs no further outcome. If the guard halts before the
+    second, the first answer is in the answers of the halt.
     """
-    if not isinstance(subject, Difference) or more.get("guardrails"):
+    if not (tell is True and isinstance(subject, Difference)) or more.get("guardrails"):
         raise InputError(
-            "tell_worse=True needs one Difference(new, old) and no guardrails; got something else; nothing was asked; "
-            "leave tell_worse out, or compare the model with another"
+            "tell_worse must be True or False, and True needs one Difference(new, old) and no guardrails; got "
+            "something else; nothing was asked; leave tell_worse out, or compare the model with another"
         )
     first = gate(subject, at_least, name=name, **more)
     if first.outcome != "not shown":
         return first
-    named = f"{first.name}, reversed".lstrip(", ")
-    other = gate(Difference(subject.old, subject.new), 0.0 - at_least, name=named, **more)
+    named = f"{first.name[:180]}, reversed".lstrip(", ")  # a name has 200 letters at most
+    try:
+        other = gate(Difference(subject.old, subject.new), 0.0 - float(at_least), name=named, **more)
+    except Halted as halt:
+        halt.answers = [first, *halt.answers]
+        raise
     if other.outcome != "better":
         return first._replace(replayed=first.replayed and other.replayed)
     value, prior, low, high = (0.0 - one for one in (other.value, other.prior, other.high, other.low))

@@ -306,9 +306,7 @@ class ClassAverage(RatioMean):
 
     def _share(self, code: int) -> float:
         """Return the weight of a class in the population's mean: equal for all classes, or its share of the rows."""
-        if self._average == "weighted":
-            return self._weights.get(code, 0) / self.rows
-        return 1.0 / self._classes
+        return self._weights.get(code, 0) / self.rows if self._average == "weighted" else 1.0 / self._classes
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """Return an equally uncertain mean over rows, for a model that predicts classes as often as they occur."""

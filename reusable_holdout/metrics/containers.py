@@ -196,17 +196,16 @@ def as_floats(values: object) -> NDArray[Any]:
 
 def check_class_labels(labels: NDArray[Any]) -> None:
     """Refuse numeric class labels that are not whole or too large for 64 bits; the message quotes no label."""
-    if labels.dtype.kind == "f" and not all(_are_whole(labels[rows]) for rows in in_blocks(len(labels))):
+    parts = (labels[rows] for rows in in_blocks(len(labels)))
+    if labels.dtype.kind == "f" and not all(
+        bool(np.isfinite(one).all() and (one == np.rint(one)).all()) for one in parts
+    ):
         raise InputError(
             "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
             "drop missing rows, or take a metric of numbers, such as mae"
         )
     if labels.dtype.kind in "uf" and labels.size and float(labels.max()) >= 2.0**63:
         raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
-
-
-def _are_whole(numbers: NDArray[Any]) -> bool:
-    return bool(np.all(np.isfinite(numbers) & (numbers == np.rint(numbers))))
 
 
 def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:

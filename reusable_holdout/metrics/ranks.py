@@ -163,6 +163,13 @@ class PairOrder(RatioMean):
         self.sensitivity = Fraction(1, self.effective_rows)
         self.sum_of_squares = 1 / negatives + 1 / positives
 
+    def shuffle(self, secret: bytes) -> None:
+        """Order the rows of each class anew: in a file that is sorted by a feature, neighbours are alike."""
+        order = np.random.default_rng(list(secret))
+        for rows in (self._negative, self._positive):
+            rows.sort()
+            order.shuffle(rows)
+
     def _ratios(self, query: NDArray[Any]) -> list[tuple[int, int, int]]:
         ordered = _twice_ordered(query[self._negative], query[self._positive])
         return [(1, ordered, 2 * len(self._negative) * len(self._positive))]

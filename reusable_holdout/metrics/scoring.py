@@ -93,6 +93,9 @@ class Statistic(HoldsLabels, ABC):
         self.chosen = chosen if self.chosen is None else chosen[self.chosen]
         return self
 
+    def shuffle(self, secret: bytes) -> None:
+        """Order the rows anew, at random by a secret, if the confidence set depends on their order."""
+
     def averaged(self, draws: Draws) -> Self | None:
         """Average the rows by weights or groups, if this is a mean over all rows or its root; else return None."""
         return None

@@ -356,9 +356,7 @@ class DiscreteLaplace(GeometricNoise):
         >>> round(DiscreteLaplace(1).log_tail(1), 6)  # log(1/(e+1))
         -1.313262
         """
-        if m <= 0:
-            return math.log1p(-math.exp(self.log_tail(1 - m)))
-        return -m * self._rate - self._log_norm
+        return math.log1p(-math.exp(self.log_tail(1 - m))) if m <= 0 else -m * self._rate - self._log_norm
 
     def tail_quantile(self, log_probability: float) -> int:
         """Find the smallest integer ``m`` with ``P(X >= m) <= exp(log_probability)``.

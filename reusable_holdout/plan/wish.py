@@ -297,9 +297,7 @@ class Wish:
 
         def holds(nats: float) -> bool:
             more = replace(self, reserved_nats=self.reserved_nats + nats, kept_sds=sds or None)
-            if sds:
-                return more.reach(numbers) <= numbers.tolerance + _SLACK
-            return more.holds(numbers)
+            return more.reach(numbers) <= numbers.tolerance + _SLACK if sds else more.holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 

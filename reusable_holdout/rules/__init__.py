@@ -8,7 +8,7 @@ outside the ledger's lock, and compares inside it.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,10 +92,7 @@ class Distance:
         #: True if a question may state a tolerance of its own; it may not if the threshold is fixed.
         self.takes_tolerances = not (self.certifies or is_fixed)
         self._code = certificate.theory.charge
-        self.table = lru_cache(maxsize=4)(self._made_table)
-
-    def _made_table(self, charges: int, nats: float) -> ThresholdTable:
-        return ThresholdTable(self.certificate, charges=charges, nats=nats)
+        self.table = lru_cache(maxsize=4)(partial(ThresholdTable, certificate))
 
     # ---- public
 
@@ -113,7 +110,7 @@ class Distance:
         if tolerances is None:
             if self.certificate.is_constant:
                 return np.asarray(self.certificate.constant_threshold(priors, beyond))
-            return self.table(charges, nats).at_each(priors)
+            return self.table(charges=charges, nats=nats).at_each(priors)
         each = zip(priors.tolist(), tolerances.tolist(), strict=True)
         return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
 
@@ -129,7 +126,7 @@ class Distance:
         if tolerance is None:
             if self.certificate.is_constant:
                 return float(self.certificate.constant_threshold(prior, beyond))
-            return self.table(charges, nats).at(prior)
+            return self.table(charges=charges, nats=nats).at(prior)
         length = self.certificate.length(charges=charges, nats=nats)
         return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
 

@@ -86,8 +86,10 @@ class RatioSample(Sample):
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Return True if the sample's set lies inside what the evidence is for."""
         low, high = self.ends(left)
-        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
-            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
+        return (
+            low <= high
+            and (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0))
+            and (evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0))
         )
 
 

@@ -95,5 +95,7 @@ class BySets(WithinTolerance):
 
 
 def left_by(ends: tuple[float, float]) -> Interval:
-    """Return the ends of a set, rounded outwards, in [0, 1]."""
+    """Return the ends of a set, rounded outwards, in [0, 1]; all of it in place of an empty set."""
+    if ends[0] > ends[1]:
+        return Interval(0.0, 1.0)
     return Interval(max(ends[0] - GRID_SLACK, 0.0), min(ends[1] + GRID_SLACK, 1.0))

@@ -112,9 +112,7 @@ class Check(Noisy):
         """Return the interval around the prior, or around the released charge."""
         if told.word == AGREED:
             return self.rule.agreed(terms.prior, terms.unit, length)
-        if told.place is None:
-            return ALL
-        return self.rule.charged(told.place, terms.prior, terms.unit, length)
+        return ALL if told.place is None else self.rule.charged(told.place, terms.prior, terms.unit, length)
 
     def calm_intervals(self, priors: Floats, units: Floats, length: float) -> Interval:
         """Return the intervals of questions that were not charged; each part of shape (questions,)."""

@@ -148,6 +148,11 @@ class Choose(Reveal):
         """Return one query for each candidate."""
         return 1 if told.winner is None else told.winner.candidates
 
+    def length(self, state: State, answers: int = 1) -> float:
+        """Return the description length of a candidate's ends: a winner's two, and by another test the others'."""
+        tests = self.by_rows and self.certificate.decides != "sets"
+        return super().length(state) + (self.certificate.theory.others_nats if tests else 0.0)
+
     def least_nats(self, candidates: int = 1) -> float:
         """Return the cost of the cheapest outcome."""
         return super().least_nats() + choice_nats(1, candidates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from reusable_holdout.certainty import Certificate, Decides
 from reusable_holdout.noise import KeyedNoise
@@ -68,10 +68,11 @@ class Ways:
         """Return the way of this name; None if the plan has none."""
         share = self.plan.final_share
         known = name in WAYS and self.plan.asks in WAYS[name].plans
+        if name in PAIRED:  # only a mean over rows has differences
+            known = known and self.plan.family not in {"ratio", "bounded-difference"}
         if share in {0.0, 1.0}:  # no final, or nothing but one
             known = known and (name == "final") == (share == 1.0)
-        way: Way | None = getattr(self, name.replace("-", "_")) if known else None
-        return way
+        return cast("Way", getattr(self, name.replace("-", "_"))) if known else None
 
 
 class Line(NamedTuple):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -58,7 +59,7 @@ def test_the_table_says_what_was_found(result):
     text = str(found)
     for number in (found.plain_reported, found.plain_fresh, found.guarded_reported, found.guarded_fresh):
         assert f"{number:.4f}" in text
-    json.dumps(found.as_dict())
+    json.dumps(asdict(found))
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

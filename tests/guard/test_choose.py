@@ -191,3 +191,15 @@ def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, pla
 
 
 # ---- where it stands
+
+
+@pytest.mark.parametrize(("spread", "sides"), [(None, 2), (0.2, 3)])
+def test_the_ends_of_a_choice_share_one_failure_probability(make_guard, spread, sides):
+    """Rows that certify the winner bound it by another test than the others."""
+    metric = "accuracy" if spread is None else mae(lower=0, upper=1)
+    changes = {"threshold": None, "spread": spread, "charges": 2, "choices": [3]}
+    ways = make_guard(y=np.arange(ROWS) % 2.0, metric=metric, **changes)._view.ways
+    certificate, state = ways.choose.certificate, State()
+    whole = math.exp(certificate.log_level(ways.reveal.length(state), 1.0))
+    each = math.exp(certificate.log_level(ways.choose.length(state), 0.5))
+    assert sides * each == pytest.approx(whole)

@@ -1,5 +1,7 @@
 """Is the new model better than the old one? Paired questions on the budget of all questions."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from cases import for_each
@@ -80,10 +82,20 @@ def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
     better = guard.gate(Difference(*pair(scoring, variant=2)), 0.0, tell_worse=True)
     assert (better.outcome, guard.queries_asked) == ("better", 5)
     assert guard.gate(Difference(*reversed(pair(scoring))), 0.02, tell_worse=True).replayed
-    with pytest.raises(InputError, match=r"needs one Difference.*nothing was asked"):
-        guard.gate(scoring(0.7), 0.6, tell_worse=True)
+    for subject, tell in [(scoring(0.7), True), (Difference(*pair(scoring)), "no")]:
+        with pytest.raises(InputError, match=r"needs one Difference.*nothing was asked"):
+            guard.gate(subject, 0.6, tell_worse=tell)
+    exact = guard.gate(Difference(*pair(scoring, variant=3)), Decimal("0.2"), tell_worse=True, name="n" * 200)
+    assert (exact.outcome, guard.queries_asked) == ("worse", 7)
     guard.close()
-    assert verify(ledger).queries == 5
+    assert verify(ledger).queries == 7
+
+
+def test_a_halt_before_the_reversed_question_holds_the_first_answer(make_guard, scoring):
+    guard = make_guard(policy="gate", seed=1, threshold=None, queries=1, charges=1)
+    with pytest.raises(Halted) as halted:
+        guard.gate(Difference(*pair(scoring)), 0.06, tell_worse=True)
+    assert [one.outcome for one in halted.value.answers] == ["not shown"]
 
 
 def test_a_model_is_not_compared_with_itself(problem):

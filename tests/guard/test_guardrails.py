@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from guard.forging import rewrite
 from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
@@ -166,6 +167,17 @@ def test_a_ledger_with_guardrails_verifies(gate, tmp_path):
     gate.gate(Difference(predictions(0.9), predictions(0.8)), 0.05, guardrails={group: 0.0})
     assert verify(tmp_path / "gate.db").problems == []
     assert gate.history()["way"].iloc[-1] == "guarded-compare"
+
+
+@pytest.mark.parametrize("told", ["1:7.5", "1:nan", "7:0.6", "0:0.6", "1:0.6 1:0.9"])
+def test_guardrails_that_no_guard_can_have_do_not_verify(gate, tmp_path, told):
+    assert gate.gate(predictions(0.9), 0.85, guardrails={gate.on(sample_weight=GROUP): 0.6}).charged
+    gate.close()
+    rewrite(
+        tmp_path / "gate.db",
+        lambda rows: [one._replace(told=f"yes with {told}") if "yes" in one.told else one for one in rows],
+    )
+    assert any("guardrails" in one for one in verify(tmp_path / "gate.db").problems)
 
 
 def test_an_outcome_with_another_spelling_is_none(gate):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cases import for_each, refuses
+from guard.forging import rewrite
 
 from reusable_holdout import Question, verify
 from reusable_holdout.errors import InputError
@@ -41,7 +42,16 @@ def test_a_prior_is_no_surer_than_a_score_on_its_training_rows(make_guard, scori
     assert threshold[0.2, 100] > threshold[1e-9, 100]
 
 
-@pytest.mark.parametrize("wrong", ["a", None, 1j, [0.1, 0.2], np.nan, -0.1])
+@pytest.mark.parametrize(("prior", "threshold"), [(0.7, 5.0), (0.7, 1e6), (0.95, 2.0)])
+def test_a_threshold_that_no_error_explains_does_not_verify(make_guard, ledger, scoring, prior, threshold):
+    guard = make_guard(ledger, **SETTLED)
+    assert guard.ask([Question("evaluate", scoring(0.7), prior)])[0].charged == (prior > 0.9)
+    guard.close()
+    rewrite(ledger, lambda rows: [row._replace(threshold=threshold, low=0.0, high=1.0) for row in rows])
+    assert any("the threshold must be" in one for one in verify(ledger).problems)
+
+
+@pytest.mark.parametrize("wrong", ["a", "0.02", True, None, 1j, [0.1, 0.2], np.nan, -0.1])
 def test_an_error_that_is_no_standard_error_is_refused_and_free(make_guard, scoring, wrong):
     guard = make_guard(**SETTLED)
     question = Question("evaluate", scoring(0.7), 0.7, prior_error=wrong)

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from cases import for_each
+from guard.forging import rewrite
 from made_guards import made_guard
 from sklearn import metrics as sk
 
 from reusable_holdout import ReusableHoldout, verify
+from reusable_holdout.certainty import Evidence, EvidenceSet
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import r2, resolve_metric
+from reusable_holdout.rules.samples import RatioSample
+from reusable_holdout.rules.sets import left_by
 
 ROWS = 3_000
 RNG = np.random.default_rng(3)
@@ -23,6 +27,20 @@ METRICS = {
     "average_precision": (SCORES, sk.average_precision_score),
 }
 WISH = {"queries": 40, "charges": 3, "estimate": 0.6, "prevalence": 0.3, "seed": 1, "vacuous": True}
+
+
+class Crossed(RatioSample):
+    """A sample whose evidence excludes every value."""
+
+    def ends(self, left):
+        return 0.7, 0.3
+
+    def _parts(self):
+        return ()
+
+    @classmethod
+    def of(cls, score, rest):
+        return cls()
 
 
 def make(metric="f1", ledger=None, y=LABELS, **changes):
@@ -212,3 +230,31 @@ def test_a_slice_is_asked_about_its_own_rows(name):
     final = guard.final(PREDICTED)
     assert final.value == pytest.approx(value, abs=1e-6)
     assert final.low <= value <= final.high
+
+
+def test_an_area_under_the_curve_holds_where_scores_follow_the_order_of_the_rows():
+    """Neighbouring rows of a sorted file are no independent pairs; the truth is 1/2, and .9 an impossible prior."""
+    rows, missed = np.arange(400) / 400, 0
+    for seed in range(40):
+        labels = np.random.default_rng(seed).integers(0, 2, 400)
+        with made_guard(
+            None, labels, metric="roc_auc", queries=5, charges=1, vacuous=True, seed=seed
+        ) as guard:
+            assert guard.evaluate(rows, prior=0.9).charged
+            final = guard.final(rows)
+            missed += not final.low <= 0.5 <= final.high
+            assert final.high - final.low > 0.05
+    assert missed <= 7  # of 40 at 5%; more have probability 1e-4
+
+
+def test_an_empty_confidence_set_certifies_nothing():
+    empty = Crossed()
+    assert not empty.certifies(Evidence(0.5, 0.4), EvidenceSet(3.0, 100))
+    assert left_by(empty.ends(EvidenceSet(3.0, 100))) == (0.0, 1.0)
+
+
+def test_a_difference_of_ratios_does_not_verify(tmp_path):
+    with make("f1", tmp_path / "guard.db", queries=40) as guard:
+        guard.gate(PREDICTED, 0.2)
+    rewrite(tmp_path / "guard.db", lambda rows: [one._replace(kind="gate-compare") for one in rows])
+    assert any("does not have" in one for one in verify(tmp_path / "guard.db").problems)
