@@ -82,7 +82,7 @@ class Server:
         The object that makes the replies.
     limits : Limits
     peer_uids : collection of int
-        Ids of the users who may ask; empty if everyone may who can open the socket.
+        Ids of the users who may ask. If it is empty, everyone who can open the socket may.
     """
 
     def __init__(

@@ -309,10 +309,10 @@ class Certificate:
         return cast("Numbers", (here * (1.0 - here)) ** 0.5 / (at * (1.0 - at)) ** 0.5)
 
     def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
-        """Return the tolerance of an agreement that evidence decides, at a description length.
+        """Return how far an agreed answer may be from its prior if evidence decides, at a description length.
 
-        It is the plan's, or for a constant threshold the smallest one at which a prior at `estimate` is agreed up to
-        the threshold by rows of the guessed spread.
+        It is the plan's tolerance. For a constant threshold it is the smallest tolerance at which rows of the guessed
+        spread still agree with a prior whose deviation is the threshold.
         """
         return _tolerance_at(self, length, beyond) if self.threshold_sds else self.tolerance
 

@@ -123,7 +123,7 @@ class FrozenGuard(AbsentGuard):
     def certificate(self, *answers: Answer) -> FrozenCertificate:
         """Return the frozen certificate, as :meth:`ReusableHoldout.certificate` does.
 
-        An InputError is raised if an answer is not in it.
+        An InputError is raised if the certificate does not hold one of the answers.
         """
         frozen = FrozenCertificate.from_json(self._text)
         return frozen.of([answer.query for answer in answers]) if answers else frozen

@@ -111,7 +111,7 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
 def _features_as_before(
     holdout: PrivateData, epochs: list[Configuration], beside: Any
 ) -> tuple[RowSet | None, bool]:
-    """Return the features in the form of earlier epochs, and True if columns are in the order of their names."""
+    """Return the features with columns ordered as in earlier epochs, and True if that is the order of their names."""
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)

@@ -131,7 +131,7 @@ def check_tolerances_kept(
 
 
 def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
-    """Return the names of questions, by default empty; InputError if they are not text, or not as many."""
+    """Return the names of questions, empty by default; InputError unless there is one text for each question."""
     if names is None:
         return [""] * count
     labels = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
@@ -187,8 +187,8 @@ class Measured(NamedTuple):
     content : bytes
         The model's fingerprint, the same in every process.
     found : bytes or None
-        What was measured on the holdout, or that the model failed there, concealed under the guard's key; None if it is
-        still to be measured, if the question needs that.
+        The encrypted measurement on the holdout, or the fact that the model failed there. None if nothing was measured;
+        then the model is measured when the guard is asked, if the question is new.
     """
 
     model: Any

@@ -157,7 +157,7 @@ def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
 
 
 def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
-    """Say which rows of one commit do not continue those before; quotes no value."""
+    """Yield the rows of one commit whose numbers and running totals do not follow from the rows before, in words."""
     number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
     asked = tail.asked
     for row in rows:

@@ -256,7 +256,7 @@ class JudgedScores(Form):
         return scores
 
     def _numbers(self, predictions: object) -> NDArray[Any]:
-        """Return the scores as real numbers in the order of the rows, in their own shape."""
+        """Return the scores as real numbers in the order of the rows; the shape stays the same."""
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")

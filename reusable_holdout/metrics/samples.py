@@ -106,7 +106,7 @@ Measured = Counted | Explained | Ordered | Ranked | Rates
 
 
 class Likely(NamedTuple):
-    """A number of rows and a standard deviation whose mean is about as uncertain as a metric; plans use it."""
+    """A row count and a standard deviation: the mean of such rows is about as uncertain as a metric. Plans use it."""
 
     rows: float
     spread: float

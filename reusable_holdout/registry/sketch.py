@@ -91,7 +91,7 @@ def _of_floats(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _of_integers(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return words of integers, by their floats if these are exact; 64-bit names are hashed as integers."""
+    """Return a 64-bit word for each integer: that of the equal float, or its own if no float is equal."""
     words = _of_floats(values.astype(np.float64))
     if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
         wide = (values > _EXACT) | (values < -_EXACT)

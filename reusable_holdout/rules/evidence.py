@@ -103,7 +103,7 @@ class ByEvidence(WithinTolerance):
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return all values, or those up to the one at which even zeros and ones had enough evidence."""
+        """Return all values, or those below the one that rows of 0 and 1, with the least evidence, would show."""
         if self.certifies:
             return Interval(0.0, 1.0)
         certificate, evidence = self.certificate, self._evidence(prior, unit)

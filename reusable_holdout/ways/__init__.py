@@ -79,7 +79,7 @@ class Winner(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """True if there can be such a winner."""
+        """True if the place and the rank are possible for so many candidates."""
         return self.candidate < self.candidates and 1 <= self.rank <= self.candidates
 
 

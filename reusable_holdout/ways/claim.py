@@ -52,7 +52,7 @@ class ClaimTerms(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """The facts that price a claim: a possible lead, earlier charges of its series, and earlier claims that stood."""
+    """The facts that price a claim: if it may lead, its series' charges, and if an earlier claim of it stood."""
 
     leads: bool = False
     charges: int = 0

@@ -195,7 +195,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Return a sentence that says which column has the labels beside the ids of their rows, or an empty string."""
+    """Return a sentence that names the column with the labels of the ids in another column; empty if there is none."""
     if labels.ids is None:
         return ""
     ids = pd.Index(labels.ids)

@@ -267,7 +267,7 @@ class _Content(OfCode):
             self.add_bytes(_digest_of_files(Path(value)))
 
     def _by_name(self, value: Any, name: str) -> None:
-        """Add an object that is pickled by its name; if it is not installed, add what it wraps or holds."""
+        """Add to the digest an object that is pickled by its name; if it is not installed, what it wraps or holds."""
         module = pickle.whichmodule(value, name)  # type: ignore[attr-defined]  # not in the stubs
         installed = self._edition(module)
         if installed is not None and is_found(value, module, name):

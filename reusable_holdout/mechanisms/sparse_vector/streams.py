@@ -1,4 +1,4 @@
-"""The sparse vector streams on real numbers: each is its noise scales, and what it releases for a charge."""
+"""Sparse vector streams on real numbers; they differ in their noise scales, and in what a charge releases."""
 
 from __future__ import annotations
 
